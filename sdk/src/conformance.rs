@@ -69,7 +69,7 @@ pub fn cases(profile: &Profile) -> Vec<Case> {
     suite.cases
 }
 
-/// Returns a text literal as the suite writes it, for a host to compare its own printer with.
+/// Returns a string literal as the suite writes it, for a host to compare its own printer with.
 pub fn text_literal(profile: &Profile, text: &str) -> String {
     Writer::new(profile).text_literal(text).sql
 }
@@ -82,7 +82,7 @@ pub fn name(profile: &Profile, name: &str) -> String {
 /// Runs every case; `ask` runs one SELECT.
 pub fn run(profile: &Profile, mut ask: impl FnMut(&str) -> Result<Vec<Row>, String>) -> Vec<Failure> {
     let judged = cases(profile).into_iter().filter_map(|case| {
-        let found = case.judge(&ask(&case.sql)).err()?;
+        let found = case.compare(&ask(&case.sql)).err()?;
         Some(Failure { case, found })
     });
     judged.collect()
@@ -93,7 +93,7 @@ impl Case {
     ///
     /// # Errors
     /// The actual answer.
-    pub fn judge(&self, answer: &Result<Vec<Row>, String>) -> Result<(), String> {
+    pub fn compare(&self, answer: &Result<Vec<Row>, String>) -> Result<(), String> {
         let rows = answer.as_ref().map_err(Clone::clone)?;
         if self.expected.is_empty() {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Reads the JSON texts of the contract: configurations, attributes, settings.
 //!
-//! In: a text. Out: a [`Json`] value. Small on purpose: guests need it for a few short texts. Not here: writing JSON,
+//! In: a string. Out: a [`Json`] value. Small on purpose: guests need it for a few short texts. Not here: writing JSON,
 //! and derived types, for which `serde_json` is the library.
 
 use crate::Issue;
@@ -117,7 +117,7 @@ impl Json {
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let issue = |(name, _): &(String, Json)| Issue {
             path: pointer(name),
-            message: format!("there is no such key; there are: {known}"),
+            message: format!("unknown key; the keys are: {known}"),
         };
         let issues: Vec<Issue> = others.map(issue).collect();
         if issues.is_empty() { Ok(()) } else { Err(issues) }
@@ -129,7 +129,7 @@ impl Json {
     /// use terrane_sdk::json::Json;
     ///
     /// let config = Json::config(r#"{"roles": "finance"}"#).unwrap();
-    /// assert_eq!(config.text_list("roles").unwrap_err().message, "a list of texts is expected");
+    /// assert_eq!(config.text_list("roles").unwrap_err().message, "a list of strings is expected");
     /// assert_eq!(config.text_list("others"), Ok(vec![]));
     /// ```
     ///
@@ -140,10 +140,10 @@ impl Json {
         match self.get(name) {
             None => Ok(Vec::new()),
             Some(Json::List(items)) => {
-                let other = |at| Issue { path: format!("{place}/{at}"), message: "a text is expected".to_owned() };
+                let other = |at| Issue { path: format!("{place}/{at}"), message: "a string is expected".to_owned() };
                 items.iter().enumerate().map(|(at, item)| item.text().ok_or_else(|| other(at))).collect()
             }
-            Some(_) => Err(Issue { path: place, message: "a list of texts is expected".to_owned() }),
+            Some(_) => Err(Issue { path: place, message: "a list of strings is expected".to_owned() }),
         }
     }
 }
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_shape_is_told_with_its_place() {
+    fn a_value_of_another_type_is_reported_with_its_path() {
         let config = Json::config(r#"{"a/b": 1, "roles": ["x", 2], "all": "x", "none": []}"#).unwrap();
         let unknown = config.only(&["roles", "all", "none"]).unwrap_err();
         assert_eq!((unknown.len(), unknown[0].path.as_str()), (1, "/a~1b"));

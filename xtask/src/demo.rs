@@ -59,7 +59,8 @@ pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCo
     }
     crate::set_up(context)?;
     println!("      building the server …");
-    run_shown(context.cargo().args(["build", "--package", "terrane-cli"]))?;
+    // The tests need more features of some dependencies. Selecting all packages makes both share one build.
+    run_shown(context.cargo().args(["build", "--workspace", "--bin", "terrane"]))?;
 
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);

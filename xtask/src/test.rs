@@ -25,8 +25,13 @@ pub(crate) struct TestArguments {
 }
 
 /// The crates whose tests need neither an engine nor components.
-const LIGHT: [&str; 4] =
-    ["terrane-structure-tests", "terrane-compiler", "terrane-golden-tests", "terrane-conformance-tests"];
+const LIGHT: [&str; 5] = [
+    "terrane-structure-tests",
+    "terrane-compiler",
+    "terrane-lineage",
+    "terrane-golden-tests",
+    "terrane-conformance-tests",
+];
 
 pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCode> {
     if arguments.fast {

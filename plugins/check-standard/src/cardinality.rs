@@ -21,7 +21,7 @@ pub(crate) fn ask(planner: &mut Planner, index: usize, column: &Column) {
     }
 }
 
-pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     if !is_judged(look.column) || look.is_key {
         return None;
     }

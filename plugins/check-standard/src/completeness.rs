@@ -8,7 +8,7 @@ pub(crate) fn ask(planner: &mut Planner, index: usize) {
     planner.ask(index, Aggregate::NullCount);
 }
 
-pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     let nulls = look.number(&Aggregate::NullCount)?;
     let mut finding =
         look.scored(QualityDimension::Completeness, "completeness", nulls, look.rows, "rows have no value")?;

@@ -14,7 +14,7 @@ pub(crate) fn condition(tested: &Column) -> Option<Filter> {
     is_text.then(|| any([column(&tested.member).starts_with(" "), column(&tested.member).ends_with(" ")]))
 }
 
-pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     let padded = look.counted(Counted::Inconsistent)?;
     let what = "texts begin or end with a space";
     look.scored(QualityDimension::Consistency, "consistency", padded, look.values()?, what)

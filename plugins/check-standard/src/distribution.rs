@@ -29,7 +29,7 @@ pub(crate) fn ask(planner: &mut Planner, index: usize, column: &Column) {
     }
 }
 
-pub(crate) fn judge(look: &Look<'_>) -> Vec<Finding> {
+pub(crate) fn assess(look: &Look<'_>) -> Vec<Finding> {
     if !is_number(look.column.ty) || look.column.is_primary_key {
         return Vec::new();
     }

@@ -67,12 +67,12 @@ impl Check for Standard {
         });
         let judged = |look: Look<'_>| {
             let mut found = Vec::new();
-            found.extend(completeness::judge(&look));
-            found.extend(validity::judge(&look));
-            found.extend(uniqueness::judge(&look));
-            found.extend(consistency::judge(&look));
-            found.extend(distribution::judge(&look));
-            found.extend(cardinality::judge(&look));
+            found.extend(completeness::assess(&look));
+            found.extend(validity::assess(&look));
+            found.extend(uniqueness::assess(&look));
+            found.extend(consistency::assess(&look));
+            found.extend(distribution::assess(&look));
+            found.extend(cardinality::assess(&look));
             found
         };
         Ok(looks.flat_map(judged).collect())

@@ -18,7 +18,7 @@ fn key(member: &str, ty: LogicalType) -> Column {
 }
 
 /// Answers every request of the plan by what `says` makes of it.
-fn judge(config: &str, columns: &[Column], says: impl Fn(&str, &Aggregate) -> Vec<f64>) -> Vec<Finding> {
+fn assess(config: &str, columns: &[Column], says: impl Fn(&str, &Aggregate) -> Vec<f64>) -> Vec<Finding> {
     let context = context(config);
     let plan = Standard::make_plan(&context, columns).unwrap();
     let answer = |(index, request): (usize, &Request)| Answer {
@@ -50,14 +50,14 @@ fn completeness_is_rows_without_nulls_by_rows() {
         (11.0, 0.945, Severity::Medium),
         (101.0, 0.495, Severity::High),
     ] {
-        let findings = judge("", &columns, with_nulls(nulls));
+        let findings = assess("", &columns, with_nulls(nulls));
         let [finding] = &findings[..] else { panic!("{findings:?}") };
         assert_eq!((finding.code.as_str(), finding.severity), ("completeness", severity), "{nulls}");
         assert_eq!(finding.score, Some(score));
     }
-    let strict = judge(r#"{"quality_thresholds": {"completeness_warning": 1}}"#, &columns, with_nulls(1.0));
+    let strict = assess(r#"{"quality_thresholds": {"completeness_warning": 1}}"#, &columns, with_nulls(1.0));
     assert_eq!(strict[0].severity, Severity::Medium);
-    let of_key = judge("", &[key("id", LogicalType::Boolean)], with_nulls(1.0));
+    let of_key = assess("", &[key("id", LogicalType::Boolean)], with_nulls(1.0));
     assert_eq!(of_key[0].severity, Severity::Critical);
 }
 
@@ -70,13 +70,13 @@ fn a_key_of_one_column_is_unique_and_others_need_not_be() {
         Aggregate::CountWhere(_) => vec![0.0],
         _ => vec![],
     };
-    let findings = judge("", &[key("id", LogicalType::Text)], says);
+    let findings = assess("", &[key("id", LogicalType::Text)], says);
     let finding = found(&findings, "uniqueness").unwrap();
     assert_eq!((finding.score, finding.severity), (Some(0.99), Severity::High));
     assert!(found(&findings, "high_cardinality").is_none());
     let two = [key("id", LogicalType::Text), key("line", LogicalType::Text)];
-    assert!(found(&judge("", &two, says), "uniqueness").is_none());
-    let plain = judge("", &[Column::for_tests("note", LogicalType::Text)], says);
+    assert!(found(&assess("", &two, says), "uniqueness").is_none());
+    let plain = assess("", &[Column::for_tests("note", LogicalType::Text)], says);
     assert!(found(&plain, "uniqueness").is_none());
     assert!(found(&plain, "high_cardinality").is_some());
 }
@@ -87,7 +87,7 @@ fn cardinality_is_flagged_beyond_its_bounds_and_not_at_them() {
     for (distinct, code) in
         [(900.0, None), (901.0, Some("high_cardinality")), (1.0, None), (0.0, Some("very_low_cardinality"))]
     {
-        let findings = judge("", &columns, |_, agg| match agg {
+        let findings = assess("", &columns, |_, agg| match agg {
             Aggregate::RowCount => vec![1_000.0],
             Aggregate::DistinctCount => vec![distinct],
             _ => vec![],
@@ -100,7 +100,7 @@ fn cardinality_is_flagged_beyond_its_bounds_and_not_at_them() {
 fn placeholders_and_padding_are_counted_by_values() {
     let columns = [Column::for_tests("name", LogicalType::Text)];
     let plan = Standard::make_plan(&context(""), &columns).unwrap();
-    let findings = judge("", &columns, |_, agg| match agg {
+    let findings = assess("", &columns, |_, agg| match agg {
         Aggregate::RowCount => vec![100.0],
         Aggregate::NullCount => vec![20.0],
         Aggregate::CountWhere(0) => vec![16.0],
@@ -138,19 +138,19 @@ fn numbers(quartiles: [f64; 2], inner: f64, outer: f64, skewness: f64) -> impl F
 fn outliers_lie_beyond_one_and_a_half_and_accuracy_counts_those_beyond_three() {
     let columns = [Column::for_tests("amount", LogicalType::Float)];
     for (inner, severity) in [(5.0, Severity::Info), (11.0, Severity::Low), (51.0, Severity::Medium)] {
-        let findings = judge("", &columns, numbers([10.0, 20.0], inner, 2.0, 0.0));
+        let findings = assess("", &columns, numbers([10.0, 20.0], inner, 2.0, 0.0));
         let outliers = found(&findings, "outliers").unwrap();
         assert_eq!((outliers.severity, outliers.score), (severity, None));
         let evidence = |name: &str| outliers.evidence.iter().find(|(found, _)| found == name).unwrap().1.clone();
         assert_eq!((evidence("lower_fence"), evidence("upper_fence")), ("-5".to_owned(), "35".to_owned()));
         assert_eq!(found(&findings, "accuracy").unwrap().score, Some(0.998));
     }
-    let none = judge("", &columns, numbers([10.0, 20.0], 0.0, 0.0, 0.0));
+    let none = assess("", &columns, numbers([10.0, 20.0], 0.0, 0.0, 0.0));
     assert!(found(&none, "outliers").is_none());
     // Without spread there are no fences.
-    let flat = judge("", &columns, numbers([10.0, 10.0], 400.0, 400.0, 0.0));
+    let flat = assess("", &columns, numbers([10.0, 10.0], 400.0, 400.0, 0.0));
     assert!(found(&flat, "outliers").is_none() && found(&flat, "accuracy").is_none());
-    let of_key = judge("", &[key("id", LogicalType::Float)], numbers([10.0, 20.0], 90.0, 9.0, 9.0));
+    let of_key = assess("", &[key("id", LogicalType::Float)], numbers([10.0, 20.0], 90.0, 9.0, 9.0));
     assert!(found(&of_key, "outliers").is_none() && found(&of_key, "highly_skewed").is_none());
 }
 
@@ -158,7 +158,7 @@ fn outliers_lie_beyond_one_and_a_half_and_accuracy_counts_those_beyond_three() {
 fn skewness_is_high_above_two_on_either_side() {
     let columns = [Column::for_tests("amount", LogicalType::Decimal)];
     for (skewness, is_high) in [(2.0, false), (2.01, true), (-2.0, false), (-2.5, true)] {
-        let findings = judge("", &columns, numbers([1.0, 2.0], 0.0, 0.0, skewness));
+        let findings = assess("", &columns, numbers([1.0, 2.0], 0.0, 0.0, skewness));
         assert_eq!(found(&findings, "highly_skewed").is_some(), is_high, "{skewness}");
     }
 }
@@ -166,7 +166,7 @@ fn skewness_is_high_above_two_on_either_side() {
 #[test]
 fn what_the_warehouse_could_not_compute_is_not_judged() {
     let columns = [Column::for_tests("amount", LogicalType::Float), Column::for_tests("name", LogicalType::Text)];
-    let findings = judge("", &columns, |_, agg| match agg {
+    let findings = assess("", &columns, |_, agg| match agg {
         Aggregate::RowCount => vec![10.0],
         _ => vec![],
     });
@@ -176,7 +176,7 @@ fn what_the_warehouse_could_not_compute_is_not_judged() {
 #[test]
 fn no_rows_are_one_finding() {
     let columns = [Column::for_tests("amount", LogicalType::Float)];
-    let findings = judge("", &columns, |_, _| vec![0.0]);
+    let findings = assess("", &columns, |_, _| vec![0.0]);
     assert_eq!(findings.len(), 1);
     assert_eq!((findings[0].code.as_str(), findings[0].column), ("no_rows", None));
 }

@@ -13,7 +13,7 @@ pub(crate) fn ask(planner: &mut Planner, index: usize, column: &Column) {
     }
 }
 
-pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     if !look.is_key {
         return None;
     }

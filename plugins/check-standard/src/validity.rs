@@ -33,7 +33,7 @@ pub(crate) fn condition(context: &CallContext, tested: &Column) -> Option<Filter
     }
 }
 
-pub(crate) fn judge(look: &Look<'_>) -> Option<Finding> {
+pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     let invalid = look.counted(Counted::Invalid)?;
     let what = if look.column.ty == LogicalType::Text {
         "values stand for no value (empty, -, N/A, null …)"

@@ -72,7 +72,7 @@ impl Baseline {
 
     /// `score = clamp(|raw| / (2 · sensitivity), 0, 1)`, and anomalous where `|raw|` exceeds the
     /// sensitivity: beyond 0.5 on the scale of scores. Without spread an equal value scores 0, any other 1.
-    pub(crate) fn judge(&self, value: f64) -> Verdict {
+    pub(crate) fn score(&self, value: f64) -> Verdict {
         let distance = if value < self.edges.0 {
             value - self.edges.0
         } else if value > self.edges.1 {

@@ -90,14 +90,14 @@ impl Detector for Standard {
     ) -> Result<Detection, PluginError> {
         let offer = OFFERS.iter().find(|offer| offer.name == kind).ok_or_else(|| {
             let known: Vec<&str> = OFFERS.iter().map(|offer| offer.name).collect();
-            PluginError::Unsupported(format!("there is no kind `{kind}`; possible: {}", known.join(", ")))
+            PluginError::Unsupported(format!("unknown kind `{kind}`; the kinds are {}", known.join(", ")))
         })?;
         let sensitivity = params.sensitivity.unwrap_or(offer.sensitivity);
         if !(sensitivity.is_finite() && sensitivity > 0.0) {
             return Err(PluginError::InvalidInput("sensitivity: a number greater than 0".to_owned()));
         }
         let season = if offer.kind == Kind::Seasonal { season(params, points)? } else { 1 };
-        let mut judged = Judged(Detection::with_capacity(points.values.len()));
+        let mut judged = DetectionBuilder(Detection::with_capacity(points.values.len()));
         for (past, now) in series(history)?.into_iter().zip(series(points)?) {
             match offer.kind {
                 Kind::Plain(rule) => {
@@ -144,9 +144,9 @@ fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
 }
 
 /// The answer under construction.
-struct Judged(Detection);
+struct DetectionBuilder(Detection);
 
-impl Judged {
+impl DetectionBuilder {
     /// Appends values that are judged by the same baseline. Columns are extended first and written then: most columns
     /// of a series contain one number throughout.
     fn extend(&mut self, values: &[f64], baseline: Option<&Baseline>) {
@@ -162,7 +162,7 @@ impl Judged {
         let Some(baseline) = baseline else { return };
         let columns = out.scores[start..].iter_mut().zip(&mut out.raw[start..]).zip(&mut out.anomalous[start..]);
         for (value, ((score, raw), anomalous)) in values.iter().zip(columns).filter(|(value, _)| !value.is_nan()) {
-            let verdict = baseline.judge(*value);
+            let verdict = baseline.score(*value);
             (*score, *raw, *anomalous) = (verdict.score, verdict.raw, verdict.is_anomalous);
         }
     }

@@ -56,7 +56,7 @@ pub fn profile() -> Profile {
             quoting.ident_open = "`".to_owned();
             quoting.ident_close = "`".to_owned();
             quoting.ident_escape = "\\`".to_owned();
-            // `''` is no quote here, and a text on one line holds no line feed.
+            // `''` is not a quote here, and a string on one line has no line feed.
             quoting.string_escape = "\\u0027".to_owned();
             quoting.string_escape_backslash = true;
             quoting.folding = CaseFolding::Keep;

@@ -2,7 +2,7 @@
 //!
 //! In: nothing but the call. Out: the profile that the host prints with. Source: the Redshift developer
 //! guide (functions, reserved words, names and identifiers). It speaks PostgreSQL's protocol, not its SQL: no FILTER
-//! clause, no IS NOT DISTINCT FROM, and a backslash in a text is an escape.
+//! clause, no IS NOT DISTINCT FROM, and a backslash in a string is an escape.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, Op, PlaceholderStyle, Profile, ProfileBuilder,

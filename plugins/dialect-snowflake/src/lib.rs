@@ -93,7 +93,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// Snowflake's error numbers; where there is only a text, its words.
+/// Snowflake's error numbers; without a number, its words.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("001003"), ErrorClass::Syntax),
     (Sign::Message("syntax error"), ErrorClass::Syntax),

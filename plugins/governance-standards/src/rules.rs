@@ -91,7 +91,7 @@ impl Rules {
             findings.push(GateFinding::blocking(rule, Severity::Medium, &message));
         };
         if self.is_snake_case && !is_snake_case(name) {
-            add("name_case", format!("`{}` is not snake_case: small letters, digits and single `_`", item.id));
+            add("name_case", format!("`{}` is not snake_case: lower-case letters, digits and single `_`", item.id));
         }
         let length = name.chars().count();
         if length > self.max_length {
@@ -118,7 +118,7 @@ impl Rules {
         if self.domains.is_empty() || self.domains.iter().any(is_in) {
             return None;
         }
-        let message = format!("the owner of `{}` is no address of {}", item.id, self.domains.join(", "));
+        let message = format!("the owner of `{}` is not an address of {}", item.id, self.domains.join(", "));
         Some(GateFinding::blocking("owner_domain", Severity::Medium, &message))
     }
 
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         let path: Vec<&str> = Some(section).filter(|name| !name.is_empty()).into_iter().collect();
         let Some(found) = self.config.at(&path) else { return };
         if !matches!(found, Json::Object(_)) {
-            return self.issue(&path, "is no object".to_owned());
+            return self.issue(&path, "is not an object".to_owned());
         }
         for (key, _) in found.fields().iter().filter(|(key, _)| !keys.contains(&key.as_str())) {
             let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         let found = self.config.at(path)?;
         let length = found.number().filter(|number| (1.0..=1_000.0).contains(number) && number.fract() == 0.0);
         if length.is_none() {
-            self.issue(path, "is a whole number from 1 to 1000".to_owned());
+            self.issue(path, "is a integer from 1 to 1000".to_owned());
         }
         length.map(|number| number as usize)
     }

@@ -1,9 +1,10 @@
-//! The use case of an anomaly run: one measure along time, judged by a detector.
+//! The use case of an anomaly run: a detector scores one measure along time.
 //!
-//! In: a cube's measure, a granularity, dimensions to tell series apart, a detector. Out: each point with its
-//! score, severity and bounds. The numbers come from [`QueryService`], so a caller's policies and hooks apply
-//! as to any query. Each series is judged against at most `training_size` steps before its first point, and
-//! that baseline is the same for all of its points. Not here: the maths (components), monitors and alerts.
+//! In: a cube's measure, a granularity, the dimensions that tell series apart, a detector. Out: each point
+//! with its score, severity and bounds. The numbers come from [`QueryService`], so the caller's policies and
+//! hooks apply as to any query. Each series is scored against at most `training_size` steps before its first
+//! point, and this baseline is the same for all of its points. Absent: the mathematics (components),
+//! monitors and alerts.
 
 mod bucket;
 mod series;
@@ -14,12 +15,11 @@ use terrane_compiler::model::DimensionType;
 use terrane_compiler::query::{DateRange, QueryError, SemanticQuery, TimeDimension};
 use terrane_compiler::types::Granularity;
 
-use crate::catalog::Catalog;
 use crate::ports::calls::{CallFacts, ComponentFault};
 use crate::ports::clock::Clock;
 use crate::ports::detectors::{Detection, DetectorError, DetectorKind, DetectorParams, Detectors, SeriesBatch};
 use crate::ports::severity::Severity;
-use crate::query::{QueryService, RequestContext, RunError};
+use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use bucket::Bucket;
 use series::Series;
 pub use series::Unreadable;
@@ -95,7 +95,7 @@ pub struct Point {
 #[derive(Debug, thiserror::Error)]
 pub enum AnomalyError {
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] QueryRunError),
     #[error(transparent)]
     Detector(#[from] DetectorError),
     #[error("{fault}")]
@@ -141,20 +141,14 @@ pub fn severity(score: f64) -> Severity {
 
 /// Judges measures.
 pub struct AnomalyService {
-    catalog: Arc<Catalog>,
     queries: Arc<QueryService>,
     detectors: Arc<dyn Detectors>,
     clock: Arc<dyn Clock>,
 }
 
 impl AnomalyService {
-    pub fn new(
-        catalog: Arc<Catalog>,
-        queries: Arc<QueryService>,
-        detectors: Arc<dyn Detectors>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        AnomalyService { catalog, queries, detectors, clock }
+    pub fn new(queries: Arc<QueryService>, detectors: Arc<dyn Detectors>, clock: Arc<dyn Clock>) -> Self {
+        AnomalyService { queries, detectors, clock }
     }
 
     /// Runs one judgement.
@@ -164,11 +158,13 @@ impl AnomalyService {
     pub async fn run(&self, context: &RequestContext, request: &AnomalyRequest) -> Result<AnomalyRun, AnomalyError> {
         check(request)?;
         let detector = self.detector(&request.detector).await?;
-        let time = self.time_dimension(context, request).await?;
+        let session = self.queries.session(context);
+        let time = time_dimension(&session, request).await?;
         let from = request.from.as_ref().map(|text| moment(text, request.granularity)).transpose()?;
         let query = query(request, &time, from)?;
         let limit = self.queries.max_limit();
-        let answer = self.queries.run(context, &SemanticQuery { limit: Some(limit), ..query }).await?;
+        let query = SemanticQuery { limit: Some(limit), ..query };
+        let answer = session.prepare(&query).await?.run().await?;
         if answer.truncated != Some(false) {
             let rows = answer.returned_rows;
             return Err(if rows < limit {
@@ -215,30 +211,6 @@ impl AnomalyService {
         }
         let known = list.kinds.iter().map(|kind| Arc::clone(&kind.kind)).collect();
         Err(DetectorError::Unknown { kind: kind.to_owned(), known, faults: list.faults }.into())
-    }
-
-    /// The axis of the series, with its cube's name.
-    async fn time_dimension(
-        &self,
-        context: &RequestContext,
-        request: &AnomalyRequest,
-    ) -> Result<Arc<str>, AnomalyError> {
-        if let Some(name) = &request.time_dimension {
-            return Ok(qualified(&request.cube, name));
-        }
-        let snapshot = self.catalog.snapshot();
-        // The query itself refuses a cube that isn't there.
-        let cube = snapshot.model.cube_named(&request.cube).filter(|cube| cube.public);
-        let primary = cube.and_then(|cube| cube.dimensions.get(cube.primary_time? as usize));
-        match (cube, primary.filter(|dimension| dimension.ty == DimensionType::Time)) {
-            (Some(_), None) => Err(AnomalyError::NoTimeDimension { cube: Arc::clone(&request.cube) }),
-            (None, _) => {
-                let query = SemanticQuery { cube: Some(Arc::clone(&request.cube)), ..SemanticQuery::default() };
-                let refused = self.queries.sql(context, &query).await.err();
-                Err(refused.map_or(AnomalyError::NoTimeDimension { cube: Arc::clone(&request.cube) }, Into::into))
-            }
-            (Some(cube), Some(dimension)) => Ok(qualified(&cube.name, &dimension.name)),
-        }
     }
 
     async fn detect(
@@ -309,6 +281,24 @@ fn check(request: &AnomalyRequest) -> Result<(), AnomalyError> {
         true => Ok(()),
         false => Err(AnomalyError::TrainingSize { found, limit: MAX_TRAINING_SIZE }),
     }
+}
+
+/// Returns the qualified name of the time dimension that the series run along.
+async fn time_dimension(session: &QuerySession<'_>, request: &AnomalyRequest) -> Result<Arc<str>, AnomalyError> {
+    if let Some(name) = &request.time_dimension {
+        return Ok(qualified(&request.cube, name));
+    }
+    let model = &session.snapshot().model;
+    let missing = || AnomalyError::NoTimeDimension { cube: Arc::clone(&request.cube) };
+    let Some(cube) = model.cube_named(&request.cube).filter(|cube| cube.public) else {
+        // A query of the cube fails with the reason.
+        let query = SemanticQuery { cube: Some(Arc::clone(&request.cube)), ..SemanticQuery::default() };
+        session.prepare(&query).await?.sql().await?;
+        return Err(missing());
+    };
+    let primary = cube.primary_time.and_then(|primary| cube.dimensions.get(primary as usize));
+    let primary = primary.filter(|dimension| dimension.ty == DimensionType::Time).ok_or_else(missing)?;
+    Ok(qualified(&cube.name, &primary.name))
 }
 
 fn qualified(cube: &str, name: &str) -> Arc<str> {

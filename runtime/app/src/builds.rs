@@ -6,7 +6,7 @@
 //! loses it. Dropping a run stops its statements, and what they would have replaced stays. Not here: how
 //! a relation is replaced (the port's adapters).
 
-mod standing;
+mod current;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,25 +15,22 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value as Json, json};
 use terrane_compiler::model::ModelQueries;
-use terrane_compiler::model::nearest::nearest;
 use terrane_compiler::project::{Definitions, Materialization};
+use terrane_compiler::text::nearest::nearest;
 
-pub use standing::fingerprint;
-pub(crate) use standing::standing;
+pub(crate) use current::current_builds;
+pub use current::fingerprint;
 
 use crate::catalog::Snapshot;
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::builder::{BuildError, Marker, ModelBuilder, NewRelation, NotReady};
 use crate::ports::clock::Clock;
-use crate::ports::leases::{Lease, Leases};
+use crate::ports::leases::Leases;
 use crate::ports::store::StoreError;
+use crate::worker::{HeldLease, LeaseLoss, LeaseSettings};
 
 /// Models of one batch that are built at once.
 const AT_ONCE: usize = 4;
-/// A run that died keeps others waiting for so long.
-pub const TTL: Duration = Duration::from_secs(15);
-/// How often a run renews its lease.
-const TURN: Duration = Duration::from_secs(5);
 
 /// What a run works with.
 #[derive(Clone)]
@@ -50,7 +47,7 @@ pub struct Builds {
 
 /// What is to be built, and who wants it.
 #[derive(Debug, Clone)]
-pub struct Wanted<'a> {
+pub struct BuildRequest<'a> {
     /// `None`: all models.
     pub models: Option<&'a [String]>,
     /// Who, and where from; the rest is told by the run.
@@ -64,12 +61,12 @@ pub struct ModelBuild {
     pub materialization: Materialization,
     /// `schema.name`; `None` where there is none to build.
     pub relation: Option<String>,
-    pub outcome: Outcome,
+    pub outcome: ModelOutcome,
     pub elapsed: Duration,
 }
 
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum ModelOutcome {
     /// With the number of a table's rows.
     Built {
         rows: Option<u64>,
@@ -85,18 +82,18 @@ pub enum Outcome {
 
 impl ModelBuild {
     pub fn is_in_order(&self) -> bool {
-        matches!(self.outcome, Outcome::Built { .. } | Outcome::Inlined)
+        matches!(self.outcome, ModelOutcome::Built { .. } | ModelOutcome::Inlined)
     }
 }
 
 /// How a run goes on.
 #[derive(Debug, Clone, Copy)]
-pub enum Progress<'a> {
-    Begun {
+pub enum BuildProgress<'a> {
+    Started {
         model: &'a str,
     },
     /// `place` of `of` models that are over.
-    Over {
+    Ended {
         build: &'a ModelBuild,
         place: usize,
         of: usize,
@@ -105,7 +102,7 @@ pub enum Progress<'a> {
 
 /// Why nothing was built, or not all.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum RunError {
+pub enum BuildRunError {
     #[error("there is no model `{name}`")]
     UnknownModel { name: String, nearest: Vec<String> },
     #[error("another run is building models of this project")]
@@ -120,56 +117,51 @@ pub enum RunError {
     Store(#[from] StoreError),
 }
 
+impl From<LeaseLoss> for BuildRunError {
+    fn from(loss: LeaseLoss) -> Self {
+        match loss {
+            LeaseLoss::Expired => BuildRunError::LeaseLost,
+            LeaseLoss::Store(error) => error.into(),
+        }
+    }
+}
+
 impl Builds {
     /// Builds models, all or those that are named, and nothing else, until `stop`. `told` hears how it goes on.
     ///
     /// # Errors
-    /// [`RunError`]; what was built by then stays. A model that fails is no error but an outcome.
+    /// [`BuildRunError`]; what was built by then stays. A model that fails is no error but an outcome.
     pub async fn run(
         &self,
         snapshot: &Snapshot,
-        wanted: Wanted<'_>,
-        told: &(dyn Fn(Progress<'_>) + Send + Sync),
+        wanted: BuildRequest<'_>,
+        told: &(dyn Fn(BuildProgress<'_>) + Send + Sync),
         stop: impl Future<Output = ()> + Send,
-    ) -> Result<Vec<ModelBuild>, RunError> {
+    ) -> Result<Vec<ModelBuild>, BuildRunError> {
         let plan = Plan::of(snapshot, wanted.models)?;
         if plan.batches.is_empty() {
             return Ok(plan.inlined);
         }
         let name = format!("build:{}", snapshot.model.project);
-        let lease = self.leases.acquire(&name, &self.holder, TTL).await?.ok_or(RunError::Busy)?;
-        let mut held = Held { lease: Some(lease.clone()), leases: Arc::clone(&self.leases) };
+        let settings = LeaseSettings::default();
+        let lease =
+            HeldLease::acquire(&self.leases, &name, &self.holder, settings).await?.ok_or(BuildRunError::Busy)?;
         let outcome = tokio::select! {
             outcome = self.build(&plan, &wanted.entry, told) => outcome,
-            lost = self.keep(&lease) => Err(lost),
-            () = stop => Err(RunError::Stopped),
+            loss = lease.until_lost(&*self.clock, settings) => Err(loss.into()),
+            () = stop => Err(BuildRunError::Stopped),
         };
         self.builder.settle().await;
-        held.release().await?;
+        lease.release().await?;
         outcome
-    }
-
-    /// Ends only where the lease is no longer held.
-    async fn keep(&self, lease: &Lease) -> RunError {
-        let mut renewed = self.clock.elapsed();
-        loop {
-            tokio::time::sleep(TURN).await;
-            match self.leases.renew(lease, TTL).await {
-                Ok(true) => renewed = self.clock.elapsed(),
-                Ok(false) => return RunError::LeaseLost,
-                // It holds until its end; the state database may be back by then.
-                Err(error) if self.clock.elapsed().saturating_sub(renewed) >= TTL => return error.into(),
-                Err(_) => {}
-            }
-        }
     }
 
     async fn build(
         &self,
         plan: &Plan<'_>,
         entry: &AuditEntry,
-        told: &(dyn Fn(Progress<'_>) + Send + Sync),
-    ) -> Result<Vec<ModelBuild>, RunError> {
+        told: &(dyn Fn(BuildProgress<'_>) + Send + Sync),
+    ) -> Result<Vec<ModelBuild>, BuildRunError> {
         let schemas: BTreeSet<&str> =
             plan.wanted().filter_map(|at| plan.built_as(at)).map(|(schema, _)| schema).collect();
         self.builder.prepare(&schemas.into_iter().collect::<Vec<_>>()).await?;
@@ -188,9 +180,9 @@ impl Builds {
                 let there = &there;
                 async move {
                     match cause {
-                        Some(because_of) => (at, plan.over(at, Outcome::Skipped { because_of }, Duration::ZERO)),
+                        Some(because_of) => (at, plan.over(at, ModelOutcome::Skipped { because_of }, Duration::ZERO)),
                         None => {
-                            told(Progress::Begun { model: &plan.model(at).name.value });
+                            told(BuildProgress::Started { model: &plan.model(at).name.value });
                             (at, self.one(plan, at, there).await)
                         }
                     }
@@ -201,19 +193,19 @@ impl Builds {
             while let Some((at, build)) = running.next().await {
                 over += 1;
                 log(&build);
-                told(Progress::Over { build: &build, place: over, of });
+                told(BuildProgress::Ended { build: &build, place: over, of });
                 ended.push((at, build));
             }
             drop(running);
             for (at, build) in ended {
                 match &build.outcome {
-                    Outcome::Built { .. } | Outcome::Inlined => {
+                    ModelOutcome::Built { .. } | ModelOutcome::Inlined => {
                         there.insert(at);
                     }
-                    Outcome::Failed(_) => {
+                    ModelOutcome::Failed(_) => {
                         missing.insert(at, Arc::clone(&build.model));
                     }
-                    Outcome::Skipped { because_of } => {
+                    ModelOutcome::Skipped { because_of } => {
                         missing.insert(at, Arc::clone(because_of));
                     }
                 }
@@ -235,11 +227,11 @@ impl Builds {
             Some(ToBuild { query, marker, built_as: (schema, name), is_view }) => {
                 let relation = NewRelation { schema, name, is_view, query: &query, marker: &marker };
                 match self.builder.build(&relation, self.timeout).await {
-                    Ok(rows) => Outcome::Built { rows },
-                    Err(error) => Outcome::Failed(error),
+                    Ok(rows) => ModelOutcome::Built { rows },
+                    Err(error) => ModelOutcome::Failed(error),
                 }
             }
-            None => Outcome::Inlined,
+            None => ModelOutcome::Inlined,
         };
         plan.over(at, outcome, self.clock.elapsed().saturating_sub(started))
     }
@@ -267,14 +259,14 @@ struct Plan<'s> {
 }
 
 impl<'s> Plan<'s> {
-    fn of(snapshot: &'s Snapshot, named: Option<&[String]>) -> Result<Self, RunError> {
+    fn of(snapshot: &'s Snapshot, named: Option<&[String]>) -> Result<Self, BuildRunError> {
         let definitions = &*snapshot.definitions;
         let index: HashMap<&str, usize> =
             definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
         let mut wanted: BTreeSet<usize> = index.values().copied().collect();
         if let Some(named) = named {
             let found = |name: &String| {
-                index.get(name.as_str()).copied().ok_or_else(|| RunError::UnknownModel {
+                index.get(name.as_str()).copied().ok_or_else(|| BuildRunError::UnknownModel {
                     name: name.clone(),
                     nearest: nearest(name, index.keys().copied(), 5).into_iter().map(str::to_owned).collect(),
                 })
@@ -288,7 +280,7 @@ impl<'s> Plan<'s> {
         });
         let mut plan = Plan {
             definitions,
-            queries: ModelQueries::new(definitions, snapshot.kept().built()),
+            queries: ModelQueries::new(definitions),
             batches: batches.filter(|batch| !batch.is_empty()).collect(),
             inlined: Vec::new(),
             current: BTreeSet::new(),
@@ -297,7 +289,7 @@ impl<'s> Plan<'s> {
         plan.current = current.filter(|at| !wanted.contains(at)).collect();
         if named.is_some() {
             let inlined = wanted.iter().filter(|at| !is_kept(at));
-            plan.inlined = inlined.map(|at| plan.over(*at, Outcome::Inlined, Duration::ZERO)).collect();
+            plan.inlined = inlined.map(|at| plan.over(*at, ModelOutcome::Inlined, Duration::ZERO)).collect();
         }
         Ok(plan)
     }
@@ -326,7 +318,7 @@ impl<'s> Plan<'s> {
         Some(ToBuild { query, marker, built_as: self.built_as(at)?, is_view })
     }
 
-    fn over(&self, at: usize, outcome: Outcome, elapsed: Duration) -> ModelBuild {
+    fn over(&self, at: usize, outcome: ModelOutcome, elapsed: Duration) -> ModelBuild {
         let model = self.model(at);
         ModelBuild {
             model: Arc::clone(&model.name.value),
@@ -340,13 +332,13 @@ impl<'s> Plan<'s> {
 
 /// What the audit log says of a run.
 fn summary(builds: &[ModelBuild]) -> Json {
-    let names = |is_it: &dyn Fn(&Outcome) -> bool| -> Vec<&str> {
+    let names = |is_it: &dyn Fn(&ModelOutcome) -> bool| -> Vec<&str> {
         builds.iter().filter(|build| is_it(&build.outcome)).map(|build| &*build.model).collect()
     };
     json!({
-        "built": names(&|outcome| matches!(outcome, Outcome::Built { .. })),
-        "failed": names(&|outcome| matches!(outcome, Outcome::Failed(_))),
-        "skipped": names(&|outcome| matches!(outcome, Outcome::Skipped { .. })),
+        "built": names(&|outcome| matches!(outcome, ModelOutcome::Built { .. })),
+        "failed": names(&|outcome| matches!(outcome, ModelOutcome::Failed(_))),
+        "skipped": names(&|outcome| matches!(outcome, ModelOutcome::Skipped { .. })),
     })
 }
 
@@ -354,44 +346,15 @@ fn log(build: &ModelBuild) {
     let (model, materialization) = (&*build.model, build.materialization.as_str());
     let duration_ms = build.elapsed.as_secs_f64() * 1e3;
     match &build.outcome {
-        Outcome::Built { rows } => {
+        ModelOutcome::Built { rows } => {
             tracing::info!(event = "model_built", model, materialization, rows, duration_ms);
         }
-        Outcome::Inlined => {}
-        Outcome::Failed(error) => {
+        ModelOutcome::Inlined => {}
+        ModelOutcome::Failed(error) => {
             tracing::error!(event = "model_failed", model, materialization, duration_ms, error_message = %error);
         }
-        Outcome::Skipped { because_of } => {
+        ModelOutcome::Skipped { because_of } => {
             tracing::warn!(event = "model_skipped", model, materialization, because_of = &**because_of);
         }
-    }
-}
-
-/// A lease that is given back, also by a run that is dropped.
-struct Held {
-    lease: Option<Lease>,
-    leases: Arc<dyn Leases>,
-}
-
-impl Held {
-    async fn release(&mut self) -> Result<(), StoreError> {
-        match self.lease.take() {
-            Some(lease) => self.leases.release(&lease).await,
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let Some(lease) = self.lease.take() else { return };
-        // Without a runtime the lease ends by itself.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let leases = Arc::clone(&self.leases);
-        runtime.spawn(async move {
-            if let Err(error) = leases.release(&lease).await {
-                tracing::warn!(event = "upkeep_failed", error_message = %error);
-            }
-        });
     }
 }

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use terrane_compiler::Access;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_compiler::graph::{DependencyGraph, NodeType};
-use terrane_compiler::lineage::{KnownColumns, Lineage};
-use terrane_compiler::model::{self, KeptCubes, Model, TypedCubes};
-use terrane_compiler::project::{self, Definitions, Inputs, KeptFiles, SourceTree, Work};
+use terrane_compiler::model::{self, Model};
+use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::sql::column_mistakes;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
+use terrane_lineage::graph::{DependencyGraph, NodeType};
+use terrane_lineage::{KnownColumns, Lineage};
 use tokio::sync::OnceCell;
 
-use crate::builds::standing;
+use crate::builds::current_builds;
 use crate::described::{Described, Reading};
 use crate::located::locate;
 use crate::ports::builder::BuiltRelation;
@@ -32,48 +32,9 @@ pub struct Snapshot {
     /// All problems, warnings included; what is broken is left out of the model.
     pub diagnostics: Vec<Diagnostic>,
     described: Described,
-    kept: Arc<Kept>,
     /// Made when it is first asked for.
     graph: OnceLock<DependencyGraph>,
     lineage: OnceCell<Lineage>,
-}
-
-/// What a load made of each file, model and cube, so that the next one does only what has changed. It is told by
-/// content alone: a load that is given none, or another project's, comes to the same.
-#[derive(Debug, Default)]
-pub struct Kept {
-    files: KeptFiles,
-    cubes: KeptCubes,
-    typed: TypedCubes,
-}
-
-impl Kept {
-    /// How many files were read, and how many had been.
-    pub fn files(&self) -> Work {
-        self.files.work()
-    }
-
-    /// How many models were checked, and how many had been.
-    pub fn models(&self) -> Work {
-        self.cubes.models()
-    }
-
-    /// What was built of the definitions.
-    pub fn built(&self) -> &KeptCubes {
-        &self.cubes
-    }
-
-    /// How many cubes were built, and how many had been.
-    pub fn cubes(&self) -> Work {
-        self.cubes.cubes()
-    }
-}
-
-/// What is known already when a project is loaded.
-#[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    pub described: &'a Described,
-    pub kept: &'a Arc<Kept>,
 }
 
 impl Snapshot {
@@ -86,7 +47,6 @@ impl Snapshot {
             profile,
             diagnostics,
             described: Described::default(),
-            kept: Arc::default(),
             graph: OnceLock::new(),
             lineage: OnceCell::new(),
         }
@@ -137,16 +97,6 @@ impl Snapshot {
         &self.described
     }
 
-    /// All of what the next load need not do again.
-    pub fn known(&self) -> Known<'_> {
-        Known { described: &self.described, kept: &self.kept }
-    }
-
-    /// For a load that need not do again what is the same.
-    pub fn kept(&self) -> &Arc<Kept> {
-        &self.kept
-    }
-
     /// Makes errors of what the warehouse refuses of cubes that it could read in the same project `before`.
     pub(crate) fn harden(&mut self, before: &Snapshot) {
         let had = |cube: &str| before.model.cube_named(cube).is_some();
@@ -159,7 +109,7 @@ impl Snapshot {
     }
 }
 
-/// Loads a project: text to model, then the column types from the warehouse, but for what is `known`.
+/// Loads a project: text to model, then the column types from the warehouse. Answers in `known` are not asked for again.
 ///
 /// # Errors
 /// [`PluginError`] when the warehouse's dialect can't be had. Problems of the project itself are
@@ -167,67 +117,57 @@ impl Snapshot {
 pub async fn load(
     tree: &SourceTree,
     inputs: &Inputs,
-    known: Known<'_>,
+    known: &Described,
     plugins: &dyn Plugins,
     warehouse: &dyn Warehouse,
 ) -> Result<Snapshot, PluginError> {
     let profile = plugins.dialect(warehouse.name())?;
-    let (inputs, located, unlocated) = locate(inputs, &known.described.located, warehouse).await;
+    let (inputs, located, unlocated) = locate(inputs, &known.located, warehouse).await;
     let held = warehouse.built().await.map_err(|error| {
         Diagnostic::error(BUILDS_UNKNOWN, "the warehouse can't be asked which models were built")
             .detail(error.to_string())
             .hint("load the project again when the warehouse answers")
     });
-    let Texts { definitions, model, mut diagnostics, files, cubes } = read_texts(tree, inputs, held, known.kept).await;
+    let Texts { definitions, model, mut diagnostics } = read_texts(tree, inputs, held).await;
     diagnostics.extend(unlocated);
-    let reading = Reading::new(&model, &definitions, &profile, warehouse, known.described);
+    let reading = Reading::new(&model, &definitions, &profile, warehouse, known);
     let (types, mut described) = reading.types(&mut diagnostics).await;
     described.located = located;
-    let plain = model.cubes.clone();
-    let model = model.with_types_again(&types, &known.kept.typed);
+    let model = model.with_types(&types);
     diagnostics.extend(column_mistakes(&model, &types, &profile));
-    let typed = TypedCubes::of(plain, &model);
     Ok(Snapshot {
         model,
         definitions: Arc::new(definitions),
         profile,
         diagnostics,
         described,
-        kept: Arc::new(Kept { files, cubes, typed }),
         graph: OnceLock::new(),
         lineage: OnceCell::new(),
     })
 }
 
-/// What texts alone come to.
+/// The part of a load that needs only the project's texts.
 struct Texts {
     definitions: Definitions,
     model: Model,
     diagnostics: Vec<Diagnostic>,
-    files: KeptFiles,
-    cubes: KeptCubes,
 }
 
 /// On a thread that may take its time: a large project takes longer than a query may wait for a worker.
-async fn read_texts(
-    tree: &SourceTree,
-    inputs: Inputs,
-    held: Result<Vec<BuiltRelation>, Diagnostic>,
-    kept: &Arc<Kept>,
-) -> Texts {
-    let (tree, kept) = (tree.clone(), Arc::clone(kept));
+async fn read_texts(tree: &SourceTree, inputs: Inputs, held: Result<Vec<BuiltRelation>, Diagnostic>) -> Texts {
+    let tree = tree.clone();
     let read = move || {
-        let (mut definitions, mut diagnostics, files) = project::read_again(&tree, &inputs, &kept.files);
+        let (mut definitions, mut diagnostics) = project::read(&tree, &inputs);
         match held {
-            Ok(held) => definitions.built = standing(&definitions, &held, &kept.cubes),
+            Ok(held) => definitions.built = current_builds(&definitions, &held),
             Err(problem) => {
                 definitions.built.is_unknown = true;
                 diagnostics.push(problem);
             }
         }
-        let (model, problems, cubes) = model::build_again(&definitions, &kept.cubes);
+        let (model, problems) = model::build(&definitions);
         diagnostics.extend(problems);
-        Texts { definitions, model, diagnostics, files, cubes }
+        Texts { definitions, model, diagnostics }
     };
     match tokio::task::spawn_blocking(read).await {
         Ok(read) => read,

@@ -11,19 +11,19 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
-use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{
     COLUMN_MISMATCH, ProbedMember, TypeProbe, culprit, relation_place, rows_probe, single_probes, type_probe,
 };
+use terrane_compiler::text::nearest::suggest;
 use terrane_compiler::types::LogicalType;
 
 use crate::inspection::Inspected;
 use crate::located::Located;
-use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
+use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseErrorKind};
 
 /// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
 /// changed.
@@ -107,13 +107,14 @@ pub fn is_unread(told: &Diagnostic) -> bool {
 /// The warehouse's answer, or the compiler's, that there is none.
 struct Unread {
     message: String,
+    cause: RefusalCause,
     /// It could not be asked; the text may be in order.
     is_unasked: bool,
 }
 
 impl Unread {
     fn refused(message: impl ToString) -> Unread {
-        Unread { message: message.to_string(), is_unasked: false }
+        Unread { message: message.to_string(), cause: RefusalCause::Other, is_unasked: false }
     }
 }
 
@@ -162,6 +163,7 @@ impl<'a> Asked<'a> {
         let schema = self.warehouse.describe(Statement::plain(probe)).await;
         let schema = schema.map_err(|error| Unread {
             is_unasked: error.kind != WarehouseErrorKind::Refused,
+            cause: error.cause,
             message: error.message,
         })?;
         Ok((probe.into(), schema.fields().iter().map(|field| logical_type(field.data_type())).collect()))
@@ -299,13 +301,13 @@ impl<'a> Reading<'a> {
             if columns.is_none() {
                 columns = Some(self.columns_of(cube).await);
             }
-            let is_function = problem.message.contains("unction");
+            let is_function = problem.cause == RefusalCause::Function;
             let detailed = match (&culprit.word, columns.as_deref()) {
                 (Some(word), Some(columns)) if !is_function && !columns.is_empty() && !columns.contains(word) => {
                     let own = columns.iter().map(String::as_str);
                     suggest(word.rsplit('.').next().unwrap_or_default(), &format!("columns of `{}`", cube.name), own)
                 }
-                _ => hint_to(&problem.message, READABLE_HINT),
+                _ => hint_to(problem.cause, READABLE_HINT),
             };
             let diagnostic = Diagnostic::warning(NOT_READABLE, format!("the warehouse cannot read {}", culprit.what))
                 .detail(complaint(&problem.message))
@@ -327,7 +329,7 @@ impl<'a> Reading<'a> {
                 Relation::Query { .. } | Relation::Model { .. } => "what its query reads".to_owned(),
             };
             let hint = format!("check that {table} exists and that each `sql` names columns of it");
-            let hint = hint_to(&problem.message, hint);
+            let hint = hint_to(problem.cause, hint);
             let told = Diagnostic::warning(NOT_DESCRIBED, message)
                 .detail(complaint(&problem.message))
                 .hint(hint)
@@ -341,9 +343,9 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The hint to what the warehouse refuses: about the engine's lock where that is why, or else `otherwise`.
-pub(crate) fn hint_to(complaint: &str, otherwise: impl Into<String>) -> String {
-    if complaint.contains("disabled by configuration") {
+/// Returns the hint to a refused statement: about file access if that is the cause, else `otherwise`.
+pub(crate) fn hint_to(cause: RefusalCause, otherwise: impl Into<String>) -> String {
+    if cause == RefusalCause::FileAccess {
         return "Keep the file in a data folder of the project, set `warehouse.file_access: project` and start anew."
             .to_owned();
     }

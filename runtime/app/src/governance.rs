@@ -9,12 +9,14 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::ports::clock::Clock;
-use crate::ports::governance::{Artifact, Asking, GateFinding, Governance, MetadataChange, Said, Transition};
+use crate::ports::governance::{
+    Artifact, GateFinding, Governance, HookRequest, HookResponse, MetadataChange, Transition,
+};
 use crate::query::RequestContext;
 
 /// What hooks found of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gate {
+pub struct Approval {
     /// In the order of the hooks' ids.
     pub findings: Vec<HookFinding>,
     /// Required hooks that gave no answer.
@@ -28,7 +30,7 @@ pub struct HookFinding {
     pub finding: GateFinding,
 }
 
-impl Gate {
+impl Approval {
     /// The step may be taken.
     pub fn is_open(&self) -> bool {
         self.unavailable.is_empty() && !self.findings.iter().any(|found| found.finding.is_blocking)
@@ -36,15 +38,15 @@ impl Gate {
 }
 
 /// Asks hooks before artifacts take steps.
-pub struct Gatekeeper {
+pub struct ApprovalService {
     governance: Arc<dyn Governance>,
     clock: Arc<dyn Clock>,
     time_zone: String,
 }
 
-impl Gatekeeper {
+impl ApprovalService {
     pub fn new(governance: Arc<dyn Governance>, clock: Arc<dyn Clock>, zone: &TimeZone) -> Self {
-        Gatekeeper { governance, clock, time_zone: zone_name(zone) }
+        ApprovalService { governance, clock, time_zone: zone_name(zone) }
     }
 
     /// Whether anybody is asked.
@@ -53,17 +55,17 @@ impl Gatekeeper {
     }
 
     /// Whether an artifact may take a step of certification.
-    pub async fn certify(&self, context: &RequestContext, item: &Artifact, step: Transition, notes: &str) -> Gate {
-        gate(self.governance.certify(&self.asking(context), item, step, notes).await)
+    pub async fn certify(&self, context: &RequestContext, item: &Artifact, step: Transition, notes: &str) -> Approval {
+        approval(self.governance.certify(&self.hook_request(context), item, step, notes).await)
     }
 
     /// Whether metadata may be written.
-    pub async fn change(&self, context: &RequestContext, change: &MetadataChange) -> Gate {
-        gate(self.governance.change(&self.asking(context), change).await)
+    pub async fn change(&self, context: &RequestContext, change: &MetadataChange) -> Approval {
+        approval(self.governance.change(&self.hook_request(context), change).await)
     }
 
-    fn asking<'a>(&'a self, context: &'a RequestContext) -> Asking<'a> {
-        Asking { context, now: self.clock.now(), time_zone: &self.time_zone }
+    fn hook_request<'a>(&'a self, context: &'a RequestContext) -> HookRequest<'a> {
+        HookRequest { context, now: self.clock.now(), time_zone: &self.time_zone }
     }
 }
 
@@ -72,9 +74,9 @@ pub(crate) fn zone_name(zone: &TimeZone) -> String {
     zone.iana_name().unwrap_or("UTC").to_owned()
 }
 
-fn gate(said: Vec<Said<Vec<GateFinding>>>) -> Gate {
-    let mut gate = Gate { findings: Vec::new(), unavailable: Vec::new() };
-    for Said { hook, answer } in said {
+fn approval(said: Vec<HookResponse<Vec<GateFinding>>>) -> Approval {
+    let mut approval = Approval { findings: Vec::new(), unavailable: Vec::new() };
+    for HookResponse { hook, answer } in said {
         match answer {
             Ok(findings) => {
                 // What a monitored hook finds is shown, and closes nothing.
@@ -84,14 +86,14 @@ fn gate(said: Vec<Said<Vec<GateFinding>>>) -> Gate {
                 };
                 let own =
                     findings.into_iter().map(|finding| HookFinding { hook: hook.id.clone(), finding: open(finding) });
-                gate.findings.extend(own);
+                approval.findings.extend(own);
             }
             Err(fault) => {
                 let enforced = hook.is_required && !hook.is_monitored;
                 tracing::error!(event = "policy_fault", hook = &*hook.id, enforced, error_message = %fault);
-                gate.unavailable.extend(enforced.then_some(hook.id));
+                approval.unavailable.extend(enforced.then_some(hook.id));
             }
         }
     }
-    gate
+    approval
 }

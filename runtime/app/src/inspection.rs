@@ -11,9 +11,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
-use terrane_compiler::lineage::{IncompleteTable, KnownColumns};
 use terrane_compiler::sql::columns_probe;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
+use terrane_lineage::{IncompleteTable, KnownColumns};
 
 use crate::ports::warehouse::{Statement, Warehouse};
 

@@ -1,19 +1,23 @@
 //! The use cases: async, no wire format, no vendor. They speak to the outside through `ports`.
 
+pub mod accounts;
 pub mod anomaly;
 pub mod builds;
 pub mod catalog;
 pub mod data_check;
 pub mod described;
+pub mod domain;
 pub mod governance;
 mod inspection;
 pub mod limits;
 mod located;
+pub mod maintenance;
 pub mod plugins;
 pub mod ports;
 pub mod profiling;
 pub mod projects;
 pub mod query;
 pub mod security;
+pub mod services;
 pub mod source_check;
-pub mod upkeep;
+pub mod worker;

@@ -101,7 +101,7 @@ impl RateLimits {
     /// # Errors
     /// [`RateExceeded`]
     pub fn admit(&self, identity: &Identity, client: Option<IpAddr>) -> Result<(), RateExceeded> {
-        let subject = match identity.method {
+        let subject = match identity.method() {
             AuthMethod::Anonymous => return self.admit_anonymous(identity, client),
             AuthMethod::ApiKey => Subject::Key(identity.credential.clone()),
             AuthMethod::Jwt | AuthMethod::OAuth | AuthMethod::Operator => {

@@ -4,7 +4,7 @@
 //! the catalog, and an error for each of those. A caller without `admin` names tables in plain words, which an
 //! engine may take for a file, a function or a table elsewhere: what the catalog does not list is never served,
 //! whenever it was registered. Any other `sql_table` is an operator's SQL and is left as it is. Not here: what a
-//! plain word is (`model::allowed`).
+//! plain word is (`snippet::allowed`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_compiler::model::allowed;
 use terrane_compiler::project::{Inputs, RegisteredCube};
+use terrane_compiler::snippet::allowed;
 
 use crate::described::NOT_ASKED;
 use crate::ports::warehouse::{CatalogTable, Warehouse, WarehouseErrorKind};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use serde_json::json;
 use tracing::Instrument as _;
 
+use crate::domain::RequestContext;
 use crate::ports::audit::{AuditEntry, AuditLog};
-use crate::ports::clock::Clock;
 use crate::ports::plugins::{ChangeError, PluginStatus, Plugins};
 use crate::ports::store::StoreError;
-use crate::security::{Identity, Origin, entry, from};
+use crate::security::AccessRecorder;
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +42,12 @@ impl Change {
         self,
         plugins: &Arc<dyn Plugins>,
         audit: &Arc<dyn AuditLog>,
-        clock: &dyn Clock,
+        access: &AccessRecorder,
         name: &str,
-        (identity, origin): (&Identity, &Origin),
+        request: &RequestContext,
     ) -> Result<PluginStatus, Failure> {
         let (plugins, audit) = (Arc::clone(plugins), Arc::clone(audit));
-        let record = from(origin, entry(self.event(), clock.now(), identity, format!("plugin:{name}")));
+        let record = access.entry(self.event(), request, format!("plugin:{name}"));
         let name = name.to_owned();
         let recorded = async move { self.make_recorded(plugins, &*audit, name, record).await };
         let recorded = tokio::spawn(recorded.in_current_span());

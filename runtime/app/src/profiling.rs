@@ -1,10 +1,10 @@
-//! The use case of a cube's profile: numbers about its columns, and what checks make of them.
+//! The use case of a cube's profile: statistics of its columns, and the findings of checks.
 //!
-//! In: a cube, a range of time, a configuration. Out: the specification's cube profile. What the profile and
-//! all checks want to know is merged into as few statements as can be: one of plain statistics, one of what
-//! depends on their answers (moments about the mean, bins, fences), one for the most frequent values of each
-//! dimension; each goes through the one query pipeline, so a caller's policies apply. All rows are counted:
-//! nothing is sampled. Not here: SQL (compiler), rules of quality (components).
+//! In: a cube, a range of time, a configuration. Out: the specification's cube profile. The statistics that
+//! the profile and all checks need are merged into few statements: one of plain statistics, one of those
+//! that depend on the first (moments about the mean, bins, fences), one for the most frequent values of each
+//! dimension. All of them run in one query session, so they see one project, and the caller's policies apply.
+//! All rows are counted: nothing is sampled. Absent: SQL (compiler), rules of quality (components).
 
 mod answers;
 mod config;
@@ -14,10 +14,10 @@ mod statistics;
 
 use std::sync::Arc;
 
-use terrane_compiler::profile::{ProfileColumn, ProfileQuery, Statistic, has_quantiles};
+use terrane_compiler::column_statistics::{Statistic, StatisticsColumn, StatisticsQuery};
 use terrane_compiler::query::{DateRange, QueryError};
 
-use crate::catalog::Catalog;
+use crate::domain::QueryKind;
 use crate::ports::calls::{CallFacts, ComponentFault};
 use crate::ports::checks::{
     CheckAggregate, CheckCall, CheckPlan, CheckRequest, Checks, Finding, ProfiledColumn, QualityDimension,
@@ -25,51 +25,47 @@ use crate::ports::checks::{
 use crate::ports::clock::Clock;
 use crate::ports::plugins::PluginFault;
 use crate::ports::severity::Severity;
-use crate::query::{QueryService, RequestContext, RunError};
+use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
 pub use config::{ConfigError, ProfileConfig};
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
 
 /// Profiles cubes.
 pub struct ProfilingService {
-    catalog: Arc<Catalog>,
     queries: Arc<QueryService>,
     checks: Arc<dyn Checks>,
     clock: Arc<dyn Clock>,
 }
 
-/// Wishes, by the columns they are about.
+/// The cube of a profile, within the session of its statements.
 #[derive(Clone, Copy)]
-struct Asking<'a> {
-    context: &'a RequestContext,
+struct ProfileTarget<'a> {
+    session: &'a QuerySession<'a>,
     cube: &'a Arc<str>,
     range: Option<&'a DateRange>,
-    columns: &'a [ProfileColumn],
+    columns: &'a [StatisticsColumn],
 }
 
 impl ProfilingService {
-    pub fn new(
-        catalog: Arc<Catalog>,
-        queries: Arc<QueryService>,
-        checks: Arc<dyn Checks>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        ProfilingService { catalog, queries, checks, clock }
+    pub fn new(queries: Arc<QueryService>, checks: Arc<dyn Checks>, clock: Arc<dyn Clock>) -> Self {
+        ProfilingService { queries, checks, clock }
     }
 
-    /// Profiles a cube. A check that fails is an insight of its own and stops nothing.
+    /// Profiles a cube. A check that fails becomes a finding, and the others go on.
     ///
     /// # Errors
-    /// The cube is not there or closed, the range doesn't fit, or the warehouse refused.
+    /// The cube is unknown or closed, the range is invalid, or the warehouse refused a statement.
     pub async fn profile(
         &self,
         context: &RequestContext,
         cube: &Arc<str>,
         range: Option<&DateRange>,
         config: &ProfileConfig,
-    ) -> Result<CubeProfile, RunError> {
-        let columns = self.queries.profile_columns(context, cube, range).await?;
-        let asking = Asking { context, cube, range, columns: &columns };
+    ) -> Result<CubeProfile, QueryRunError> {
+        let context = &context.with_kind(QueryKind::Profile);
+        let session = self.queries.session(context);
+        let columns = session.profile_columns(cube, range).await?;
+        let target = ProfileTarget { session: &session, cube, range, columns: &columns };
         let profiled_at = self.clock.now();
         let call = CheckCall {
             facts: CallFacts {
@@ -81,13 +77,13 @@ impl ProfilingService {
             profile_config_json: Arc::clone(&config.json),
         };
         let offered: Arc<[ProfiledColumn]> = columns.iter().map(|column| offered(cube, column)).collect();
-        let (plans, mut faults) = self.plans(asking, &call, &offered).await;
-        let own = report::wishes(&columns, config);
-        let answers = self.ask(asking, own.iter().chain(plans.iter().flat_map(|plan| &plan.requests))).await?;
+        let (plans, mut faults) = self.plans(target, &call, &offered).await;
+        let own = report::requests(&columns, config);
+        let answers = self.ask(target, own.iter().chain(plans.iter().flat_map(|plan| &plan.requests))).await?;
         let mut findings = Vec::new();
         for plan in &plans {
-            let told = plan.requests.iter().map(|request| answers.answer(request)).collect();
-            match self.checks.evaluate(&call, &plan.component, Arc::clone(&offered), told).await {
+            let answered = plan.requests.iter().map(|request| answers.answer(request)).collect();
+            match self.checks.evaluate(&call, &plan.component, Arc::clone(&offered), answered).await {
                 Ok(found) => findings.extend(found),
                 Err(fault) => faults.push(fault),
             }
@@ -96,10 +92,10 @@ impl ProfilingService {
         Ok(report::profile(cube, profiled_at, &answers, &findings, config))
     }
 
-    /// The plans that can be carried out, and what is wrong with the others.
+    /// Returns the plans that can be carried out, and the faults of the others.
     async fn plans(
         &self,
-        asking: Asking<'_>,
+        target: ProfileTarget<'_>,
         call: &CheckCall,
         offered: &Arc<[ProfiledColumn]>,
     ) -> (Vec<CheckPlan>, Vec<ComponentFault>) {
@@ -109,7 +105,7 @@ impl ProfilingService {
         }
         for planned in self.checks.plans(call, Arc::clone(offered)).await {
             match planned {
-                Ok(plan) => match self.check_conditions(asking, &plan) {
+                Ok(plan) => match self.check_conditions(target, &plan) {
                     Ok(()) => plans.push(plan),
                     Err(error) => {
                         let fault = PluginFault::Answer { call: "make-plan", message: error.to_string() };
@@ -122,36 +118,36 @@ impl ProfilingService {
         (plans, faults)
     }
 
-    /// A condition whose value does not fit its column is its component's fault, and must not keep the others
-    /// from their answers.
-    fn check_conditions(&self, asking: Asking<'_>, plan: &CheckPlan) -> Result<(), QueryError> {
+    /// Rejects a plan with a condition whose value does not fit its column: that is the component's fault,
+    /// and the other components go on.
+    fn check_conditions(&self, target: ProfileTarget<'_>, plan: &CheckPlan) -> Result<(), QueryError> {
         let conditions = plan.requests.iter().filter_map(|request| match &request.aggregate {
             CheckAggregate::Where(filter) => Some((None, Statistic::Where(filter.clone()))),
             _ => None,
         });
         let statistics: Vec<_> = conditions.collect();
         for statistics in statistics::split(statistics) {
-            self.queries.check_profile(asking.context, &asking.query(statistics, None))?;
+            target.session.check_profile(&target.query(statistics, None))?;
         }
         Ok(())
     }
 
-    /// Everything that the requests need, each number once.
+    /// Computes the statistics that the requests need, each once.
     async fn ask<'r>(
         &self,
-        asking: Asking<'_>,
+        target: ProfileTarget<'_>,
         requests: impl Iterator<Item = &'r CheckRequest> + Clone,
-    ) -> Result<Answers, RunError> {
-        let quantiles = has_quantiles(&self.catalog.snapshot().profile);
-        let mut answers = Answers::new(asking.columns, quantiles);
+    ) -> Result<Answers, QueryRunError> {
+        let quantiles = target.session.has_quantiles();
+        let mut answers = Answers::new(target.columns, quantiles);
         let plain = statistics::plain(&answers, requests.clone());
-        self.add(asking, &mut answers, plain).await?;
+        self.add(target, &mut answers, plain).await?;
         let following = statistics::following(&answers, requests.clone());
-        self.add(asking, &mut answers, following).await?;
+        self.add(target, &mut answers, following).await?;
         for (column, count) in statistics::most_frequent(&answers, requests) {
-            let name = Arc::clone(&asking.columns[column].name);
-            let query = asking.query(vec![(None, Statistic::Rows)], Some((name, u64::from(count))));
-            let rows = self.queries.profile(asking.context, &query).await?;
+            let name = Arc::clone(&target.columns[column].name);
+            let query = target.query(vec![(None, Statistic::Rows)], Some((name, u64::from(count))));
+            let rows = target.session.profile(&query).await?;
             answers.add_top(column, count, &rows.batches);
         }
         Ok(answers)
@@ -159,29 +155,29 @@ impl ProfilingService {
 
     async fn add(
         &self,
-        asking: Asking<'_>,
+        target: ProfileTarget<'_>,
         answers: &mut Answers,
         statistics: Vec<(Option<usize>, Statistic)>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), QueryRunError> {
         for part in statistics::split(statistics) {
             let named = part.iter().map(|(column, statistic)| {
-                (column.map(|column| Arc::clone(&asking.columns[column].name)), statistic.clone())
+                (column.map(|column| Arc::clone(&target.columns[column].name)), statistic.clone())
             });
-            let query = asking.query(named.collect(), None);
-            let rows = self.queries.profile(asking.context, &query).await?;
+            let query = target.query(named.collect(), None);
+            let rows = target.session.profile(&query).await?;
             answers.add(part, &rows.batches);
         }
         Ok(())
     }
 }
 
-impl Asking<'_> {
-    fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> ProfileQuery {
-        ProfileQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
+impl ProfileTarget<'_> {
+    fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> StatisticsQuery {
+        StatisticsQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
     }
 }
 
-fn offered(cube: &Arc<str>, column: &ProfileColumn) -> ProfiledColumn {
+fn offered(cube: &Arc<str>, column: &StatisticsColumn) -> ProfiledColumn {
     ProfiledColumn {
         cube: Arc::clone(cube),
         member: Arc::clone(&column.name),

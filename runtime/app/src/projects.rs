@@ -27,15 +27,17 @@ pub use outcome::{Loaded, ProjectError, Referrer, closed_cubes, missing_ref};
 pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 
 use crate::builds::Builds;
-use crate::catalog::{self, Catalog, Known, Snapshot};
-use crate::governance::Gatekeeper;
+use crate::catalog::{self, Catalog, Snapshot};
+use crate::described::Described;
+use crate::domain::{RequestContext, Scope};
+use crate::governance::ApprovalService;
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::clock::Clock;
 use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
 use crate::ports::registrations::Registrations;
 use crate::ports::warehouse::Warehouse;
-use crate::security::{Identity, Origin, Scope, entry, from};
+use crate::security::{AccessRecorder, access};
 
 /// What the service works with.
 #[derive(Clone)]
@@ -46,6 +48,7 @@ pub struct ProjectPorts {
     pub warehouse: Arc<dyn Warehouse>,
     pub registrations: Arc<dyn Registrations>,
     pub audit: Arc<dyn AuditLog>,
+    pub access: Arc<AccessRecorder>,
     pub builds: Builds,
     pub clock: Arc<dyn Clock>,
 }
@@ -53,15 +56,15 @@ pub struct ProjectPorts {
 /// Loads projects and swaps what is served.
 pub struct ProjectService {
     ports: ProjectPorts,
-    gatekeeper: Gatekeeper,
+    approvals: ApprovalService,
     /// One change of what is served at a time; holds the texts that it was made from.
     changing: tokio::sync::Mutex<ProjectTexts>,
-    standing: Mutex<Standing>,
+    status: Mutex<ServedStatus>,
 }
 
 /// How what is served stands to the files, for the health status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ServedStatus {
     /// The folder whose project is served.
     pub folder: Arc<str>,
     pub loaded_at: Timestamp,
@@ -79,21 +82,18 @@ pub struct Refused {
     pub first: String,
 }
 
-/// Who asks for a change.
-pub type Caller<'a> = (&'a Identity, &'a Origin);
-
 impl ProjectService {
     /// `texts` are those of the snapshot that the catalog holds.
-    pub fn new(ports: ProjectPorts, gatekeeper: Gatekeeper, texts: ProjectTexts) -> Self {
+    pub fn new(ports: ProjectPorts, approvals: ApprovalService, texts: ProjectTexts) -> Self {
         let errors = errors_of(&ports.catalog.snapshot());
         let loaded_at = ports.clock.now();
-        let standing = Standing { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
-        ProjectService { ports, gatekeeper, changing: tokio::sync::Mutex::new(texts), standing: Mutex::new(standing) }
+        let status = ServedStatus { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
+        ProjectService { ports, approvals, changing: tokio::sync::Mutex::new(texts), status: Mutex::new(status) }
     }
 
     /// How what is served stands to the files.
-    pub fn standing(&self) -> Standing {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn served_status(&self) -> ServedStatus {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn texts_at(&self, path: Option<&str>) -> Result<ProjectTexts, ProjectError> {
@@ -112,24 +112,25 @@ impl ProjectService {
     pub async fn read(&self, path: &str) -> Result<Snapshot, ProjectError> {
         let texts = self.texts_at(Some(path)).await?;
         let before = self.ports.catalog.snapshot();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         soften_registered(&mut snapshot.diagnostics);
         Ok(snapshot)
     }
 
-    /// Another project brings other policies. Whoever is not the operator may load one only where there is
-    /// nothing to be got round: no policy is served, and no hook is asked.
-    fn may_replace(&self, texts: &ProjectTexts, (identity, _): Caller<'_>) -> Result<(), ProjectError> {
-        let is_served = texts.folder == self.standing().folder;
-        let is_guarded = || !self.ports.catalog.snapshot().model.policies.is_empty() || self.gatekeeper.has_hooks();
-        if is_served || identity.scopes.hold(Scope::Admin) || !is_guarded() {
+    /// Rejects a caller without `admin` who would replace the served project, and its policies, by another
+    /// one. Without policies and hooks there is nothing to circumvent.
+    async fn check_replacement(&self, texts: &ProjectTexts, request: &RequestContext) -> Result<(), ProjectError> {
+        let is_served = texts.folder == self.served_status().folder;
+        let is_guarded = || !self.ports.catalog.snapshot().model.policies.is_empty() || self.approvals.has_hooks();
+        if is_served || request.scopes.hold(Scope::Admin) || !is_guarded() {
             Ok(())
         } else {
+            self.ports.access.denied(request, access::POLICY).await?;
             Err(ProjectError::Guarded)
         }
     }
 
-    async fn snapshot_of(&self, texts: &ProjectTexts, known: Known<'_>) -> Result<Snapshot, PluginError> {
+    async fn snapshot_of(&self, texts: &ProjectTexts, known: &Described) -> Result<Snapshot, PluginError> {
         let (plugins, warehouse) = (&*self.ports.plugins, &*self.ports.warehouse);
         let mut snapshot = catalog::load(&texts.source, &texts.inputs, known, plugins, warehouse).await?;
         snapshot.diagnostics.extend(texts.problems.iter().cloned());
@@ -140,9 +141,9 @@ impl ProjectService {
     /// Serves a snapshot from now on.
     fn swap(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
         let (loaded_at, errors) = (self.ports.clock.now(), errors_of(&snapshot));
-        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        *standing = Standing { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
-        drop(standing);
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        *status = ServedStatus { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
+        drop(status);
         self.swap_in_place(held, texts, snapshot);
     }
 
@@ -156,17 +157,17 @@ impl ProjectService {
         let mut errors = diagnostics.iter().filter(|told| told.is_error());
         let first = errors.next().map(place_and_message).unwrap_or_default();
         let refused = Refused { at: self.ports.clock.now(), errors: errors.count() + 1, first };
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
     }
 
     /// The served project could not be read, or not be put in place.
     fn note_failure(&self, error: &ProjectError) {
         let refused = Refused { at: self.ports.clock.now(), errors: 1, first: error.to_string() };
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
     }
 
-    fn record(&self, event: &'static str, (identity, origin): Caller<'_>, resource: String) -> AuditEntry {
-        from(origin, entry(event, self.ports.clock.now(), identity, resource))
+    fn record(&self, event: &'static str, request: &RequestContext, resource: String) -> AuditEntry {
+        self.ports.access.entry(event, request, resource)
     }
 }
 

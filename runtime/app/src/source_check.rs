@@ -11,13 +11,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::sql::{SourceProbe, source_probes};
+use terrane_compiler::text::nearest::suggest;
 
 use self::readers::ReportedReaders;
 use crate::catalog::Snapshot;
 use crate::described::{complaint, hint_to};
-use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
+use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseErrorKind};
 
 /// The code of a missing table or column.
 const NOT_FOUND: Code = Code::SourceNotFound;
@@ -58,11 +58,11 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
         Ok(schema) => schema,
         Err(error) if error.kind == WarehouseErrorKind::Refused && !readers.have(name, None) => {
             // The table is there, with a column of a type that nobody can answer.
-            if error.message.contains("has no Arrow type") {
+            if error.cause == RefusalCause::UnsupportedType {
                 return Vec::new();
             }
             let message = format!("the warehouse can't read the table of source `{name}`");
-            let hint = hint_to(&error.message, "check its name, `schema` and `database`, and that it may be read");
+            let hint = hint_to(error.cause, "check its name, `schema` and `database`, and that it may be read");
             let diagnostic = Diagnostic::warning(NOT_FOUND, message).detail(complaint(&error.message));
             return vec![diagnostic.hint(hint).at(table.name.span())];
         }

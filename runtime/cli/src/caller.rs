@@ -1,13 +1,13 @@
 //! Reads the caller of `--as`, to try policies as another caller.
 //!
-//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller is anonymous: no
-//! roles, no groups, no attributes.
+//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller has no roles, no
+//! groups and no attributes. A caller whose file has no `auth_method` is the operator.
 
 use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
-use terrane_app::security::{AuthMethod, Scopes, caller_json};
+use terrane_app::security::{Scopes, caller_json};
 use terrane_compiler::SecurityContext;
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// # Errors
 /// The file can't be read, or does not describe a caller.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
-    let Some(path) = path else { return Ok(context(SecurityContext::default())) };
+    let Some(path) = path else { return Ok(RequestContext::operator(SecurityContext::default())) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
@@ -26,10 +26,7 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
     })?;
-    Ok(context(caller))
-}
-
-/// Returns the context of the operator acting as a caller.
-fn context(caller: SecurityContext) -> RequestContext {
-    RequestContext { caller, auth_method: AuthMethod::Operator, scopes: Scopes::READ, ..RequestContext::default() }
+    let is_operator = json.get("auth_method").is_none_or(Json::is_null);
+    let context = RequestContext { scopes: Scopes::READ, caller: caller.clone(), ..RequestContext::default() };
+    Ok(if is_operator { RequestContext::operator(caller) } else { context })
 }

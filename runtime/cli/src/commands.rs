@@ -22,21 +22,29 @@ use std::io::Write as _;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use terrane_app::accounts::Actor;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
 
 use crate::report::{self, Style};
 
-/// Returns an audit record for an action of the operator on this machine.
-pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+/// Returns the operator of this machine, as audit records name them.
+pub(crate) fn operator() -> Actor {
     // From the operating system: an environment variable can have any value.
     let user = rustix::process::getuid().as_raw();
+    let user_id = format!("operator:uid={user}").into();
+    Actor { user_id, auth_method: "command_line".into(), ..Actor::default() }
+}
+
+/// Returns an audit record for an action of the operator on this machine.
+pub(crate) fn operator_entry(event: &'static str, at: Timestamp, resource: String) -> AuditEntry {
+    let Actor { user_id, auth_method, .. } = operator();
     AuditEntry {
         at,
         event: event.into(),
-        actor: format!("operator:uid={user}").into(),
-        auth_method: "command_line".into(),
+        actor: user_id,
+        auth_method,
         resource: resource.into(),
         count: 1,
         ..AuditEntry::default()
@@ -66,13 +74,13 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
 }
 
 /// Writes to standard error.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn print_error(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Draws diagnostics to standard error, with an empty line after each.
-pub(crate) fn tell_problems(problems: &[Diagnostic], tree: &SourceTree, style: Style) {
+pub(crate) fn print_problems(problems: &[Diagnostic], tree: &SourceTree, style: Style) {
     if !problems.is_empty() {
-        tell(&format!("{}\n", report::draw(problems, tree, style)));
+        print_error(&format!("{}\n", report::draw(problems, tree, style)));
     }
 }

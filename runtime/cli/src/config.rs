@@ -31,7 +31,7 @@ use terrane_warehouse::FileAccess;
 pub use environment::Environment;
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
 pub use plugins::{PluginConfig, PluginsConfig};
-pub use providers::{OAuthConfig, OutgoingConfig, ProviderConfig, TokenAuth};
+pub use providers::{OAuthConfig, OpenIdConfig, OutgoingConfig, ProviderConfig, TokenAuth};
 pub use reader::{Located, Place, Secret};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
 
@@ -199,6 +199,6 @@ fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collec
     let mut config = Config { definitions, ..sections::all(&mut top) };
     top.finish();
     config.plugins.cache = environment.cache_folder().map(|folder| folder.join("components"));
-    config.settings = collected.asked.settings();
+    config.settings = collected.read_keys.settings();
     config
 }

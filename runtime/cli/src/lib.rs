@@ -32,7 +32,8 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
-    init as init_command, plugin, profile, query, run as run_command, schema, serve, state, tell, tell_problems, test,
+    init as init_command, plugin, print_error, print_problems, profile, query, run as run_command, schema, serve,
+    state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -132,18 +133,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let terminal = terminal(&environment);
     // A server has a log of its own.
     if !matches!(arguments.command, Command::Serve(_)) {
-        plugin_lines::tell_them();
+        plugin_lines::install();
     }
     let outcome = on_large_stack(move || run(arguments.command, &environment, terminal));
     match outcome {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::FAILURE,
         Ok(Err(failure)) => {
-            tell_failure(&failure, terminal);
+            print_failure(&failure, terminal);
             ExitCode::FAILURE
         }
         Err(failure) => {
-            tell_failure(&failure, terminal);
+            print_failure(&failure, terminal);
             ExitCode::FAILURE
         }
     }
@@ -247,16 +248,16 @@ fn terminal(environment: &Environment) -> Terminal {
     Terminal { stdout: style(stdout), stderr: style(stderr), is_stdout_terminal: stdout, is_stderr_terminal: stderr }
 }
 
-fn tell_failure(failure: &Failure, terminal: Terminal) {
+fn print_failure(failure: &Failure, terminal: Terminal) {
     match failure {
         Failure::Plain { message, hint } => {
             let label = terminal.stderr.paint("1;31", "error");
             let hint = hint.as_ref().map_or(String::new(), |hint| format!("  hint: {hint}\n"));
-            tell(&format!("{label}: {message}\n{hint}"));
+            print_error(&format!("{label}: {message}\n{hint}"));
         }
         Failure::Project { problems, tree } => {
-            tell_problems(problems, tree, terminal.stderr);
-            tell(&format!("{}\n", report::counts(problems)));
+            print_problems(problems, tree, terminal.stderr);
+            print_error(&format!("{}\n", report::counts(problems)));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What plugins log while a command runs, and why hooks could not answer, on standard error.
+//! Shows on standard error the log lines of plugins while a command runs, and the faults of hooks.
 //!
 //! In: events of the target `terrane::plugin`, `info` and above, and `policy_fault`. Out: a line each, with the
 //! plugin's name in front and secrets masked, so that an author who tries a plugin in a project sees what it has to
-//! say. A fault is told once. Not here: the server's log, which has these events among all others.
+//! say. A fault is reported once. Not here: the server's log, which has these events among all others.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -15,7 +15,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
-use crate::commands::tell;
+use crate::commands::print_error;
 
 const TARGET: &str = "terrane::plugin";
 /// Fields that a hook's fault has, and no other event both.
@@ -25,27 +25,27 @@ const MESSAGE: &str = "error_message";
 const MAX_FAULTS: usize = 100;
 
 /// From now on; where the process has a log already, that one stays.
-pub(crate) fn tell_them() {
+pub(crate) fn install() {
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(PluginLines::default()));
 }
 
 #[derive(Default)]
 struct PluginLines {
-    /// Faults that were told: every query meets the same.
-    told: Mutex<HashSet<String>>,
+    /// Faults that were reported: every query meets the same ones.
+    reported: Mutex<HashSet<String>>,
 }
 
 impl PluginLines {
     fn is_new(&self, fault: &str) -> bool {
         // Whole after any panic.
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.len() < MAX_FAULTS && told.insert(fault.to_owned())
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.len() < MAX_FAULTS && reported.insert(fault.to_owned())
     }
 }
 
 impl<S: Subscriber> Layer<S> for PluginLines {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        is_told(metadata)
+        is_shown(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -57,17 +57,17 @@ impl<S: Subscriber> Layer<S> for PluginLines {
         event.record(&mut line);
         let text = line.text(*event.metadata().level());
         if !is_fault(event.metadata()) || self.is_new(&text) {
-            tell(&text);
+            print_error(&text);
         }
     }
 }
 
-/// What a plugin says, fit for a terminal. Masking may undo encodings, so what it leaves is made plain again.
+/// Returns a plugin's text for a terminal. Masking may decode the text, so that control characters are removed after it.
 pub(crate) fn shown(text: &str) -> String {
     plain(&mask(text))
 }
 
-fn is_told(metadata: &Metadata<'_>) -> bool {
+fn is_shown(metadata: &Metadata<'_>) -> bool {
     let is_line = metadata.target() == TARGET && *metadata.level() <= Level::INFO;
     metadata.is_event() && (is_line || is_fault(metadata))
 }

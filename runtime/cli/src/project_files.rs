@@ -13,8 +13,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use terrane_authoring::regular_file;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::model::nearest::resembling;
 use terrane_compiler::project::{SourceTree, names_in};
+use terrane_compiler::text::nearest::resembling;
 
 use crate::config::{Folders, PROJECT_FILE};
 use crate::failure::Failure;
@@ -306,7 +306,7 @@ fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Di
         let line = before.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
         not_utf_8(format!("`{path}` is not UTF-8 text"), line)
     })?;
-    // A byte order mark is no part of the text.
+    // A byte order mark does not belong to the text.
     Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).into())
 }
 
@@ -342,8 +342,9 @@ fn outside(path: &str) -> Diagnostic {
 
 fn missing_folder(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::NotFound => Failure::new(format!("there is no folder {}", path.display()))
-            .hint(format!("name the folder that holds {PROJECT_FILE}, for example `terrane check examples/flights`")),
+        io::ErrorKind::NotFound => Failure::new(format!("folder {} does not exist", path.display())).hint(format!(
+            "Name the folder that contains {PROJECT_FILE}, for example `terrane check examples/flights`."
+        )),
         _ => Failure::new(format!("{} can't be opened: {error}", path.display())),
     }
 }
@@ -354,7 +355,7 @@ fn where_instead(root: &Path) -> String {
         return format!("did you mean {}?", above.display());
     }
     let children = root.read_dir().into_iter().flatten().take(1_000).filter_map(Result::ok).map(|entry| entry.path());
-    // Hidden ones are nobody's projects.
+    // Hidden folders are not projects.
     let is_shown = |child: &PathBuf| child.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'));
     let mut below: Vec<PathBuf> =
         children.filter(is_shown).filter(|child| child.join(PROJECT_FILE).is_file()).take(5).collect();

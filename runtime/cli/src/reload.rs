@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use terrane_app::domain::{AuthMethod, RequestContext};
 use terrane_app::projects::{LoadRequest, ProjectError, ProjectService};
-use terrane_app::security::{AuthMethod, Identity, Origin};
 use terrane_compiler::SecurityContext;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -35,10 +35,10 @@ impl FolderWatch {
     /// # Errors
     /// The operating system watches no more files.
     pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
-        // One place: a change that waits stands for all behind it.
-        let (tell, changes) = mpsc::channel(1);
+        // Capacity 1: a waiting change stands for all later ones.
+        let (sender, changes) = mpsc::channel(1);
         let root = folder.to_owned();
-        let told = move |event: notify::Result<notify::Event>| {
+        let notify = move |event: notify::Result<notify::Event>| {
             let matters = match event {
                 Ok(event) => {
                     !matches!(event.kind, EventKind::Access(_))
@@ -48,14 +48,14 @@ impl FolderWatch {
                 Err(_) => true,
             };
             if matters {
-                let _ = tell.try_send(());
+                let _ = sender.try_send(());
             }
         };
         let refuse = |error: notify::Error| {
             Failure::new(format!("{} can't be watched: {error}", folder.display()))
                 .hint("raise fs.inotify.max_user_watches, or leave `--watch` away and send SIGHUP")
         };
-        let mut watcher = notify::recommended_watcher(told).map_err(refuse)?;
+        let mut watcher = notify::recommended_watcher(notify).map_err(refuse)?;
         watcher.watch(folder, RecursiveMode::Recursive).map_err(refuse)?;
         Ok(FolderWatch { _watcher: watcher, changes })
     }
@@ -122,33 +122,36 @@ impl Trigger {
 }
 
 async fn load(projects: &ProjectService, trigger: Trigger) {
-    // Whoever sends a signal may have changed tables too.
+    // After a signal, tables may have changed too.
     let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
-    let server = Identity {
-        caller: SecurityContext { user_id: "server".into(), ..SecurityContext::default() },
-        method: AuthMethod::Operator,
-        ..Identity::default()
+    let server = RequestContext {
+        caller: SecurityContext {
+            user_id: "server".into(),
+            auth_method: AuthMethod::Operator,
+            ..SecurityContext::default()
+        },
+        ..RequestContext::default()
     };
     let trigger = trigger.as_str();
-    match projects.load(&request, (&server, &Origin::default())).await {
+    match projects.load(&request, &server).await {
         Ok(loaded) => {
             let duration_ms = loaded.elapsed.as_secs_f64() * 1e3;
             let warnings = loaded.diagnostics.len();
             tracing::info!(event = "project_loaded", trigger, cubes = loaded.cubes, warnings, duration_ms);
         }
         Err(ProjectError::Invalid { diagnostics, .. }) => {
-            let mut errors = diagnostics.iter().filter(|told| told.is_error());
+            let mut errors = diagnostics.iter().filter(|problem| problem.is_error());
             let first = errors.next().map(ToString::to_string).unwrap_or_default();
             tracing::error!(
                 event = "project_refused",
                 trigger,
                 errors = errors.count() + 1,
                 error_message = first,
-                "the project that was loaded before is served still"
+                "the previous project is still served"
             );
         }
         Err(error) => {
-            let error_message = format!("{}: {error}", projects.standing().folder);
+            let error_message = format!("{}: {error}", projects.served_status().folder);
             tracing::error!(event = "project_refused", trigger, errors = 1, error_message);
         }
     }

@@ -213,7 +213,7 @@ mod tests {
         let wide = draw(&[problem()], &tree("電子 x"), Style::Plain);
         assert!(wide.contains("  1 | 電子 x\n    |      ^\n"), "{wide}");
         let tabs = draw(&[problem()], &tree("\t\t x"), Style::Plain);
-        assert!(tabs.contains("  1 |    x\n    |    ^\n"), "{tabs}");
+        assert!(tabs.contains("  1 |          x\n    |          ^\n"), "{tabs}");
     }
 
     #[test]

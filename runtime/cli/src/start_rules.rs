@@ -177,7 +177,9 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
     let outside = found.iter().find(|address| !address.ip().to_canonical().is_loopback());
     match (outside, found.first()) {
         (None, Some(first)) => Ok(*first),
-        (Some(_), Some(first)) if security.may_be_reached() => Ok(*first),
+        (Some(outside), Some(first)) if security.may_be_reached() => {
+            providers::check_public_url(&security.oauth, *outside).map(|()| *first)
+        }
         (Some(outside), _) => {
             let message = format!("`{host}` is {}, which others can reach", outside.ip());
             let hint = "where callers without credentials are let in, the server listens on a loopback address only: \
@@ -186,6 +188,11 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
         }
         (None, None) => Err(error(format!("`{host}` has no address"), "write `server.host: 127.0.0.1`")),
     }
+}
+
+/// The URL by which browsers reach a server that listens on a loopback address and has no other.
+pub fn default_public_url(host: &str, bound: SocketAddr, is_tls: bool) -> Option<String> {
+    providers::default_public_url(host, bound, is_tls)
 }
 
 fn resolve(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {

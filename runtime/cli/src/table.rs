@@ -27,7 +27,7 @@ fn alignment(rows: &Rows, column: usize) -> CellAlignment {
     if values.peek().is_some() && values.all(Value::is_number) { CellAlignment::Right } else { CellAlignment::Left }
 }
 
-/// Returns a text without quotes, and `null` for a missing value.
+/// Returns a string without quotes, and `null` for a missing value.
 fn cell(value: &Value) -> TerminalText {
     match value {
         Value::String(text) => TerminalText::line(text),

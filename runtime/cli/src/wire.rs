@@ -4,11 +4,10 @@
 
 use serde_json::{Map, Value as Json};
 use terrane_app::query::{Answer, RequestContext};
+use terrane_app::services::Services;
 use terrane_compiler::query::SemanticQuery;
 use terrane_wire::explanation::{Explanation, WarehousePlan};
 use terrane_wire::{ErrorBody, query};
-
-use crate::wiring::Engine;
 
 /// Reads a query.
 ///
@@ -22,16 +21,22 @@ pub fn parse(query: &str) -> Result<SemanticQuery, ErrorBody> {
 ///
 /// # Errors
 /// The refusal that the server would send, with the warehouse's message.
-pub async fn run(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, ErrorBody> {
-    engine.queries.run(caller, query).await.map_err(ErrorBody::for_operator)
+pub async fn run(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, ErrorBody> {
+    let session = engine.queries.session(caller);
+    async { session.prepare(query).await?.run().await }.await.map_err(ErrorBody::for_operator)
 }
 
 /// Returns the statement with its values as literals.
 ///
 /// # Errors
 /// The refusal that the server would send.
-pub async fn inline_sql(engine: &Engine, caller: &RequestContext, query: &SemanticQuery) -> Result<String, ErrorBody> {
-    engine.queries.inline_sql(caller, query).await.map_err(ErrorBody::for_operator)
+pub async fn inline_sql(
+    engine: &Services,
+    caller: &RequestContext,
+    query: &SemanticQuery,
+) -> Result<String, ErrorBody> {
+    let session = engine.queries.session(caller);
+    async { session.prepare(query).await?.inline_sql().await }.await.map_err(ErrorBody::for_operator)
 }
 
 /// Returns the body that `POST /api/v1/query/explain` sends to an operator.
@@ -39,12 +44,14 @@ pub async fn inline_sql(engine: &Engine, caller: &RequestContext, query: &Semant
 /// # Errors
 /// The refusal that the server would send.
 pub async fn explain(
-    engine: &Engine,
+    engine: &Services,
     caller: &RequestContext,
     query: &SemanticQuery,
 ) -> Result<Map<String, Json>, ErrorBody> {
-    let explanation = engine.queries.explain(caller, query).await.map_err(ErrorBody::for_operator)?;
-    let plan = engine.queries.warehouse_plan(caller, query, &explanation).await.map_err(ErrorBody::for_operator)?;
+    let session = engine.queries.session(caller);
+    let prepared = session.prepare(query).await.map_err(ErrorBody::for_operator)?;
+    let explanation = prepared.explain().await.map_err(ErrorBody::for_operator)?;
+    let plan = session.warehouse_plan(query, &explanation).await.map_err(ErrorBody::for_operator)?;
     let body = serde_json::to_value(Explanation::new(&explanation, WarehousePlan::of(plan)));
     Ok(body.ok().and_then(|body| body.as_object().cloned()).unwrap_or_default())
 }

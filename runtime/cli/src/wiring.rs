@@ -1,7 +1,7 @@
-//! Puts the adapters together as the configuration says: the only place that knows them all.
+//! Makes the adapters that the configuration names: the only place that knows them all.
 //!
-//! In: a [`Project`]. Out: an [`Engine`]: ports with their adapters, and the use cases over them. Not
-//! here: what any of them does.
+//! In: a [`Project`]. Out: ports with their adapters, from which `terrane_app::services` assembles the use
+//! cases. Absent: behaviour of any of them.
 
 mod network;
 mod plugins;
@@ -18,36 +18,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use terrane_app::anomaly::AnomalyService;
 use terrane_app::builds::Builds;
-use terrane_app::catalog::{self, Catalog, Known, Snapshot};
+use terrane_app::catalog::{self, Snapshot};
 use terrane_app::described::Described;
-use terrane_app::governance::Gatekeeper;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
-use terrane_app::ports::builder::ModelBuilder;
 use terrane_app::ports::clock::Clock;
-use terrane_app::ports::detectors::Detectors;
 use terrane_app::ports::observer::{Observer, Unobserved};
-use terrane_app::ports::plugins::Plugins;
 use terrane_app::ports::projects::ProjectTexts;
 use terrane_app::ports::registrations::Registrations as _;
-use terrane_app::ports::store::Store;
+use terrane_app::ports::store::Store as _;
 use terrane_app::ports::tokens::Randomness as _;
-use terrane_app::ports::warehouse::Warehouse;
-use terrane_app::profiling::ProfilingService;
-use terrane_app::projects::{ProjectPorts, ProjectService};
-use terrane_app::query::{GateSettings, QueryService, QuerySettings};
+use terrane_app::query::{LimiterSettings, QuerySettings};
 use terrane_app::security::api_key;
-use terrane_app::upkeep::{Upkeep, UpkeepSettings};
+use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
+use terrane_app::worker::LeaseSettings;
 use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::{model, project};
 use terrane_expectations::Subject;
-use terrane_identity::OsRandomness;
-use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks, PluginHost};
+use terrane_identity::{Argon2Passwords, OsRandomness};
+use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks};
 use terrane_server::telemetry::{LogOutput, LogSettings};
-use terrane_server::{Anonymous, HttpSettings, Ports, Scopes, TrustedProxies};
+use terrane_server::{Anonymous, HttpSettings, Scopes, TrustedProxies};
 use terrane_store::StateStore;
 
 use crate::clock::SystemClock;
@@ -65,60 +58,46 @@ const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
     None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
 };
 
-/// A project with everything that answers questions about it.
-pub struct Engine {
-    pub catalog: Arc<Catalog>,
-    pub queries: Arc<QueryService>,
-    pub warehouse: Arc<dyn Warehouse>,
-    pub builder: Arc<dyn ModelBuilder>,
-    pub plugins: Arc<dyn Plugins>,
-    pub detectors: Arc<dyn Detectors>,
-    pub anomalies: Arc<AnomalyService>,
-    pub profiling: Arc<ProfilingService>,
-    pub hooks: Arc<Hooks>,
-    pub clock: Arc<dyn Clock>,
+/// A loaded project and the ports of its use cases.
+pub struct Loaded {
+    pub snapshot: Snapshot,
+    pub ports: ServicePorts,
 }
 
-impl Engine {
-    /// Returns the parts of the engine that expectations need.
-    pub fn subject(&self) -> Subject<'_> {
-        Subject { queries: &self.queries, warehouse: &*self.warehouse, clock: &*self.clock }
-    }
-}
-
-/// An engine, or nothing where something can't be had, and in both cases all that was found.
+/// The use cases, or nothing if a part is missing, and in both cases all problems that were found.
 pub struct Checked {
-    pub engine: Option<Engine>,
-    /// Sorted, of the configuration, the files, the compiler, the plugins and the warehouse.
+    pub engine: Option<Services>,
+    /// Problems of the configuration, the files, the compiler, the plugins and the warehouse, sorted.
     pub problems: Vec<Diagnostic>,
 }
 
-/// Connects and loads a project that has no errors.
+/// The way in which a command uses the warehouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarehouseUse {
+    Read,
+    /// Models are built in it.
+    Build,
+}
+
+/// Connects, loads a project that has no errors, and assembles the use cases of a command.
 ///
 /// # Errors
 /// Every problem of the project, if one of them is an error.
-pub async fn load(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    load_observed(project, Arc::new(Unobserved), Vec::new()).await
+pub async fn load(project: &Project, usage: WarehouseUse) -> Result<(Services, Vec<Diagnostic>), Failure> {
+    let (loaded, problems) = whole(project, open(project, Arc::new(Unobserved), Vec::new(), usage).await)?;
+    Ok((for_operator(project, loaded), problems))
 }
 
-/// The same with registered cubes, and tells somebody how queries go.
+/// Connects and loads a project that has no errors, with registered cubes and for a server.
 ///
 /// # Errors
 /// As [`load`].
-pub async fn load_observed(
+pub async fn load_for_server(
     project: &Project,
     observer: Arc<dyn Observer>,
     registered: Vec<RegisteredCube>,
-) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    whole(project, open(project, observer, registered, false).await)
-}
-
-/// The same with a warehouse that may be written.
-///
-/// # Errors
-/// As [`load`].
-pub async fn load_to_build(project: &Project) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    whole(project, open(project, Arc::new(Unobserved), Vec::new(), true).await)
+) -> Result<(Loaded, Vec<Diagnostic>), Failure> {
+    whole(project, open(project, observer, registered, WarehouseUse::Read).await)
 }
 
 /// Whether what is built in the warehouse ends with this process.
@@ -126,38 +105,55 @@ pub fn is_in_memory(project: &Project) -> bool {
     warehouse::is_in_memory(project)
 }
 
-fn whole(project: &Project, checked: Checked) -> Result<(Engine, Vec<Diagnostic>), Failure> {
-    let Checked { engine, problems } = checked;
-    match engine {
-        Some(engine) if !problems.iter().any(Diagnostic::is_error) => Ok((engine, problems)),
+fn whole(
+    project: &Project,
+    (loaded, problems): (Option<Loaded>, Vec<Diagnostic>),
+) -> Result<(Loaded, Vec<Diagnostic>), Failure> {
+    match loaded {
+        Some(loaded) if !problems.iter().any(Diagnostic::is_error) => Ok((loaded, problems)),
         _ => Err(Failure::Project { problems, tree: project.tree.clone() }),
     }
 }
 
-/// Connects and loads whatever can be, and collects every problem on the way.
+/// Connects and loads as much as possible, and collects every problem on the way.
 pub async fn check(project: &Project) -> Checked {
-    open(project, Arc::new(Unobserved), Vec::new(), false).await
+    let (loaded, problems) = open(project, Arc::new(Unobserved), Vec::new(), WarehouseUse::Read).await;
+    Checked { engine: loaded.map(|loaded| for_operator(project, loaded)), problems }
+}
+
+fn for_operator(project: &Project, Loaded { snapshot, ports }: Loaded) -> Services {
+    Services::for_operator(snapshot, ports, query_settings(&project.config))
 }
 
 async fn open(
     project: &Project,
     observer: Arc<dyn Observer>,
     registered: Vec<RegisteredCube>,
-    is_written: bool,
-) -> Checked {
+    usage: WarehouseUse,
+) -> (Option<Loaded>, Vec<Diagnostic>) {
     let mut problems = project.problems.clone();
     let plugins = plugins::host(project, &mut problems);
-    let warehouse = warehouse::open(project, &registered, is_written, &mut problems).await;
+    let warehouse = warehouse::open(project, &registered, usage, &mut problems).await;
     let mut loaded = None;
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
-    if let (Some(plugins), Some(hooks), Some(warehouse)) = (plugins, hooks, warehouse) {
+    if let (Some(plugins), Some(hooks), Some((warehouse, builder))) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        let known = Known { described: &Described::default(), kept: &Arc::default() };
-        match catalog::load(&project.source, &inputs, known, &*plugins, &*warehouse.0).await {
+        let known = Described::default();
+        match catalog::load(&project.source, &inputs, &known, &*plugins, &*warehouse).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);
                 problems.extend(snapshot.diagnostics.iter().cloned());
-                loaded = Some(engine(&project.config, snapshot, (plugins, hooks), warehouse, observer));
+                let ports = ServicePorts {
+                    warehouse,
+                    builder,
+                    governance: Arc::new(hooks),
+                    detectors: Arc::new(ComponentDetectors::new(Arc::clone(&plugins))),
+                    checks: Arc::new(ComponentChecks::new(Arc::clone(&plugins))),
+                    plugins,
+                    clock: Arc::new(SystemClock::default()),
+                    observer,
+                };
+                loaded = Some(Loaded { snapshot, ports });
             }
             Err(error) => problems.push(Diagnostic::error(Code::NoDialect, error.to_string()).hint(
                 "run `cargo xtask components` to build the components for this program, or put one that fits into the project's plugins/, in the place of one that does not",
@@ -171,43 +167,24 @@ async fn open(
         problems.extend(model::build(&definitions).1);
     }
     report::sort(&mut problems);
-    Checked { engine: loaded, problems }
+    (loaded, problems)
 }
 
-fn engine(
-    config: &Config,
-    snapshot: Snapshot,
-    (plugins, hooks): (Arc<PluginHost>, Hooks),
-    (warehouse, builder): warehouse::Opened,
-    observer: Arc<dyn Observer>,
-) -> Engine {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let catalog = Arc::new(Catalog::new(snapshot));
-    let settings = QuerySettings {
+fn query_settings(config: &Config) -> QuerySettings {
+    QuerySettings {
         timeout: Duration::from_secs_f64(config.query.timeout_seconds),
         default_limit: config.query.default_limit,
         max_limit: config.query.max_limit,
         max_export_rows: config.query.max_export_rows,
         export_timeout: Duration::from_secs_f64(config.query.export_timeout_seconds),
         timezone: config.query.timezone.clone(),
-        gate: GateSettings {
+        limiter: LimiterSettings {
             running: config.server.max_concurrent_queries,
             queued: config.server.max_queued_queries,
             running_per_tenant: config.limits.max_concurrent_per_tenant,
             queued_per_tenant: config.limits.max_queued_per_tenant,
         },
-    };
-    let hooks = Arc::new(hooks);
-    let queries = QueryService::new(Arc::clone(&catalog), Arc::clone(&warehouse), Arc::clone(&clock), settings);
-    let queries = Arc::new(queries.observed_by(observer).governed_by(hooks.clone()));
-    let detectors: Arc<dyn Detectors> = Arc::new(ComponentDetectors::new(Arc::clone(&plugins)));
-    let checks = Arc::new(ComponentChecks::new(Arc::clone(&plugins)));
-    let of = || (Arc::clone(&catalog), Arc::clone(&queries), Arc::clone(&clock));
-    let (models, asked, time) = of();
-    let anomalies = Arc::new(AnomalyService::new(models, asked, Arc::clone(&detectors), time));
-    let (models, asked, time) = of();
-    let profiling = Arc::new(ProfilingService::new(models, asked, checks, time));
-    Engine { catalog, queries, warehouse, builder, plugins, detectors, anomalies, profiling, hooks, clock }
+    }
 }
 
 /// The state database.
@@ -233,61 +210,53 @@ pub async fn registered(store: &StateStore) -> Result<Vec<RegisteredCube>, Failu
     Ok(registrations.into_iter().map(|registration| registration.cube).collect())
 }
 
-/// The use case that changes what is served.
-fn projects(
+/// Assembles the use cases of a server, and records this start in the state database.
+///
+/// # Errors
+/// The state database cannot be written, or a key file cannot be used.
+pub async fn server_services(
     project: &Project,
-    engine: &Engine,
+    Loaded { snapshot, ports }: Loaded,
     store: &Arc<StateStore>,
     registered: Vec<RegisteredCube>,
-) -> Arc<ProjectService> {
-    let ports = ProjectPorts {
-        files: Arc::new(projects::FolderProjects::of(project)),
-        catalog: Arc::clone(&engine.catalog),
-        plugins: Arc::clone(&engine.plugins),
-        warehouse: Arc::clone(&engine.warehouse),
-        registrations: store.clone(),
-        audit: store.clone(),
-        builds: builds(project, engine, store),
-        clock: Arc::clone(&engine.clock),
-    };
-    let gatekeeper = Gatekeeper::new(engine.hooks.clone(), engine.clock.clone(), &project.config.query.timezone);
+    process_id: Arc<str>,
+) -> Result<ServerServices, Failure> {
+    let now = ports.clock.now();
+    store.record_start(env!("CARGO_PKG_VERSION"), &now.to_string()).await.map_err(|error| unwritable(&error))?;
+    store.append(vec![start_entry(project, now)]).await.map_err(|error| unwritable(&error))?;
+    let config = &project.config;
+    let security::Security { tokens, providers, state_token_key, transport, sessions } =
+        security::open(project, store, &ports.clock).await?;
     let texts = ProjectTexts {
         folder: project.folder.root().display().to_string().into(),
         source: project.source.clone(),
         inputs: Inputs { registered, ..project.inputs.clone() },
         problems: project.problems.clone(),
     };
-    Arc::new(ProjectService::new(ports, gatekeeper, texts))
-}
-
-/// What the server's handlers ask, with this start noted in the state database.
-///
-/// # Errors
-/// The state database can't be written, or a key file can't be used.
-pub async fn ports(
-    project: &Project,
-    engine: &Engine,
-    store: &Arc<StateStore>,
-    registered: Vec<RegisteredCube>,
-) -> Result<Ports, Failure> {
-    let now = engine.clock.now().to_string();
-    store.record_start(env!("CARGO_PKG_VERSION"), &now).await.map_err(|error| unwritable(&error))?;
-    store.append(vec![start_entry(project, engine.clock.now())]).await.map_err(|error| unwritable(&error))?;
-    let security::Security { authenticator, journal, oauth } = security::open(project, store, &engine.clock)?;
-    engine.queries.audited_by(Arc::clone(&journal));
-    Ok(Ports {
-        queries: Arc::clone(&engine.queries),
-        projects: projects(project, engine, store, registered),
-        catalog: Arc::clone(&engine.catalog),
-        warehouse: Arc::clone(&engine.warehouse),
+    let server = ServerPorts {
         store: store.clone(),
-        plugins: Arc::clone(&engine.plugins),
-        clock: Arc::clone(&engine.clock),
-        authenticator,
-        journal,
         audit: store.clone(),
-        oauth,
-    })
+        credentials: store.clone(),
+        registrations: store.clone(),
+        leases: store.clone(),
+        retention: store.clone(),
+        tokens,
+        passwords: Arc::new(Argon2Passwords::default()),
+        randomness: Arc::new(OsRandomness),
+        files: Arc::new(projects::FolderProjects::of(project)),
+        providers,
+    };
+    let settings = ServerSettings {
+        queries: query_settings(config),
+        sessions,
+        state_token_key,
+        transport,
+        build_timeout: build_timeout(config),
+        retention: Duration::from_secs(config.state.retention_days * 86_400),
+        leases: LeaseSettings::default(),
+        process_id,
+    };
+    Ok(ServerServices::new(snapshot, texts, ports, server, settings))
 }
 
 /// The audit record of a start: the version, and a digest by which two starts with the same settings are
@@ -295,8 +264,7 @@ pub async fn ports(
 fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     let lines = project.config.settings.iter().map(|setting| format!("{setting:?}\n"));
     let digest = api_key::hash(&lines.collect::<String>());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": digest});
+    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": hex::encode(digest)});
     AuditEntry {
         at,
         event: "server_started".into(),
@@ -309,32 +277,25 @@ fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     }
 }
 
-/// What this server does for all on the same state database, if none of the others does.
-pub fn upkeep(project: &Project, store: &Arc<StateStore>, clock: &Arc<dyn Clock>) -> Upkeep {
-    let settings = UpkeepSettings {
-        retention: Duration::from_secs(project.config.state.retention_days * 86_400),
-        access_lifetime: Duration::from_secs(project.config.security.jwt.access_seconds),
-    };
-    Upkeep::new(store.clone(), store.clone(), clock.clone(), holder(), settings)
+/// Returns the parts of the use cases that expectations need.
+pub fn subject(services: &Services) -> Subject<'_> {
+    Subject { queries: &services.queries, warehouse: &*services.warehouse, clock: &*services.clock }
 }
 
-/// What builds models, one run of the project at a time.
-pub fn builds(project: &Project, engine: &Engine, store: &Arc<StateStore>) -> Builds {
-    Builds {
-        builder: Arc::clone(&engine.builder),
-        leases: store.clone(),
-        audit: store.clone(),
-        clock: Arc::clone(&engine.clock),
-        holder: holder(),
-        timeout: Duration::from_secs(project.config.warehouse.build_timeout_seconds),
-    }
+/// Returns the use case of building models, one run of the project at a time.
+pub fn builds(project: &Project, services: &Services, store: &Arc<StateStore>) -> Builds {
+    services.builds(store.clone(), store.clone(), process_id(), build_timeout(&project.config))
 }
 
-/// Tells this process from all others.
-fn holder() -> Arc<str> {
+fn build_timeout(config: &Config) -> Duration {
+    Duration::from_secs(config.warehouse.build_timeout_seconds)
+}
+
+/// Returns a new id that tells this process from all other replicas.
+pub fn process_id() -> Arc<str> {
     let mut random = [0; 16];
     OsRandomness.fill(&mut random);
-    random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    hex::encode(random).into()
 }
 
 /// Whether tokens are accepted, with keys that can be used.

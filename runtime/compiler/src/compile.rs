@@ -1,24 +1,12 @@
 //! The whole pipeline as one call: `resolve → plan → secure → lower → print`.
 
-use jiff::Timestamp;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
-
-use crate::governance::{Authorized, AuthorizedAccess};
+use crate::access::{Authorized, AuthorizedAccess};
+use crate::environment::Environment;
 use crate::plan::{SecuredPlan, plan, secure};
-use crate::query::{QueryError, SemanticQuery, resolve};
-use crate::sql::profile::DialectProfile;
+use crate::query::{QueryError, SemanticQuery};
+use crate::resolve::resolve;
+use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
-
-/// What the compiler needs to know of the outside.
-#[derive(Debug, Clone)]
-pub struct Environment {
-    pub now: Timestamp,
-    pub zones: TimeZoneDatabase,
-    /// The timezone of queries that name none.
-    pub default_timezone: TimeZone,
-    pub default_limit: u64,
-    pub max_limit: u64,
-}
 
 /// Compiles a query for a caller.
 ///

@@ -12,27 +12,12 @@ use std::sync::Arc;
 
 pub use code::Code;
 
+pub use crate::text::Span;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     Warning,
     Error,
-}
-
-/// A place in a project file. Lines and columns count from 1, columns in characters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span {
-    /// Path inside the project, with forward slashes.
-    pub file: Arc<str>,
-    pub line: u32,
-    pub column: u32,
-    /// How many characters the caret covers; at least 1.
-    pub length: u32,
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
 }
 
 /// One problem of a project.
@@ -65,12 +50,12 @@ pub struct Foreign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub name: Arc<str>,
-    /// Where it refers to the next step; that of the last to the first.
+    /// The place where it refers to the next step; the last refers to the first.
     pub span: Option<Span>,
 }
 
 /// `a → b → a`.
-pub fn circle(path: &[Step]) -> String {
+pub fn cycle_path(path: &[Step]) -> String {
     let names: Vec<&str> = path.iter().chain(path.first()).map(|step| &*step.name).collect();
     names.join(" → ")
 }

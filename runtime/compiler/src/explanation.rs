@@ -7,17 +7,18 @@
 
 use std::sync::Arc;
 
-use crate::compile::Environment;
+use crate::access::Authorized;
+use crate::environment::Environment;
 use crate::explain::explain_plan;
-use crate::governance::Authorized;
 use crate::model::{CubeId, Model, Relationship};
 use crate::plan::{Fact, PlannedJoin, plan, secure};
-use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId, resolve};
-use crate::sql::profile::DialectProfile;
+use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId};
+use crate::resolve::resolve;
+use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower, print, print_explain};
 use crate::types::{Granularity, Value};
 
-/// What became of a query, step by step.
+/// The stages of a query's compilation.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     /// In the order of the answer's columns.
@@ -46,7 +47,7 @@ pub enum MemberKind {
     Metric,
 }
 
-/// What a key of the answer stands for.
+/// The kind of member that a key of the answer names.
 #[derive(Debug, Clone)]
 pub struct ExplainedMember {
     pub key: Arc<str>,
@@ -150,11 +151,11 @@ fn explained_fact(model: &Model, fact: &Fact<'_>) -> ExplainedFact {
 
 /// Holds the join that was taken against the others that end at the same cube.
 fn why(model: &Model, fact: CubeId, taken: &PlannedJoin<'_>, taken_from: CubeId) -> PathReason {
-    let reach = model.reach(fact);
-    let depth = |cube: CubeId| reach.any_hop(cube).map_or(0, |hop| hop.depth);
+    let paths = model.join_paths(fact);
+    let depth = |cube: CubeId| paths.any_hop(cube).map_or(0, |hop| hop.depth);
     let mut others = Vec::new();
     let mut is_tie = false;
-    for from in std::iter::once(fact).chain(reach.all()).map(|id| model.cube(id)) {
+    for from in std::iter::once(fact).chain(paths.all()).map(|id| model.cube(id)) {
         let leads_there = |join: &crate::model::Join| {
             let is_as_good = join.relationship.is_to_one() == taken.join.relationship.is_to_one();
             join.target == taken.join.target && is_as_good && !std::ptr::eq(join, taken.join)

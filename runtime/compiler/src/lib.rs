@@ -4,24 +4,30 @@
 //! `SemanticQuery → resolve → ResolvedQuery → plan → LogicalPlan → secure → SecuredPlan → lower →
 //! print → CompiledSql`; each noun is one type, each arrow one public function.
 
+mod access;
+pub mod column_statistics;
 mod compile;
 pub mod diagnostic;
+mod environment;
 mod explain;
 pub mod explanation;
 pub mod governance;
-pub mod graph;
-pub mod lineage;
+mod ids;
 pub mod model;
 mod parallel;
 pub mod plan;
-pub mod profile;
 pub mod project;
 pub mod query;
+mod resolve;
 mod security;
+pub mod snippet;
 pub mod sql;
+pub mod text;
 pub mod types;
 
-pub use compile::{Environment, compile, compile_count, compile_inline, compile_totals};
+pub use access::{Access, Authorized, AuthorizedAccess, Closed};
+pub use compile::{compile, compile_count, compile_inline, compile_totals};
+pub use environment::Environment;
 pub use explain::{explain_plan, explain_query};
-pub use governance::{Authorized, AuthorizedAccess};
-pub use security::{Access, Attribute, Closed, SecurityContext};
+pub use resolve::resolve;
+pub use security::{Attribute, AuthMethod, SecurityContext};

@@ -1,7 +1,10 @@
-//! The same work on many items, on several threads at once.
+//! One function applied to many items, on several threads.
 //!
-//! In: items. Out: what became of each, in the order of the items, as if one had been done after the other. The
-//! threads end before it returns. Not here: work whose items need one another.
+//! In: items. Out: one result for each, in the order of the items, as if they had been processed one after the
+//! other. The threads end before the call returns. Not here: work whose items depend on one another.
+//!
+//! 1,000 cubes of 30 members have to load in 200 ms. On two cores they load in 163 to 175 ms with these threads and in
+//! 258 ms on one (`benches/project.rs`).
 
 use std::num::NonZeroUsize;
 use std::thread::{self, Builder};
@@ -12,10 +15,9 @@ const MOST_THREADS: usize = 4;
 /// Texts nest, and so do the calls that read them.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// `state` is made once on each thread; `heavy` of the items are real work.
+/// Returns the result of `work` for each item. `state` is called once on each thread.
 pub(crate) fn map_with<T: Sync, S, R: Send>(
     items: &[T],
-    heavy: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &T) -> R + Sync,
 ) -> Vec<R> {
@@ -23,7 +25,7 @@ pub(crate) fn map_with<T: Sync, S, R: Send>(
         let mut state = state();
         items.iter().map(|item| work(&mut state, item)).collect::<Vec<R>>()
     };
-    let most = (heavy.min(items.len()) / FEWEST).min(MOST_THREADS);
+    let most = (items.len() / FEWEST).min(MOST_THREADS);
     if most < 2 {
         return run(items);
     }
@@ -57,7 +59,6 @@ mod tests {
             let items: Vec<usize> = (0..count).collect();
             let outcomes = map_with(
                 &items,
-                count,
                 || 0,
                 |done, item| {
                     *done += 1;

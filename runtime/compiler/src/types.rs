@@ -1,4 +1,4 @@
-//! The small vocabulary that every stage shares: logical types, granularities, bound values.
+//! The small vocabulary that every stage shares: logical types, granularities, bound values, kinds of members.
 //!
 //! In: nothing. Out: plain data. Not here: anything that knows a dialect, a file or a wire format.
 
@@ -96,7 +96,7 @@ impl fmt::Display for Granularity {
     }
 }
 
-/// Whether a zone is UTC, by any of its names: times in it are written with `Z`, or with no offset.
+/// Returns whether a zone is UTC, by any of its names: times in it are written with `Z`, or with no offset.
 pub fn is_utc(zone: &jiff::tz::TimeZone) -> bool {
     const NAMES: [&str; 9] =
         ["UTC", "Etc/UTC", "Etc/UCT", "UCT", "Etc/Universal", "Universal", "Etc/Zulu", "Zulu", "Etc/GMT"];
@@ -149,3 +149,118 @@ impl Value {
         }
     }
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DimensionType {
+    String,
+    Number,
+    Time,
+    Boolean,
+    Geo,
+}
+
+/// The meaning of a time dimension's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeKind {
+    /// An instant; shown in the query's timezone.
+    Utc,
+    /// A wall clock, never shifted.
+    WallClock,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Relationship {
+    ManyToOne,
+    OneToMany,
+    OneToOne,
+}
+
+impl Relationship {
+    /// A hop that neither loses nor repeats rows.
+    pub fn is_to_one(self) -> bool {
+        !matches!(self, Relationship::OneToMany)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetricKind {
+    Simple,
+    Ratio,
+    Derived,
+}
+
+/// The filter operators of REST, with those of the GraphQL enum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    Equals,
+    NotEquals,
+    Contains,
+    NotContains,
+    StartsWith,
+    EndsWith,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    Between,
+    InList,
+    NotInList,
+    InDateRange,
+    NotInDateRange,
+    BeforeDate,
+    AfterDate,
+    Set,
+    NotSet,
+}
+
+impl Operator {
+    pub const ALL: [Operator; 19] = [
+        Operator::Equals,
+        Operator::NotEquals,
+        Operator::Contains,
+        Operator::NotContains,
+        Operator::StartsWith,
+        Operator::EndsWith,
+        Operator::Gt,
+        Operator::Gte,
+        Operator::Lt,
+        Operator::Lte,
+        Operator::Between,
+        Operator::InList,
+        Operator::NotInList,
+        Operator::InDateRange,
+        Operator::NotInDateRange,
+        Operator::BeforeDate,
+        Operator::AfterDate,
+        Operator::Set,
+        Operator::NotSet,
+    ];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operator::Equals => "equals",
+            Operator::NotEquals => "notEquals",
+            Operator::Contains => "contains",
+            Operator::NotContains => "notContains",
+            Operator::StartsWith => "startsWith",
+            Operator::EndsWith => "endsWith",
+            Operator::Gt => "gt",
+            Operator::Gte => "gte",
+            Operator::Lt => "lt",
+            Operator::Lte => "lte",
+            Operator::Between => "between",
+            Operator::InList => "inList",
+            Operator::NotInList => "notInList",
+            Operator::InDateRange => "inDateRange",
+            Operator::NotInDateRange => "notInDateRange",
+            Operator::BeforeDate => "beforeDate",
+            Operator::AfterDate => "afterDate",
+            Operator::Set => "set",
+            Operator::NotSet => "notSet",
+        }
+    }
+}
+
+/// The reserved name of each fact's own primary time.
+pub(crate) const METRIC_TIME: &str = "metric_time";

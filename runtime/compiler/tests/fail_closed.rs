@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::lineage::{KnownColumns, Lineage, Sight};
 use terrane_compiler::model::{DimensionId, Member, Model, SqlPart, build};
 use terrane_compiler::project::{Definitions, Inputs, RegisteredCube, SourceTree, read};
 use terrane_compiler::{Access, SecurityContext};
+use terrane_lineage::{KnownColumns, Lineage, Sight};
 
 const CUBES: &str = r#"
 cubes:

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::{ColumnTypes, DimensionId, MeasureId, MeasureKind, Model, TimeKind, build};
 use terrane_compiler::project::{Inputs, SourceTree, read};
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{ProbedMember, column_mistakes, type_probe};
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::{checked, first_party_profiles};

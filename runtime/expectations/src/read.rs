@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::model::{likely, nearest};
+use terrane_compiler::project::yaml::mapping::{Mapping, unknown_key};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
+use terrane_compiler::text::nearest::likely;
 use terrane_wire::ErrorBody;
 
 use crate::compare::RowOrder;
@@ -89,8 +90,9 @@ fn cases<'n>(node: &'n Node, diagnostics: &mut Vec<Diagnostic>) -> &'n [Node] {
     match &node.value {
         NodeValue::Null => return &[],
         NodeValue::Map(map) => {
-            known(map, &["tests"], "the file", diagnostics);
-            if let Some((_, list)) = map.iter().find(|(key, _)| &*key.text == "tests") {
+            let mapping = Mapping::new(map, &"the file", diagnostics);
+            mapping.report_unknown_keys(&["tests"], &"the file", diagnostics);
+            if let Some(list) = mapping.get("tests") {
                 match &list.value {
                     NodeValue::List(items) => return items,
                     NodeValue::Null => return &[],
@@ -103,41 +105,16 @@ fn cases<'n>(node: &'n Node, diagnostics: &mut Vec<Diagnostic>) -> &'n [Node] {
     &[]
 }
 
-fn known(map: &[(Key, Node)], keys: &[&str], what: &str, diagnostics: &mut Vec<Diagnostic>) {
-    for (index, (key, _)) in map.iter().enumerate() {
-        if map[..index].iter().any(|(seen, _)| seen.text == key.text) {
-            let message = format!("duplicate key `{}` in {what}", key.text);
-            diagnostics
-                .push(Diagnostic::error(Code::DuplicateKey, message).hint("Keep one of them.").at(key.origin.span()));
-        }
-        if !keys.contains(&&*key.text) {
-            diagnostics.push(unknown_key(key, keys, what));
-        }
-    }
-}
-
-fn unknown_key(key: &Key, known: &[&str], what: &str) -> Diagnostic {
-    let near = nearest(&key.text, known.iter().copied(), known.len());
-    let hint = match likely(&key.text, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`? Valid keys: {}.", near.join(", ")),
-        None => format!("Remove it. Valid keys: {}.", near.join(", ")),
-    };
-    let message = format!("unknown key `{}` in {what}", key.text);
-    Diagnostic::error(Code::UnknownKey, message).hint(hint).at(key.origin.span())
-}
-
 fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expectation> {
     let place = node.origin.span();
     let NodeValue::Map(map) = &node.value else {
         diagnostics.push(problem("a case must be a mapping", "Write `- name: …`.").at(place));
         return None;
     };
-    known(map, &KEYS, "the case", diagnostics);
-    let field = |name: &str| map.iter().find(|(key, _)| &*key.text == name).map(|(_, node)| node);
-    let text = |name: &str| match &field(name)?.value {
-        NodeValue::Scalar { text, .. } => Some(text.to_string()),
-        _ => None,
-    };
+    let mapping = Mapping::new(map, &"the case", diagnostics);
+    mapping.report_unknown_keys(&KEYS, &"the case", diagnostics);
+    let field = |name: &str| mapping.get(name);
+    let text = |name: &str| mapping.text(name).map(str::to_owned);
     let (name, query) = (text("name"), field("query"));
     let (Some(name), Some(query)) = (&name, query) else {
         let (message, hint) = match (&name, query) {
@@ -189,7 +166,7 @@ fn malformed_query(case: &str, query: &Node) -> Option<Diagnostic> {
     let (key, value) = at_path(query, path);
     if let (Some(key), Some(Value::Array(known))) = (key, refused.field("known_fields")) {
         let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
-        return Some(unknown_key(key, &known, &format!("the query of case `{case}`")));
+        return Some(unknown_key(key, &known, &format_args!("the query of case `{case}`")));
     }
     let place = value.origin.span();
     Some(refused_problem(case, &Refusal::from(refused)).at(place))
@@ -253,11 +230,9 @@ fn rows(node: &Node) -> Option<Vec<Map<String, Value>>> {
 
 fn error(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expected> {
     let NodeValue::Map(map) = &node.value else { return None };
-    known(map, &["code", "contains"], "`error`", diagnostics);
-    let text = |name: &str| match &map.iter().find(|(key, _)| &*key.text == name)?.1.value {
-        NodeValue::Scalar { text, .. } => Some(text.to_string()),
-        _ => None,
-    };
+    let mapping = Mapping::new(map, &"`error`", diagnostics);
+    mapping.report_unknown_keys(&["code", "contains"], &"`error`", diagnostics);
+    let text = |name: &str| mapping.text(name).map(str::to_owned);
     Some(Expected::Error { code: text("code")?, contains: text("contains") })
 }
 

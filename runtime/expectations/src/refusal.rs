@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use terrane_app::query::{RequestContext, RunError};
+use terrane_app::query::{QueryRunError, RequestContext};
+use terrane_compiler::SecurityContext;
 use terrane_compiler::query::SemanticQuery;
 use terrane_wire::{ErrorBody, query};
 
@@ -21,13 +22,15 @@ pub struct Refusal {
     pub(crate) is_policy_unavailable: bool,
 }
 
-impl From<RunError> for Refusal {
-    fn from(error: RunError) -> Self {
+impl From<QueryRunError> for Refusal {
+    fn from(error: QueryRunError) -> Self {
         let (subjects, nearest) = match &error {
-            RunError::Query(error) => (error.subjects().into_iter().map(Arc::from).collect(), error.nearest().to_vec()),
+            QueryRunError::Query(error) => {
+                (error.subjects().into_iter().map(Arc::from).collect(), error.nearest().to_vec())
+            }
             _ => (Vec::new(), Vec::new()),
         };
-        let is_policy_unavailable = matches!(error, RunError::PolicyUnavailable);
+        let is_policy_unavailable = matches!(error, QueryRunError::PolicyUnavailable);
         Refusal { body: ErrorBody::for_operator(error), subjects, nearest, is_policy_unavailable }
     }
 }
@@ -44,9 +47,11 @@ pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, ErrorBody> {
     Ok(query::from_wire(query.to_string().as_bytes())?.query)
 }
 
-/// Compiles the query of a case for an anonymous caller.
+/// Compiles the query of a case for a caller without roles and attributes.
 pub(crate) async fn compile(subject: Subject<'_>, query: &SemanticQuery) -> Result<String, Refusal> {
-    subject.queries.inline_sql(&RequestContext::default(), query).await.map_err(Refusal::from)
+    let operator = RequestContext::operator(SecurityContext::default());
+    let session = subject.queries.session(&operator);
+    async { session.prepare(query).await?.inline_sql().await }.await.map_err(Refusal::from)
 }
 
 /// Returns the facts of a refusal besides its message, such as available names and the warehouse's message.

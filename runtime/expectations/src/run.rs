@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use terrane_app::ports::warehouse::{Statement, WarehouseError};
 use terrane_app::query::{Answer, RequestContext};
+use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::Span;
 
 use crate::compare::{Difference, difference, listed};
@@ -58,7 +59,11 @@ pub async fn run(subject: Subject<'_>, timeout: Duration, case: &Expectation) ->
 
 async fn evaluate(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> (Option<Mismatch>, Option<String>) {
     let answer = match parse(&case.query) {
-        Ok(query) => subject.queries.run(&RequestContext::default(), &query).await.map_err(Refusal::from),
+        Ok(query) => {
+            let operator = RequestContext::operator(SecurityContext::default());
+            let session = subject.queries.session(&operator);
+            async { session.prepare(&query).await?.run().await }.await.map_err(Refusal::from)
+        }
         Err(body) => Err(Refusal::from(body)),
     };
     let answer = match (answer, &case.expected) {

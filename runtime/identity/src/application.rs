@@ -21,6 +21,9 @@ use crate::claims::{Claims, ClaimsMapping};
 /// Types of other tokens, such as ID tokens, are refused.
 const TYPES: &[&str] = &["JWT", "at+jwt"];
 
+/// The length of the longest `jti`, `sub` and user id. A revocation names no longer one.
+const MAX_ID_BYTES: usize = 256;
+
 /// Requirements on the tokens of applications.
 #[derive(Debug, Clone)]
 pub struct ApplicationSettings {
@@ -32,7 +35,7 @@ pub struct ApplicationSettings {
     pub default_audience: String,
     pub max_age_seconds: u32,
     pub mapping: ClaimsMapping,
-    /// Whether the operator chose the claim that names scopes. Without that choice no claim gives `admin`.
+    /// True if the operator chose the claim that names scopes. Otherwise no claim gives `admin`.
     pub has_scopes_claim: bool,
 }
 
@@ -55,6 +58,9 @@ impl ApplicationSettings {
             return Err(invalid(why));
         }
         let caller = self.mapping.caller(claims).ok_or_else(|| invalid("no subject"))?;
+        if !is_revocable(&caller.user_id) {
+            return Err(invalid("the user id is too long or has control characters"));
+        }
         let offered: &[Scope] = if self.has_scopes_claim { &Scope::ALL } else { &[Scope::Read, Scope::Write] };
         Ok(Verified::Application {
             caller,
@@ -89,9 +95,17 @@ impl ApplicationSettings {
     }
 }
 
+/// Returns true if a revocation can name this text.
+fn is_revocable(text: &str) -> bool {
+    text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
+}
+
 fn id_of(claims: &Claims) -> Result<TokenId, TokenFault> {
     let text = |name: &str, why| match claims.get(name) {
         None => Ok(None),
+        Some(Json::String(text)) if !is_revocable(text) => {
+            Err(invalid("a claim that identifies it is too long or has control characters"))
+        }
         Some(Json::String(text)) => Ok(Some(text.as_str().into())),
         Some(_) => Err(invalid(why)),
     };

@@ -1,8 +1,8 @@
-//! What every token is held to, whoever signed it.
+//! Requirements on every token, independent of its issuer.
 //!
-//! In: the header and the claims of a token. Out: a [`TokenFault`] that says which demand it does not meet
-//! (RFC 8725, RFC 9068). `iss` and `aud` must be there and ours; times are checked against the clock that
-//! is given. Not here: signatures (`jwt`, `signed`).
+//! In: the header and the claims of a token. Out: a [`TokenFault`] that names the requirement it does not meet
+//! (RFC 8725, RFC 9068). `iss` and `aud` must be present and ours; times are checked against the given clock. Absent:
+//! signatures (`jwt`, `signed`).
 
 use jiff::Timestamp;
 use jsonwebtoken::Header;
@@ -11,12 +11,12 @@ use terrane_app::ports::tokens::TokenFault;
 
 use crate::claims::Claims;
 
-/// Longer tokens are refused unread.
+/// The size of the longest token. Longer ones are refused unread.
 pub(crate) const MAX_TOKEN_BYTES: usize = 16 * 1_024;
-/// Between this clock and the issuer's.
+/// The accepted difference between this clock and the issuer's.
 const LEEWAY_SECONDS: i64 = 5;
 
-/// What the claims of one issuer must say.
+/// The required claims of one issuer.
 #[derive(Debug, Clone)]
 pub(crate) struct Expected {
     pub(crate) issuer: String,
@@ -29,7 +29,7 @@ pub(crate) fn invalid(why: &'static str) -> TokenFault {
     TokenFault::Invalid { why }
 }
 
-/// The header of a token that is short enough and asks for nothing that this server does not do.
+/// Returns the header of a token that is short enough and requires no feature that this server lacks.
 pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
     if token.len() > MAX_TOKEN_BYTES {
         return Err(invalid("too long"));
@@ -38,7 +38,7 @@ pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
         return Err(invalid("not a token"));
     }
     let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("not a token"))?;
-    // Nothing is understood that `crit` could name, and an unencoded payload (RFC 7797) is one of them.
+    // No extension that `crit` could name is supported, among them unencoded payloads (RFC 7797).
     if header.crit.is_some() || header.extras.inner().contains_key("b64") {
         return Err(invalid("it demands what this server does not do"));
     }
@@ -51,7 +51,7 @@ pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
     Ok(header)
 }
 
-/// Whether `typ` is absent or one of these (RFC 8725, section 3.11).
+/// Returns true if `typ` is absent or one of these (RFC 8725, section 3.11).
 pub(crate) fn is_of_type(header: &Header, types: &[&str]) -> bool {
     header.typ.as_deref().is_none_or(|typ| {
         let typ = typ.strip_prefix("application/").unwrap_or(typ);
@@ -71,7 +71,7 @@ impl Expected {
     }
 }
 
-/// Whether `aud` is this audience, or contains it.
+/// Returns true if `aud` is this audience or contains it.
 pub(crate) fn names_audience(claims: &Claims, audience: &str) -> bool {
     match claims.get("aud") {
         Some(Json::String(one)) => one == audience,
@@ -117,23 +117,23 @@ impl Times {
         Ok(())
     }
 
-    /// Whether the token expires at most this many seconds after it was issued, or after now if it does not
-    /// say when it was issued.
+    /// Returns true if the token expires at most this many seconds after it was issued, or after now if it does not
+    /// contain the time.
     pub(crate) fn is_short_lived(self, max_age_seconds: i64, now: Timestamp) -> bool {
         let start = self.issued.unwrap_or_else(|| now.as_second().saturating_add(LEEWAY_SECONDS));
         self.expires.is_some_and(|expires| expires.saturating_sub(start) <= max_age_seconds)
     }
 }
 
-/// A NumericDate: seconds, maybe with a fraction, as a JSON number.
+/// Reads a NumericDate: seconds as a JSON number, which may have a fraction.
 fn seconds(claim: Option<&Json>) -> Result<Option<i64>, &'static str> {
     let Some(claim) = claim else { return Ok(None) };
-    let number = claim.as_number().ok_or("a time is no number")?;
+    let number = claim.as_number().ok_or("a time is not a number")?;
     let seconds = match (number.as_i64(), number.as_f64()) {
         (Some(seconds), _) => seconds,
         // Saturates, and a time before the calendar is as good as long ago.
         (None, Some(seconds)) if seconds.is_finite() => seconds as i64,
-        _ => return Err("a time is no number"),
+        _ => return Err("a time is not a number"),
     };
     Ok(Some(seconds))
 }

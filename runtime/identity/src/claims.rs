@@ -1,8 +1,8 @@
-//! Claims to a caller: which claim says what, and what shapes are taken.
+//! The mapping of claims to a caller.
 //!
-//! A claim of the wrong shape is as good as none: roles that can't be read give no rights. Attributes are
-//! texts, numbers, booleans, or lists of them; anything deeper is left out, or null in a list. An e-mail address that its
-//! issuer calls unverified is left out too: anybody may have typed it.
+//! In: the claims of a verified token, and the names of the claims to read. Out: a caller and scopes. A claim of another
+//! JSON type counts as missing: unreadable roles give no rights. Attributes are strings, numbers, booleans, or lists of
+//! them; deeper values are left out, or null in a list. An e-mail address that the issuer has not verified is left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use terrane_app::security::caller_json::attribute_from_claim;
 use terrane_app::security::{Scope, Scopes};
-use terrane_compiler::SecurityContext;
+use terrane_compiler::{AuthMethod, SecurityContext};
 
 /// The claims of a verified token.
 pub(crate) type Claims = Map<String, Json>;
@@ -33,7 +33,7 @@ impl ClaimPath {
         parts.try_fold(first, |inside, part| inside.as_object()?.get(part))
     }
 
-    /// Whether a claim on the way to the last one has a value other than an object.
+    /// Returns true if a claim on the way to the last one has a value other than an object.
     fn is_blocked(&self, claims: &Claims) -> bool {
         let mut parts: Vec<&str> = self.0.split('.').collect();
         parts.pop();
@@ -48,14 +48,14 @@ impl ClaimPath {
         false
     }
 
-    /// Whether the claim is missing or null, or has a value of this shape.
+    /// Returns true if the claim is missing or null, or has a value of this shape.
     fn has_shape(&self, claims: &Claims, is_shape: fn(&Json) -> bool) -> bool {
         let found = self.find(claims).filter(|found| !found.is_null());
         found.map_or_else(|| !self.is_blocked(claims), is_shape)
     }
 }
 
-/// Which claim says what.
+/// The names of the claims to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimsMapping {
     pub user_id: ClaimPath,
@@ -63,13 +63,13 @@ pub struct ClaimsMapping {
     pub roles: ClaimPath,
     pub groups: ClaimPath,
     pub attributes: ClaimPath,
-    /// The first that is there counts.
+    /// The first one present counts.
     pub scopes: Vec<ClaimPath>,
     pub tenant: Option<ClaimPath>,
     pub scope_roles: ScopeRoles,
 }
 
-/// Which roles hold which scope, besides what a token's own scopes say.
+/// The roles that hold a scope, besides the scopes of the token itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScopeRoles {
     pub read: Vec<Arc<str>>,
@@ -100,13 +100,13 @@ impl Default for ClaimsMapping {
 }
 
 impl ClaimsMapping {
-    /// `None` where nobody is named.
+    /// Returns `None` if no claim names the caller.
     pub(crate) fn caller(&self, claims: &Claims) -> Option<SecurityContext> {
         let user_id = self.user_id.find(claims)?.as_str().filter(|text| !text.is_empty())?;
         self.is_proven_name(claims).then(|| self.caller_named(user_id.into(), claims))
     }
 
-    /// The name of whom a provider's claims are about. Some number their users.
+    /// Returns the subject of a provider's claims. Some providers use numbers.
     pub(crate) fn subject(&self, claims: &Claims) -> Option<String> {
         if !self.is_proven_name(claims) {
             return None;
@@ -118,7 +118,7 @@ impl ClaimsMapping {
         }
     }
 
-    /// Whoever is named by an address must have proven that it is theirs.
+    /// Returns false if the caller is named by an e-mail address that is not verified.
     fn is_proven_name(&self, claims: &Claims) -> bool {
         self.user_id != self.email || is_verified(claims)
     }
@@ -135,10 +135,11 @@ impl ClaimsMapping {
             roles: texts(self.roles.find(claims)),
             groups: texts(self.groups.find(claims)),
             attributes: attributes.collect::<BTreeMap<_, _>>(),
+            auth_method: AuthMethod::Jwt,
         }
     }
 
-    /// `None` where no word is a scope of ours.
+    /// Returns `None` if no word is a scope.
     pub(crate) fn scopes(&self, claims: &Claims) -> Option<Scopes> {
         self.scopes_among(claims, &Scope::ALL)
     }
@@ -176,7 +177,7 @@ impl ClaimsMapping {
     }
 }
 
-/// Some providers write truth as a text. What doesn't speak of it is believed.
+/// Returns true if the issuer does not say otherwise. Some providers write booleans as strings.
 fn is_verified(claims: &Claims) -> bool {
     match claims.get("email_verified") {
         None | Some(Json::Bool(true)) => true,
@@ -239,13 +240,13 @@ mod tests {
         assert!(caller.roles.is_empty());
         assert_eq!(caller.attributes.keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "d"]);
         assert_eq!(caller.attributes["a"].values(), [Value::Integer(1), Value::Null]);
-        for nobody in ["{}", r#"{"sub": ""}"#, r#"{"sub": 5}"#, r#"{"sub": ["u"]}"#] {
-            assert!(mapping.caller(&claims(nobody)).is_none(), "{nobody}");
+        for unnamed in ["{}", r#"{"sub": ""}"#, r#"{"sub": 5}"#, r#"{"sub": ["u"]}"#] {
+            assert!(mapping.caller(&claims(unnamed)).is_none(), "{unnamed}");
         }
     }
 
     #[test]
-    fn addresses_that_nobody_verified_name_nobody() {
+    fn unverified_addresses_name_no_caller() {
         let by_address = ClaimsMapping { user_id: ClaimPath::new("email"), ..ClaimsMapping::default() };
         for (verified, is_believed) in
             [("", true), (r#","email_verified":true"#, true), (r#","email_verified":"true""#, true)]
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_nobody_verified_is_left_out() {
+    fn unverified_addresses_are_left_out() {
         let email = |json| ClaimsMapping::default().caller(&claims(json)).expect("a caller").email;
         assert_eq!(email(r#"{"sub": "u", "email": "a@b.example"}"#).as_deref(), Some("a@b.example"));
         assert_eq!(email(r#"{"sub": "u", "email": "a@b.example", "email_verified": false}"#), None);

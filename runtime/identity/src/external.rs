@@ -20,7 +20,7 @@ use crate::signed::SignedTokens;
 /// RFC 9068 names the first; the second is what most providers write.
 const TYPES: &[&str] = &["at+jwt", "JWT"];
 
-/// What a provider's tokens are held to.
+/// Requirements on a provider's tokens.
 #[derive(Debug, Clone)]
 pub struct ExternalSettings {
     pub issuer: String,
@@ -57,7 +57,7 @@ impl Tokens for ExternalTokens {
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault> {
         let claims = self.signed.claims(token).await?;
         self.expected.check(&claims, now)?;
-        // Whoever sends such a token must prove that a key is theirs (RFC 7800), which nothing here asks for.
+        // Such a token requires a proof of possession of a key (RFC 7800), which no route accepts.
         if claims.contains_key("cnf") {
             return Err(invalid("bound to a key of its holder"));
         }
@@ -67,7 +67,7 @@ impl Tokens for ExternalTokens {
     }
 }
 
-/// Tokens of this server and of a provider, told apart by `iss`.
+/// Tokens of this server and of a provider, distinguished by `iss`.
 pub struct Issuers {
     own: Jwt,
     external: Arc<ExternalTokens>,
@@ -89,7 +89,7 @@ impl Tokens for Issuers {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid("too long"));
         }
-        // Nothing is proven yet: this chooses whose rules come next, and they look again.
+        // The token is not verified yet: this selects the issuer, which verifies it.
         let claims = jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token);
         let claims = claims.map_err(|_| invalid("not a token"))?;
         if claims.get("iss").and_then(serde_json::Value::as_str) == Some(&*self.external.expected.issuer) {

@@ -1,12 +1,11 @@
 //! JSON Web Tokens with one algorithm and one key, both fixed at start.
 //!
-//! Nothing in a token chooses how it is checked: `alg` must be the one that is set, `kid`, `jku`, `x5u`
-//! and `crit` are never followed. What the claims must say is in `checks`; tokens of an identity provider
-//! are `external`'s.
+//! No part of a token decides about its verification: `alg` must be the configured one; `kid`, `jku`, `x5u` and `crit`
+//! are never followed. Absent: requirements on claims (`checks`), tokens of an identity provider (`external`).
 //!
-//! Where applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key
-//! that is derived from the secret for this use. A token that names a session without that proof is refused,
-//! and a token that names none never becomes one of a session.
+//! If applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key that only the
+//! servers on one state database know. A token that names a session without that proof is refused, and a token that
+//! names no session never becomes one of a session.
 
 use std::fmt;
 
@@ -24,26 +23,16 @@ use crate::claims::{Claims, ClaimsMapping};
 /// RFC 7518, section 3.2: a key at least as long as the hash.
 pub const MIN_SECRET_BYTES: usize = 32;
 
-/// What signs, or only checks.
+/// The key that signs and verifies tokens.
 pub enum SigningKey {
     Hs256 {
         secret: Vec<u8>,
     },
-    /// PEM texts. Without the private one tokens are only checked.
+    /// Keys in PEM. Without the private key, tokens are only verified.
     Rs256 {
         private: Option<Vec<u8>>,
         public: Vec<u8>,
     },
-}
-
-impl SigningKey {
-    /// What only those who may sign know; `None` where nobody here does.
-    pub fn secret_bytes(&self) -> Option<&[u8]> {
-        match self {
-            SigningKey::Hs256 { secret } => Some(secret),
-            SigningKey::Rs256 { private, .. } => private.as_deref(),
-        }
-    }
 }
 
 impl fmt::Debug for SigningKey {
@@ -55,7 +44,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// How tokens are made and held to.
+/// Settings of this server's tokens.
 #[derive(Debug)]
 pub struct JwtSettings {
     pub key: SigningKey,
@@ -66,12 +55,12 @@ pub struct JwtSettings {
     pub mapping: ClaimsMapping,
 }
 
-/// Why tokens can't be used.
+/// The reason for which the key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JwtError {
     #[error("the secret has {bytes} bytes; HS256 needs at least {MIN_SECRET_BYTES}")]
     ShortSecret { bytes: usize },
-    #[error("the {which} key is no RSA key in PEM: {source}")]
+    #[error("the {which} key is not an RSA key in PEM: {source}")]
     Key { which: &'static str, source: jsonwebtoken::errors::Error },
     #[error("the private key can't sign: RSA keys have at least 2048 bits")]
     WeakKey,
@@ -87,21 +76,14 @@ pub struct Jwt {
     validation: Validation,
     expected: Expected,
     mapping: ClaimsMapping,
-    /// Derived from the key that signs.
-    proof_key: Option<ProofKey>,
-    applications: Option<ApplicationSettings>,
+    /// Tokens without a session, and the proof of those with one.
+    applications: Option<(ApplicationSettings, ProofKey)>,
 }
 
-/// The key of the MAC by which a token of a session is known.
-struct ProofKey(Vec<u8>);
+/// The key of the MAC by which a token of a session is recognized.
+struct ProofKey([u8; 32]);
 
 impl ProofKey {
-    fn derived_from(secret: &[u8]) -> Option<Self> {
-        let label = b"terrane: tokens of sessions";
-        let key = jsonwebtoken::crypto::sign(label, &EncodingKey::from_secret(secret), Algorithm::HS256);
-        key.ok().map(|key| ProofKey(key.into_bytes()))
-    }
-
     fn sign(&self, claims: &Json) -> Option<String> {
         let message = proven_claims(claims)?;
         jsonwebtoken::crypto::sign(message.as_bytes(), &EncodingKey::from_secret(&self.0), Algorithm::HS256).ok()
@@ -145,22 +127,21 @@ impl Jwt {
         };
         let validation = signature_only(algorithm);
         if let Some(key) = &encoding {
-            // A pair that doesn't fit is found at the start, and not by whoever signs in.
+            // Keys that are not a pair are found at the start, and not at the first sign-in.
             let probe =
                 jsonwebtoken::encode(&Header::new(algorithm), &json!({}), key).map_err(|_| JwtError::WeakKey)?;
             jsonwebtoken::decode::<Claims>(&probe, &decoding, &validation).map_err(|_| JwtError::OtherPair)?;
         }
-        let settings_secret = settings.key.secret_bytes().map(<[u8]>::to_vec);
         let JwtSettings { issuer, audience, verify_exp, verify_iat, mapping, .. } = settings;
         let expected = Expected { issuer, audience, verify_exp, verify_iat };
-        let proof_key = settings_secret.and_then(|secret| ProofKey::derived_from(&secret));
-        Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping, proof_key, applications: None })
+        Ok(Jwt { encoding, decoding, algorithm, validation, expected, mapping, applications: None })
     }
 
-    /// Accepts tokens without a session that applications sign with the same key.
+    /// Accepts tokens without a session that applications sign with the same key. `proof_key` is random; the servers on
+    /// one state database share it, and no application knows it.
     #[must_use]
-    pub fn with_applications(self, applications: ApplicationSettings) -> Self {
-        Jwt { applications: Some(applications), ..self }
+    pub fn with_applications(self, applications: ApplicationSettings, proof_key: [u8; 32]) -> Self {
+        Jwt { applications: Some((applications, ProofKey(proof_key))), ..self }
     }
 }
 
@@ -169,8 +150,8 @@ impl Tokens for Jwt {
     fn sign(&self, grant: &Grant) -> Result<String, TokenFault> {
         let key = self.encoding.as_ref().ok_or(TokenFault::NotSigning)?;
         let mut claims = claims_of(grant, &self.expected.issuer, &self.expected.audience);
-        if self.applications.is_some() {
-            let proof = self.proof_key.as_ref().and_then(|key| key.sign(&claims));
+        if let Some((_, proof_key)) = &self.applications {
+            let proof = proof_key.sign(&claims);
             claims[PROOF] = proof.ok_or_else(|| invalid("it could not be signed"))?.into();
         }
         let token = jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
@@ -186,11 +167,11 @@ impl Tokens for Jwt {
         }
         let decoded = jsonwebtoken::decode::<Claims>(token, &self.decoding, &self.validation);
         let claims = decoded.map_err(|_| invalid("the signature is not the issuer's"))?.claims;
-        if let Some(applications) = &self.applications {
+        if let Some((applications, proof_key)) = &self.applications {
             if !claims.contains_key(SESSION) && !claims.contains_key(PROOF) {
                 return applications.verify(token, &header, &claims, now);
             }
-            self.check_proof(&claims)?;
+            check_proof(proof_key, &claims)?;
         }
         self.expected.check(&claims, now)?;
         if self.encoding.is_some() {
@@ -201,14 +182,12 @@ impl Tokens for Jwt {
     }
 }
 
-impl Jwt {
-    /// Refuses a token that names a session and was not signed for it by this server.
-    fn check_proof(&self, claims: &Claims) -> Result<(), TokenFault> {
-        let proof = claims.get(PROOF).and_then(Json::as_str);
-        let claims = Json::Object(claims.clone());
-        let is_proven = self.proof_key.as_ref().zip(proof).is_some_and(|(key, proof)| key.is_proof(&claims, proof));
-        is_proven.then_some(()).ok_or_else(|| invalid("it names a session of this server"))
-    }
+/// Refuses a token that names a session and was not signed for it by this server.
+fn check_proof(proof_key: &ProofKey, claims: &Claims) -> Result<(), TokenFault> {
+    let proof = claims.get(PROOF).and_then(Json::as_str);
+    let claims = Json::Object(claims.clone());
+    let is_proven = proof.is_some_and(|proof| proof_key.is_proof(&claims, proof));
+    is_proven.then_some(()).ok_or_else(|| invalid("it names a session of this server"))
 }
 
 /// The session that a token of this server names. Its other claims are for clients and give no rights.

@@ -1,7 +1,7 @@
-//! The adapters of what proves an identity: signatures, password hashes, random bytes, identity providers.
+//! Adapters for the proof of identities: signatures, password hashes, random bytes, identity providers.
 //!
 //! In: settings that were checked at start. Out: [`Jwt`], [`ExternalTokens`], [`Argon2Passwords`],
-//! [`OsRandomness`]. Not here: sessions and scopes (`app::security`), which say what a proof is good for.
+//! [`OsRandomness`]. Absent: sessions and scopes (`app::security`).
 
 mod application;
 mod checks;
@@ -9,7 +9,6 @@ mod claims;
 mod external;
 mod jwt;
 mod keys;
-mod outgoing;
 mod password;
 mod provider;
 mod randomness;
@@ -20,7 +19,6 @@ pub use claims::{ClaimPath, ClaimsMapping, ScopeRoles};
 pub use external::{ExternalSettings, ExternalTokens, Issuers};
 pub use jwt::{Jwt, JwtError, JwtSettings, MIN_SECRET_BYTES, SigningKey};
 pub use keys::{RefreshSettings, RemoteKeys, SignatureAlgorithm};
-pub use outgoing::{Allow, AllowError, Endpoint, Outgoing, OutgoingError, OutgoingSetupError};
 pub use password::Argon2Passwords;
 pub use provider::{BrowserUrl, BrowserUrlError, ClientAuth, OpenIdSettings, Provider, ProviderSettings};
 pub use randomness::OsRandomness;

@@ -22,7 +22,7 @@ const LANES: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Argon2Passwords {
     turns: Arc<Semaphore>,
-    /// Of a password that nobody knows.
+    /// The hash of an unknown password.
     decoy: Arc<str>,
 }
 
@@ -31,7 +31,7 @@ impl Default for Argon2Passwords {
         let mut random = [0; 16];
         // Without random bytes the decoy is still a hash that costs as much.
         let _ = getrandom::fill(&mut random);
-        let decoy = hash(&format!("{random:02x?}"));
+        let decoy = hash(&hex::encode(random));
         Argon2Passwords { turns: Arc::new(Semaphore::new(AT_ONCE)), decoy }
     }
 }

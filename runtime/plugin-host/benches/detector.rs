@@ -1,4 +1,4 @@
-//! What the sandbox costs a detector: z-scores of 50 series with 1,000 points each and 100 of history, through
+//! The cost of the sandbox for a detector: z-scores of 50 series with 1,000 points each and 100 of history, through
 //! the component and the whole port, against the same code as native Rust. The target is under three times
 //! native.
 

@@ -1,4 +1,4 @@
-//! What a governance hook costs a query: the call alone, and the way from a query to SQL with a hook beside
+//! The cost of a governance hook for a query: the call alone, and a compilation with a hook compared with
 //! the same filter as a policy of the project.
 //!
 //! Target: a call over 20 members, in a fresh instance, under 50 µs p50. `judge` is the same as a query calls it: on a
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
-use terrane_app::ports::governance::{Asking, Decision, Governance as _};
+use terrane_app::ports::governance::{Decision, Governance as _, HookRequest};
 use terrane_app::ports::plugins::PluginRole;
 use terrane_app::query::RequestContext;
 use terrane_compiler::governance::{MemberUse, QueryFacts, Usage, inspect};
@@ -72,7 +72,7 @@ fn facts() -> QueryFacts {
 fn benchmark(c: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
     let (hooks, context) = (hooks(), RequestContext::default());
-    let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+    let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
     let facts = Arc::new(facts());
     c.bench_function("call/20_members", |b| {
         b.iter(|| {
@@ -82,7 +82,7 @@ fn benchmark(c: &mut Criterion) {
     });
     c.bench_function("judge/20_members", |b| {
         b.iter(|| {
-            let said = runtime.block_on(hooks.judge(&asking, black_box(&facts)));
+            let said = runtime.block_on(hooks.authorize(&asking, black_box(&facts)));
             assert!(matches!(said[0].answer, Ok(Decision::Permit(_))), "{:?}", said[0].answer);
         });
     });
@@ -104,7 +104,7 @@ fn benchmark(c: &mut Criterion) {
         b.iter(|| {
             let inspection = inspect(&plain, black_box(&query), &caller, &environment).unwrap();
             let facts = Arc::new(inspection.facts().clone());
-            let said = runtime.block_on(hooks.judge(&asking, &facts)).remove(0);
+            let said = runtime.block_on(hooks.authorize(&asking, &facts)).remove(0);
             let Ok(Decision::Permit(permit)) = said.answer else { panic!("{:?}", said.answer) };
             let checked = inspection.check(&permit.obligations).unwrap();
             let authorized = inspection.authorize(vec![(said.hook.id, checked)]);
@@ -113,7 +113,7 @@ fn benchmark(c: &mut Criterion) {
     });
     c.bench_function("to_sql/hook_without_the_call", |b| {
         let inspection = inspect(&plain, &query, &caller, &environment).unwrap();
-        let said = runtime.block_on(hooks.judge(&asking, &Arc::new(inspection.facts().clone()))).remove(0);
+        let said = runtime.block_on(hooks.authorize(&asking, &Arc::new(inspection.facts().clone()))).remove(0);
         let Ok(Decision::Permit(permit)) = said.answer else { panic!("{:?}", said.answer) };
         b.iter(|| {
             let inspection = inspect(&plain, black_box(&query), &caller, &environment).unwrap();

@@ -1,4 +1,4 @@
-//! What a plugin costs before it does anything: a start with 20 of them that were compiled before, and a call
+//! The cost of a plugin before its first call: a start with 20 of them that were compiled before, and a call
 //! that does nothing in a fresh instance.
 //!
 //! Budget: 50 ms for the start. The call has none of its own: it goes to a thread that may block and back, which

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_began_before_it_opened_settle_nothing() {
+    fn calls_that_began_before_it_opened_change_nothing() {
         let mut breaker = Breaker::default();
         let late = breaker.enter(at(0)).unwrap();
         assert_eq!(fail(&mut breaker, at(0), 5), Change::Opened);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_from_before_it_was_forgiven_settles_nothing() {
+    fn a_probe_from_before_a_reset_changes_nothing() {
         let mut breaker = Breaker::default();
         fail(&mut breaker, at(0), 5);
         let old = breaker.enter(at(1)).unwrap();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_for_which_there_was_no_room_is_no_fault() {
+    fn a_call_without_a_permit_is_not_a_fault() {
         let mut breaker = Breaker::default();
         assert_eq!(end(&mut breaker, at(0), 100, CallOutcome::NotRun), Change::None);
         fail(&mut breaker, at(0), 5);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_tries_and_the_wait_doubles_up_to_a_minute() {
+    fn one_call_probes_and_the_wait_doubles_up_to_a_minute() {
         let mut breaker = Breaker::default();
         fail(&mut breaker, at(0), 5);
         let mut now = at(0);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn three_openings_within_ten_minutes_are_a_quarantine() {
+    fn three_openings_within_ten_minutes_quarantine() {
         for (times, last) in [([0, 300, 599], Change::Quarantined), ([0, 300, 600], Change::Opened)] {
             let mut breaker = Breaker::default();
             let mut change = Change::None;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn openings_by_time_alone_are_no_quarantine() {
+    fn openings_by_timeouts_alone_do_not_quarantine() {
         let mut breaker = Breaker::default();
         for time in [0, 10, 20, 30] {
             assert_eq!(end(&mut breaker, at(time), 5, CallOutcome::Timeout), Change::Opened);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn one_fault_that_is_not_of_time_makes_an_opening_count() {
+    fn one_severe_fault_makes_an_opening_count() {
         let mut breaker = Breaker::default();
         let mut change = Change::None;
         for time in [0, 10, 20] {

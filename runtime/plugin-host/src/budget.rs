@@ -26,7 +26,7 @@ pub struct HostLimits {
     pub waiting: usize,
 }
 
-/// The engine's pool has room for these.
+/// The engine's pool has instances for these.
 const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 
@@ -54,10 +54,10 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(limits: HostLimits) -> Arc<Budget> {
-        let turns = limits.short_calls.clamp(1, MAX_SHORT_CALLS);
+        let permits = limits.short_calls.clamp(1, MAX_SHORT_CALLS);
         Arc::new(Budget {
             memory_free: AtomicUsize::new(limits.memory_bytes),
-            short: Arc::new(ConcurrencyLimiter::new(turns, limits.waiting, limits.short_wait)),
+            short: Arc::new(ConcurrencyLimiter::new(permits, limits.waiting, limits.short_wait)),
         })
     }
 
@@ -66,7 +66,7 @@ impl Budget {
         ConcurrencyLimiter::permit(&self.short)
     }
 
-    /// Reserves memory. Returns `false` if there is not enough.
+    /// Reserves memory. Returns `false` if too little is left.
     pub(crate) fn reserve(&self, bytes: usize) -> bool {
         let reserve = |free: usize| free.checked_sub(bytes);
         self.memory_free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
@@ -93,8 +93,8 @@ struct State {
 }
 
 impl ConcurrencyLimiter {
-    fn new(turns: usize, most_waiting: usize, wait: Duration) -> ConcurrencyLimiter {
-        let state = Mutex::new(State { free: turns, waiting: 0 });
+    fn new(permits: usize, most_waiting: usize, wait: Duration) -> ConcurrencyLimiter {
+        let state = Mutex::new(State { free: permits, waiting: 0 });
         ConcurrencyLimiter { state, freed: Condvar::new(), most_waiting, wait }
     }
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_end_and_come_back() {
+    fn permits_are_returned() {
         let budget = budget(1);
         let first = budget.permit().unwrap();
         let second = budget.permit().unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_room_is_refused_at_once() {
+    fn a_full_queue_rejects_at_once() {
         let budget = budget(0);
         let held = [budget.permit().unwrap(), budget.permit().unwrap()];
         assert!(budget.permit().is_none());
@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn callers_that_wait_get_the_turns_of_those_that_leave() {
+    fn waiting_callers_get_returned_permits() {
         let limits = HostLimits { short_calls: 2, short_wait: Duration::from_secs(60), ..HostLimits::default() };
         let budget = Budget::new(limits);
         let ran = AtomicUsize::new(0);
         thread::scope(|scope| {
             for _ in 0..200 {
                 scope.spawn(|| {
-                    let _turn = budget.permit().unwrap();
+                    let _permit = budget.permit().unwrap();
                     ran.fetch_add(1, Ordering::Relaxed);
                 });
             }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_given_back() {
+    fn reserved_bytes_are_released() {
         let budget = budget(0);
         assert!(budget.reserve(60) && !budget.reserve(41) && budget.reserve(40) && !budget.reserve(1));
         budget.release(40);

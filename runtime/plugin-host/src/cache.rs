@@ -62,13 +62,13 @@ impl Cache {
 
     /// Stores a component. A failure means that it is compiled again next time.
     pub(crate) fn put(&self, engine: &Engine, digest: &str, component: &Component) {
-        let kept = component.serialize().map_err(|error| error.to_string()).and_then(|code| {
+        let stored = component.serialize().map_err(|error| error.to_string()).and_then(|code| {
             let name = entry_name(engine, digest);
             let mac = self.mac(&name, &code).finalize().into_bytes();
             self.make_room();
             write(&self.folder, &name, &[mac.as_slice(), &code]).map_err(|error| error.to_string())
         });
-        if let Err(reason) = kept {
+        if let Err(reason) = stored {
             tracing::debug!(event = "component_not_cached", reason);
         }
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_comes_back_and_nothing_else() {
+    fn a_stored_component_is_returned_and_nothing_else() {
         let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
         let folder = folder.path().join("a/b");
         let cache = Cache::open(&folder).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_is_a_miss() {
+    fn a_changed_file_is_a_miss() {
         let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
         let folder = folder.path().join("cache");
         let cache = Cache::open(&folder).unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn another_engine_finds_nothing() {
+    fn another_engine_is_a_miss() {
         let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
         let cache = Cache::open(&folder.path().join("cache")).unwrap();
         cache.put(&engine, "aa", &component(&engine));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_or_a_key_that_others_may_write_or_read_is_not_used() {
+    fn a_folder_or_key_with_access_for_others_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("cache");
         drop(Cache::open(&folder).unwrap());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_make_room() {
+    fn the_oldest_entries_are_removed() {
         let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
         let folder = folder.path().join("cache");
         let (cache, component) = (Cache::open(&folder).unwrap(), component(&engine));

@@ -50,7 +50,7 @@ impl CallLimiter {
     /// begun ends by its own limits.
     ///
     /// # Errors
-    /// The error of `work`, [`PluginFault::Busy`] if there is no permit in time, and [`PluginFault::Host`] if `work`
+    /// The error of `work`, [`PluginFault::Busy`] without a permit in time, and [`PluginFault::Host`] if `work`
     /// panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_for_one_caller_goes_on_for_those_it_answers() {
+    fn a_function_that_fails_for_one_caller_stays_open_to_others() {
         let mut callers = Callers::default();
         call(&mut callers, at(0), "ada", CallOutcome::Success);
         assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, AffectedCallers::One));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_for_everybody_who_asked_is_open_and_a_newcomer_may_try() {
+    fn a_function_that_fails_for_all_is_open_and_a_new_caller_may_probe() {
         let mut callers = Callers::default();
         assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, AffectedCallers::Active));
         assert!(callers.is_open(at(0)));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_for_more_callers_than_it_answers_is_let_alone_for_all() {
+    fn a_function_that_fails_for_more_callers_than_it_answers_is_closed_to_all() {
         let mut callers = Callers::default();
         for caller in ["a", "b", "c", "d"] {
             assert_eq!(call(&mut callers, at(0), caller, CallOutcome::Fault).0, Change::None);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_callers_can_not_close_it_to_many() {
+    fn a_few_callers_cannot_close_it_to_many() {
         let mut callers = Callers::default();
         for number in 0..20 {
             call(&mut callers, at(0), &format!("user-{number}"), CallOutcome::Success);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_turns_out_to_be_a_fault_counts_as_one() {
+    fn a_rejected_answer_counts_as_a_fault() {
         let mut callers = Callers::default();
         for number in 1..=5 {
             call(&mut callers, at(0), "ada", CallOutcome::Success);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_bounded_and_the_oldest_make_room() {
+    fn callers_are_bounded_and_the_oldest_are_forgotten() {
         let mut callers = Callers::default();
         for number in 0..3 * MAX_CALLERS as u64 {
             call(&mut callers, Duration::from_millis(number), &number.to_string(), CallOutcome::Success);

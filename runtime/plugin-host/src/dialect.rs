@@ -6,7 +6,7 @@
 mod to_raw;
 
 use terrane_app::ports::plugins::PluginFault;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
 use crate::limits::CallLimits;

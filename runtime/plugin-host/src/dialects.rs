@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, PluginStatus};
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
 use crate::dialect;

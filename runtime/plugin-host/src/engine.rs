@@ -21,7 +21,7 @@ const POOL_INSTANCES: u32 = 64;
 /// The memory that stays resident per slot, if the kernel reports touched pages; otherwise all of it would have to be
 /// cleared. A call of a detector has so many points that it fits (`detector::batches`). The memories of all slots
 /// together keep 32 MiB.
-const KEPT_RESIDENT_BYTES: usize = 512 * 1024;
+const RESIDENT_BYTES: usize = 512 * 1024;
 
 /// This machine can't run WebAssembly.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -40,7 +40,7 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(guest: GuestLimits) -> Result<Engine, EngineError> {
         let wasmtime = pooling(&guest).or_else(|reason| {
-            tracing::info!(%reason, "no room for a pool of instances; they are made on demand");
+            tracing::info!(%reason, "no address space for a pool of instances; they are created on demand");
             wasmtime::Engine::new(&config(InstanceAllocationStrategy::OnDemand, &guest))
         });
         let wasmtime = wasmtime.map_err(|error| EngineError { message: format!("{error:#}") })?;
@@ -112,7 +112,7 @@ fn pooling(guest: &GuestLimits) -> wasmtime::Result<wasmtime::Engine> {
         .table_elements(guest.table_elements)
         .pagemap_scan(Enabled::Auto);
     if PoolingAllocationConfig::is_pagemap_scan_available() {
-        pool.linear_memory_keep_resident(KEPT_RESIDENT_BYTES).table_keep_resident(KEPT_RESIDENT_BYTES);
+        pool.linear_memory_keep_resident(RESIDENT_BYTES).table_keep_resident(RESIDENT_BYTES);
     }
     wasmtime::Engine::new(&config(InstanceAllocationStrategy::Pooling(pool), guest))
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use terrane_app::limits::network;
 use terrane_app::ports::governance::{
-    Artifact, Asking, Decision, GateFinding, Governance, Hook, HookFault, MetadataChange, Said, Transition,
+    Artifact, Decision, GateFinding, Governance, Hook, HookFault, HookRequest, HookResponse, MetadataChange, Transition,
 };
 use terrane_app::ports::plugins::PluginFault;
 use terrane_app::query::RequestContext;
@@ -61,7 +61,11 @@ impl Hooks {
     }
 
     /// Calls the hooks on the caller's own thread, which a hook that loops blocks. For benchmarks.
-    pub fn judge_on_this_thread(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+    pub fn judge_on_this_thread(
+        &self,
+        asking: &HookRequest<'_>,
+        facts: &Arc<QueryFacts>,
+    ) -> Vec<HookResponse<Decision>> {
         all_said(&self.configured(), judging(asking, facts))
     }
 
@@ -77,20 +81,20 @@ impl Hooks {
         &self,
         call: &'static str,
         ask: impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault> + Send + 'static,
-    ) -> Vec<Said<T>> {
+    ) -> Vec<HookResponse<T>> {
         let hooks = self.configured();
         let called: Vec<Hook> = hooks.iter().map(hook_of).collect();
         let said = self.calls.run(call, move || Ok(all_said(&hooks, ask))).await;
         said.unwrap_or_else(|reason| {
             let fault = HookFault { message: reason.to_string() };
-            called.into_iter().map(|hook| Said { hook, answer: Err(fault.clone()) }).collect()
+            called.into_iter().map(|hook| HookResponse { hook, answer: Err(fault.clone()) }).collect()
         })
     }
 }
 
 /// Returns the call of one hook for a query.
 fn judging(
-    asking: &Asking<'_>,
+    asking: &HookRequest<'_>,
     facts: &Arc<QueryFacts>,
 ) -> impl Fn(&Plugin<PolicyGuest>) -> Result<Decision, PluginFault> + Send + 'static {
     let (who, moment, facts) = (principal(asking.context), Moment::of_asking(asking), Arc::clone(facts));
@@ -118,19 +122,19 @@ fn hook_of(configured: &ConfiguredPlugin<PolicyGuest>) -> Hook {
 fn all_said<T>(
     hooks: &[ConfiguredPlugin<PolicyGuest>],
     ask: impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
-) -> Vec<Said<T>> {
+) -> Vec<HookResponse<T>> {
     hooks.iter().map(|configured| said(configured, &ask)).collect()
 }
 
 fn said<T>(
     configured: &ConfiguredPlugin<PolicyGuest>,
     ask: &impl Fn(&Plugin<PolicyGuest>) -> Result<T, PluginFault>,
-) -> Said<T> {
+) -> HookResponse<T> {
     let answer = match configured {
         ConfiguredPlugin::Active(plugin) => ask(plugin),
         ConfiguredPlugin::Unavailable { fault, .. } => Err(fault.clone()),
     };
-    Said { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
+    HookResponse { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
 
 /// Makes one call on behalf of a caller. A declined call and an error of `check` are faults.
@@ -148,7 +152,7 @@ fn call<T, U>(
 
 /// Returns the caller's identity for limits and the memo. Callers without a tenant share one partition of the memo;
 /// anonymous callers are distinguished by their network.
-fn caller_of(asking: &Asking<'_>) -> Caller {
+fn caller_of(asking: &HookRequest<'_>) -> Caller {
     let RequestContext { caller, tenant, client, .. } = asking.context;
     let tenant = tenant.clone().unwrap_or_default();
     let address = client.filter(|_| caller.user_id.is_empty()).map(|client| network(client).to_string());
@@ -162,7 +166,7 @@ impl Governance for Hooks {
         !self.host.registry.has_any::<PolicyGuest>()
     }
 
-    fn blame(&self, asking: &Asking<'_>, hook: &Hook, fault: &str) {
+    fn blame(&self, asking: &HookRequest<'_>, hook: &Hook, fault: &str) {
         let fault = PluginFault::Answer { call: ON_QUERY, message: fault.to_owned() };
         for configured in self.host.registry.configured::<PolicyGuest>() {
             if let ConfiguredPlugin::Active(plugin) = configured
@@ -173,17 +177,17 @@ impl Governance for Hooks {
         }
     }
 
-    async fn judge(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+    async fn authorize(&self, asking: &HookRequest<'_>, facts: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>> {
         self.ask(ON_QUERY, judging(asking, facts)).await
     }
 
     async fn certify(
         &self,
-        asking: &Asking<'_>,
+        asking: &HookRequest<'_>,
         item: &Artifact,
         step: Transition,
         notes: &str,
-    ) -> Vec<Said<Vec<GateFinding>>> {
+    ) -> Vec<HookResponse<Vec<GateFinding>>> {
         let (who, moment, notes) = (principal(asking.context), Moment::of_asking(asking), notes.to_owned());
         let (item, step) = (to_wire::artifact(item), to_wire::transition(step));
         let caller = caller_of(asking);
@@ -197,7 +201,7 @@ impl Governance for Hooks {
         .await
     }
 
-    async fn change(&self, asking: &Asking<'_>, change: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
+    async fn change(&self, asking: &HookRequest<'_>, change: &MetadataChange) -> Vec<HookResponse<Vec<GateFinding>>> {
         let (who, moment) = (principal(asking.context), Moment::of_asking(asking));
         let (before, after): (Option<wire::Artifact>, Option<wire::Artifact>) = match change {
             MetadataChange::Added(after) => (None, Some(to_wire::artifact(after))),

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn one_function_that_fails_leaves_the_others_alone_and_gets_another_chance() {
+    fn a_failing_function_leaves_the_others_open_and_is_probed() {
         let (clock, health) = health();
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
         call(&health, "train", None);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_guests_fault_does_not_count() {
+    fn faults_of_the_host_do_not_count() {
         let (_, health) = health();
         for _ in 0..100 {
             call(&health, "on-query", Some(PluginFault::Busy { call: "on-query" }));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn running_out_of_time_opens_and_never_quarantines() {
+    fn timeouts_open_and_never_quarantine() {
         let (clock, health) = health();
         let late = || Some(PluginFault::Limit { call: "on-query", limit: Limit::Time });
         for _ in 0..10 {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_that_breaks_off_lets_the_next_one_try() {
+    fn an_aborted_probe_permits_the_next_one() {
         let (clock, health) = health();
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
         clock.advance(Duration::from_secs(1));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_spared_is_not_missed() {
+    fn an_exempt_function_does_not_count_as_open() {
         let (_, health) = health();
         (0..5).for_each(|_| call(&health, "on-certify", trap("on-certify")));
         assert_eq!(health.state(), PluginState::Degraded);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarantine_lasts_until_it_is_forgiven() {
+    fn a_quarantine_lasts_until_a_reset() {
         let (clock, health) = health();
         for _ in 0..3 {
             (0..5).for_each(|_| call(&health, "on-query", trap("on-query")));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_who_brings_it_down_again_and_again_is_quarantined_alone() {
+    fn a_caller_with_repeated_faults_is_quarantined_alone() {
         let (clock, health) = health();
         for _ in 0..3 {
             call_of("bob", &health, "on-query", None);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_within_its_first_calls_is_remembered() {
+    fn a_fault_within_the_first_calls_is_recorded() {
         let (_, health) = health();
         (0..15).for_each(|_| call(&health, "train", None));
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
@@ -374,11 +374,11 @@ mod tests {
         health.reset();
         assert_eq!(health.early_fault(), None);
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
-        assert_eq!(health.early_fault(), None, "it is no newcomer any more");
+        assert_eq!(health.early_fault(), None, "the first calls are over");
     }
 
     #[test]
-    fn an_answer_that_turned_out_to_be_a_fault_is_one() {
+    fn a_rejected_answer_counts_as_a_fault() {
         let (_, health) = health();
         let fault = PluginFault::Answer { call: "on-query", message: "no such cube".to_owned() };
         for _ in 0..5 {

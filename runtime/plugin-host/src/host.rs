@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginRole, PluginState, PluginStatus, Plugins};
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::bindings::check::CheckPlugin;
 use crate::bindings::detector::DetectorPlugin;

@@ -11,6 +11,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use terrane_terminal::TerminalText;
+
 use crate::bindings::log::{Host, Level};
 use crate::engine::Guest;
 use crate::monotonic_clock::MonotonicClock;
@@ -118,23 +120,23 @@ pub(crate) struct LogBudget {
     bytes: usize,
     dropped: u64,
     /// Captured lines, instead of events.
-    kept: Option<Vec<LogLine>>,
+    captured: Option<Vec<LogLine>>,
 }
 
 impl LogBudget {
     pub(crate) fn new(component: Arc<str>, throttle: Option<Arc<Throttle>>) -> LogBudget {
         let (lines, bytes) = (MAX_LINES + 1, MAX_BYTES + LAST_WORDS_BYTES);
-        LogBudget { component, throttle, lines, bytes, dropped: 0, kept: None }
+        LogBudget { component, throttle, lines, bytes, dropped: 0, captured: None }
     }
 
     /// Captures lines for [`LogBudget::take`] instead of writing events.
-    pub(crate) fn keep(&mut self) {
-        self.kept = Some(Vec::new());
+    pub(crate) fn capture(&mut self) {
+        self.captured = Some(Vec::new());
     }
 
     /// Returns the captured lines.
     pub(crate) fn take(&mut self) -> LogLines {
-        LogLines { lines: self.kept.take().unwrap_or_default(), dropped: std::mem::take(&mut self.dropped) }
+        LogLines { lines: self.captured.take().unwrap_or_default(), dropped: std::mem::take(&mut self.dropped) }
     }
 
     /// Reserves a line of this size. Returns whether it may be written.
@@ -174,9 +176,9 @@ impl Host for Guest {
             return;
         }
         let message = one_line(&message);
-        if let Some(kept) = &mut self.log.kept {
+        if let Some(captured) = &mut self.log.captured {
             let fields = fields.iter().map(|(key, value)| (one_line(key), one_line(value))).collect();
-            kept.push(LogLine { level: word(level), message, fields });
+            captured.push(LogLine { level: word(level), message, fields });
             return;
         }
         let component = &self.log.component;
@@ -217,12 +219,7 @@ fn one_line(text: &str) -> String {
 
 /// Returns the text without control characters and without characters that reverse or hide text on a terminal.
 pub fn plain(text: &str) -> String {
-    let is_plain = |c: &char| {
-        !c.is_control()
-            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            && !matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.chars().filter(is_plain).collect()
+    TerminalText::visible(text).into_string()
 }
 
 #[cfg(test)]
@@ -235,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_more_than_a_word_is_in_quotes() {
+    fn a_field_of_several_words_is_quoted() {
         assert_eq!(pair("password", "hun,ter2"), r#"password="hun,ter2""#);
         assert_eq!(pair("password", "correct \"horse\" battery"), r#"password="correct \"horse\" battery""#);
         assert_eq!(pair("rows", "5"), "rows=5");
     }
 
     #[test]
-    fn lines_and_bytes_run_out_but_for_a_last_word() {
+    fn lines_and_bytes_are_limited_except_for_one_error() {
         let budget = || LogBudget::new("test".into(), None);
         let mut of_lines = budget();
         assert!((0..MAX_LINES).all(|_| of_lines.admits(Level::Info, 1)));
@@ -257,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_has_so_many_lines_a_second_and_is_told_of_the_others() {
+    fn lines_per_second_are_limited_and_dropped_lines_reported() {
         let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
         let lines = |number| (0..number).filter(|_| throttle.admits(1).0).count();
@@ -270,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn that_calls_dropped_lines_is_told_within_the_same_bound() {
+    fn reports_of_dropped_lines_count_towards_the_limit() {
         let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
         // Each call would write five lines too many, and report them in one.

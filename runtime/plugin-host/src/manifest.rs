@@ -69,7 +69,7 @@ pub struct AskedLimits {
     pub memory_mb: Option<u64>,
 }
 
-/// The reason why a text is not a manifest, or a file has none.
+/// The reason why a string is not a manifest, or a file has none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// TOML's own message, with the line.
@@ -91,7 +91,7 @@ pub enum ManifestError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ManifestText {
     id: String,
     version: String,
     #[serde(default)]
@@ -101,12 +101,12 @@ struct Written {
     #[serde(default)]
     capabilities: Vec<String>,
     #[serde(default)]
-    limits: WrittenLimits,
+    limits: LimitsText,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct WrittenLimits {
+struct LimitsText {
     time_ms: Option<u64>,
     fuel: Option<u64>,
     memory_mb: Option<u64>,
@@ -121,11 +121,11 @@ impl Manifest {
         if text.len() > MAX_BYTES {
             return Err(ManifestError::TooLong { bytes: text.len() });
         }
-        let written: Written = toml::from_str(text).map_err(|error| ManifestError::Toml(error.to_string()))?;
+        let written: ManifestText = toml::from_str(text).map_err(|error| ManifestError::Toml(error.to_string()))?;
         let roles = each(&written.roles, "roles", "dialect, detector, check or governance", PluginRole::by_name)?;
         let capabilities =
             each(&written.capabilities, "capabilities", "memo, query-values or sample-rows", Capability::by_name)?;
-        let Written { id, version, display_name, api, limits, .. } = written;
+        let ManifestText { id, version, display_name, api, limits, .. } = written;
         check("id", &id, is_id(&id), "a-z, 0-9, `-` and `_`, a letter first, at most 64")?;
         check("version", &version, Version::parse(&version).is_some(), "a semantic version like 1.0.0")?;
         let is_api = api.strip_prefix("terrane:plugins@").is_some_and(|version| Version::parse(version).is_some());
@@ -136,7 +136,7 @@ impl Manifest {
         {
             check(key, "0", limit != Some(0), "1 or more")?;
         }
-        let WrittenLimits { time_ms, fuel, memory_mb } = limits;
+        let LimitsText { time_ms, fuel, memory_mb } = limits;
         let limits = AskedLimits { time_ms, fuel, memory_mb };
         Ok(Manifest { id, version, display_name, roles, api, capabilities, limits })
     }

@@ -185,7 +185,7 @@ impl<R: Role> SlotState<R> {
     }
 }
 
-/// Compares versions. A text that is not a version is older than any version.
+/// Compares versions. A string that is not a version is older than any version.
 fn is_older(found: &str, serving: &str) -> bool {
     match (Version::parse(found), Version::parse(serving)) {
         (Some(found), Some(serving)) => found.is_below(&serving),

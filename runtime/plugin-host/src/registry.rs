@@ -32,9 +32,9 @@ pub(crate) struct Registry {
 /// The plugins that a list contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inventory {
-    /// Those that were loaded so far.
+    /// The plugins that were loaded so far.
     Loaded,
-    /// Those in the component folders too; they are loaded now.
+    /// The plugins in the component folders too; they are loaded now.
     WithFolders,
 }
 

@@ -17,7 +17,7 @@ const SIGNATURE_BYTES: usize = 64;
 /// The extension that is appended to a component's file name.
 pub const EXTENSION: &str = "sig";
 
-/// The reason why a text is not a key or a signature, or why a signature is not valid.
+/// The reason why a string is not a key or a signature, or why a signature is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     #[error("must be {digits} hexadecimal digits")]
@@ -170,21 +170,12 @@ fn is_weak(mut key: [u8; PUBLIC_BYTES]) -> bool {
 
 /// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(bytes)
 }
 
 fn bytes<const N: usize>(text: &str) -> Result<[u8; N], SignatureError> {
-    let digits = text.trim().as_bytes();
-    let wrong = SignatureError::Hexadecimal { digits: 2 * N };
-    let digit = |at: usize| char::from(digits[at]).to_digit(16);
-    if digits.len() != 2 * N {
-        return Err(wrong);
-    }
     let mut bytes = [0; N];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        let (Some(high), Some(low)) = (digit(2 * at), digit(2 * at + 1)) else { return Err(wrong) };
-        *byte = (high * 16 + low) as u8;
-    }
+    hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| SignatureError::Hexadecimal { digits: 2 * N })?;
     Ok(bytes)
 }
 

@@ -281,7 +281,7 @@ impl TestBench {
         #[allow(clippy::disallowed_methods, reason = "it measures a call for its author; nothing is decided by it")]
         let started = Instant::now();
         let (mut store, _running) = self.engine.new_store(&self.sandbox(), "", limits);
-        store.data_mut().log.keep();
+        store.data_mut().log.capture();
         let fault = |error: wasmtime::Error| call_fault(name, &error);
         let instance = pre.instantiate(&mut store).map_err(fault)?;
         let interface = instance.get_export_index(&mut store, None, &export.interface);
@@ -296,7 +296,7 @@ impl TestBench {
         }
         let fuel = limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         let arguments = ty.params().map(|(name, _)| name).zip(values).collect();
-        let refused = answers::Asked { call: name, arguments }.refusal(answers.first());
+        let refused = answers::AnsweredCall { call: name, arguments }.refusal(answers.first());
         let answer = answers.first().map_or(Value::Null, json::from_val);
         Ok(CallReport { answer, refused, fuel, memory_bytes: store.data().memory_bytes(), duration, log })
     }

@@ -5,8 +5,9 @@
 //! shortest limit, so that a call need not wake it, which would cost more than a short call. After a second without
 //! calls it sleeps until the next one.
 //!
-//! A limit is processor time: a busy machine can delay a thread for longer than a hook may take, which is no fault of
-//! the hook. Since a guest has nothing to wait for, a call also ends by the clock, at [`CLOCK_FACTOR`] times its limit.
+//! A limit is processor time: a busy machine can delay a thread for longer than a hook may take, for which the hook is
+//! not to blame. Since a guest has nothing to wait for, a call also ends by the clock, at [`CLOCK_FACTOR`] times its
+//! limit.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overdue_call_is_told_again() {
+    fn an_overdue_call_is_interrupted_again() {
         let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         assert!(!calls.is_any_overdue(ms(5_009)));

@@ -7,41 +7,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use terrane_app::catalog::Catalog;
 use terrane_app::limits::{RateLimits, RateSettings};
-use terrane_app::ports::audit::AuditLog;
-use terrane_app::ports::clock::Clock;
-use terrane_app::ports::plugins::Plugins;
-use terrane_app::ports::store::Store;
-use terrane_app::ports::warehouse::Warehouse;
-use terrane_app::projects::ProjectService;
-use terrane_app::query::QueryService;
-use terrane_app::security::oauth::OAuth;
-use terrane_app::security::{Authenticator, Journal};
+use terrane_app::services::ServerServices;
 use terrane_compiler::SecurityContext;
 
 use crate::edge::{Cors, Hosts, TrustedProxies};
 use crate::telemetry::{DroppedLines, Watch};
 
 pub use terrane_app::security::{Scope, Scopes};
-
-/// The use cases and ports that the wiring made.
-#[derive(Clone)]
-pub struct Ports {
-    pub queries: Arc<QueryService>,
-    pub projects: Arc<ProjectService>,
-    pub catalog: Arc<Catalog>,
-    pub warehouse: Arc<dyn Warehouse>,
-    pub store: Arc<dyn Store>,
-    pub plugins: Arc<dyn Plugins>,
-    pub clock: Arc<dyn Clock>,
-    pub authenticator: Arc<Authenticator>,
-    /// Where authentications and denials are noted.
-    pub journal: Arc<Journal>,
-    pub audit: Arc<dyn AuditLog>,
-    /// The identity providers that callers sign in through, if there are any.
-    pub oauth: Arc<OAuth>,
-}
 
 /// What the operator set for HTTP.
 #[derive(Debug, Clone)]
@@ -114,7 +87,7 @@ pub struct App(Arc<State>);
 
 /// Behind [`App`].
 pub struct State {
-    pub ports: Ports,
+    pub ports: ServerServices,
     pub settings: HttpSettings,
     pub watchers: Watchers,
     pub rates: RateLimits,
@@ -129,12 +102,12 @@ pub struct State {
 
 impl App {
     /// A server that nobody watches. It counts as started now.
-    pub fn new(ports: Ports, settings: HttpSettings) -> Self {
+    pub fn new(ports: ServerServices, settings: HttpSettings) -> Self {
         App::watched(ports, settings, Watchers::default())
     }
 
     /// The server counts as started now.
-    pub fn watched(ports: Ports, settings: HttpSettings, watchers: Watchers) -> Self {
+    pub fn watched(ports: ServerServices, settings: HttpSettings, watchers: Watchers) -> Self {
         let started = ports.clock.elapsed();
         let rates = RateLimits::new(&settings.rates, &ports.clock);
         App(Arc::new(State {

@@ -43,7 +43,7 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 
-pub(crate) use admission::log_session;
+pub(crate) use admission::deny;
 use call::CorrelationId;
 pub(crate) use call::{Call, correlation_id};
 pub(crate) use compression::NeverCompressed;

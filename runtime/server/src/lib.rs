@@ -13,7 +13,7 @@ mod serve;
 pub mod telemetry;
 pub mod tls;
 
-pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Ports, Scope, Scopes, Watchers};
+pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Scope, Scopes, Watchers};
 pub use edge::{Connection, Cors, Edge, Hosts, Route, RouteAccess, TrustedProxies};
 pub use rest::routes;
 pub use serve::{ServeError, ServeSettings, bind, serve, serve_metrics};

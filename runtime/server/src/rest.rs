@@ -3,6 +3,7 @@
 //! In: the use cases. Out: routes with their descriptions, and errors in the interface's JSON form. Handlers translate
 //! and decide nothing. Absent on purpose: authentication, limits and bodies (`edge`), readers and writers (`wire`).
 
+mod accounts;
 mod answer;
 mod audit;
 mod auth;
@@ -71,7 +72,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 fn all() -> Routes {
     let routes = lineage::register(project::register(query::register(Routes::default())));
     let routes = health::register(metadata::register(routes));
-    docs::register(plugins::register(audit::register(oauth::register(auth::register(routes)))))
+    docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 
 /// Returns every route, except that of metrics, whose path is a setting.

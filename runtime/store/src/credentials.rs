@@ -43,10 +43,20 @@ impl Credentials for StateStore {
         rows.iter().map(row::api_key).collect()
     }
 
-    async fn revoke_key(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<bool, StoreError> {
+    async fn replace_key(&self, before: &ApiKey, after: &ApiKey, entry: AuditEntry) -> Result<bool, StoreError> {
         let mut change = self.database.change().await?;
-        let update = Statement::new("UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL");
-        let updated = change.execute(update.bind(micros(at)).bind(id)).await?;
+        let found = Statement::new("SELECT * FROM api_keys WHERE id = $1").bind(&*before.id);
+        let found = change.optional(found).await?.as_ref().map(row::api_key).transpose()?;
+        if found.as_ref() != Some(before) {
+            return Ok(false);
+        }
+        let update = Statement::new(
+            "UPDATE api_keys SET name = $1, scopes = $2, caller = $3, tenant = $4, expires_at = $5, revoked_at = $6 \
+             WHERE id = $7",
+        );
+        let update = update.bind(&*after.name).bind(&*words(after.scopes)).bind(&*row::caller_text(&after.caller));
+        let update = update.bind(after.tenant.as_deref()).bind(after.expires_at.map(micros));
+        let updated = change.execute(update.bind(after.revoked_at.map(micros)).bind(&*before.id)).await?;
         finish(change, updated > 0, entry).await
     }
 
@@ -73,22 +83,37 @@ impl Credentials for StateStore {
         rows.iter().map(row::user).collect()
     }
 
-    async fn disable_user(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<bool, StoreError> {
+    async fn replace_user(&self, before: &User, after: &User, entry: AuditEntry) -> Result<Option<u64>, StoreError> {
         let mut change = self.database.change().await?;
-        let update = Statement::new("UPDATE users SET disabled_at = $1 WHERE username = $2 AND disabled_at IS NULL");
-        let updated = change.execute(update.bind(micros(at)).bind(username)).await?;
-        let end = Statement::new("UPDATE sessions SET ended_at = $1 WHERE username = $2 AND ended_at IS NULL");
-        change.execute(end.bind(micros(at)).bind(username)).await?;
-        finish(change, updated > 0, entry).await
+        if !is_current(&mut change, before).await? {
+            return Ok(None);
+        }
+        let update = Statement::new(
+            "UPDATE users SET password_hash = $1, scopes = $2, caller = $3, tenant = $4, disabled_at = $5 \
+             WHERE username = $6",
+        );
+        let update = update.bind(&*after.password_hash).bind(&*words(after.scopes));
+        let update = update.bind(&*row::caller_text(&after.caller)).bind(after.tenant.as_deref());
+        change.execute(update.bind(after.disabled_at.map(micros)).bind(&*before.username)).await?;
+        let ended = end_all(&mut change, &before.username, entry.at).await?;
+        append_in(&mut change, vec![entry]).await?;
+        change.commit().await?;
+        Ok(Some(ended))
     }
 
     async fn begin_session(
         &self,
         session: &Session,
         token: &RefreshToken,
+        holder: Option<&User>,
         entry: AuditEntry,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let mut change = self.database.change().await?;
+        if let Some(user) = holder
+            && !is_current(&mut change, user).await?
+        {
+            return Ok(false);
+        }
         let insert = Statement::new(
             "INSERT INTO sessions (id, username, created_at, is_guest, caller, scopes, tenant) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -101,7 +126,8 @@ impl Credentials for StateStore {
         change.execute(insert.bind(rights.and_then(|rights| rights.tenant.as_deref()))).await?;
         insert_token(&mut change, token, &session.id).await?;
         append_in(&mut change, vec![entry]).await?;
-        change.commit().await
+        change.commit().await?;
+        Ok(true)
     }
 
     async fn session(&self, id: &str) -> Result<Option<Session>, StoreError> {
@@ -173,8 +199,7 @@ impl Credentials for StateStore {
 
     async fn end_sessions(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<u64, StoreError> {
         let mut change = self.database.change().await?;
-        let end = Statement::new("UPDATE sessions SET ended_at = $1 WHERE username = $2 AND ended_at IS NULL");
-        let ended = change.execute(end.bind(micros(at)).bind(username)).await?;
+        let ended = end_all(&mut change, username, at).await?;
         finish(change, ended > 0, entry).await?;
         Ok(ended)
     }
@@ -226,8 +251,20 @@ async fn end(change: &mut Transaction, id: &str, at: Timestamp) -> Result<(), St
     change.execute(update.bind(micros(at)).bind(id)).await.map(|_| ())
 }
 
-/// What changed nothing leaves no record.
-/// Commits what changed something, with the record of it.
+/// Ends all sessions of a name. Returns their number.
+async fn end_all(change: &mut Transaction, username: &str, at: Timestamp) -> Result<u64, StoreError> {
+    let update = Statement::new("UPDATE sessions SET ended_at = $1 WHERE username = $2 AND ended_at IS NULL");
+    change.execute(update.bind(micros(at)).bind(username)).await
+}
+
+/// Whether a user is stored as it was read before. There is one writer at a time, so that it stays so.
+async fn is_current(change: &mut Transaction, user: &User) -> Result<bool, StoreError> {
+    let found = Statement::new("SELECT * FROM users WHERE username = $1").bind(&*user.username);
+    let found = change.optional(found).await?.as_ref().map(row::user).transpose()?;
+    Ok(found.as_ref() == Some(user))
+}
+
+/// Commits a change that has an effect, with its audit record. A change without effect leaves no record.
 pub(crate) async fn finish(mut change: Transaction, has_changed: bool, entry: AuditEntry) -> Result<bool, StoreError> {
     if has_changed {
         append_in(&mut change, vec![entry]).await?;

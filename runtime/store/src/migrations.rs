@@ -19,11 +19,12 @@ macro_rules! texts {
             (5, "registered cubes", include_str!(concat!("../migrations/", $engine, "/0005_registered_cubes.sql"))),
             (6, "rights of sessions", include_str!(concat!("../migrations/", $engine, "/0006_rights_of_sessions.sql"))),
             (7, "revoked tokens", include_str!(concat!("../migrations/", $engine, "/0007_revoked_tokens.sql"))),
+            (8, "server secrets", include_str!(concat!("../migrations/", $engine, "/0008_server_secrets.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 7] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 8] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.
@@ -76,7 +77,6 @@ mod tests {
             "4c10ac5d1567f93bf8effa0750fe5f0b90a52185ba86cf414d1c14081c6e7c6db3746f218b9c7368bb3f9d6cc0576e56";
         let first = sqlite();
         let checksum = &first.iter().next().unwrap().checksum;
-        let hex: String = checksum.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, SERVER_STARTS);
+        assert_eq!(hex::encode(checksum), SERVER_STARTS);
     }
 }

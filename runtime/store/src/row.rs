@@ -30,15 +30,12 @@ fn maybe_time(micros: Option<i64>) -> Result<Option<Timestamp>, StoreError> {
 }
 
 pub(crate) fn hex(hash: &SecretHash) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hash)
 }
 
-fn hash_of(text: &str) -> Result<SecretHash, StoreError> {
-    let byte = |index: usize| u8::from_str_radix(text.get(index * 2..index * 2 + 2)?, 16).ok();
+pub(crate) fn hash_of(text: &str) -> Result<SecretHash, StoreError> {
     let mut hash = [0; 32];
-    for (index, slot) in hash.iter_mut().enumerate() {
-        *slot = byte(index).ok_or_else(|| odd("a hash"))?;
-    }
+    hex::decode_to_slice(text, &mut hash).map_err(|_| odd("a hash"))?;
     Ok(hash)
 }
 

@@ -8,6 +8,7 @@ use terrane_app::ports::store::{Store, StoreError};
 use crate::database::Database;
 use crate::location::Location;
 use crate::open::{self, OpenError};
+use crate::row;
 use crate::statement::Statement;
 
 /// An open state database; a clone is the same one.
@@ -25,6 +26,20 @@ impl StateStore {
     pub async fn open(url: &str, project: &Path) -> Result<Self, OpenError> {
         let database = open::open(&Location::of(url, project)?).await?;
         Ok(StateStore { database })
+    }
+
+    /// Returns the secret of this name that the servers on this database share. The first call stores `random`,
+    /// which must be random and secret.
+    ///
+    /// # Errors
+    /// The database is unavailable, or the stored value is not a secret.
+    pub async fn server_secret(&self, name: &'static str, random: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        let insert = Statement::new("INSERT INTO server_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING");
+        self.database.execute(insert.bind(name).bind(&*row::hex(&random))).await?;
+        let found = Statement::new("SELECT value FROM server_secrets WHERE name = $1").bind(name);
+        let found = self.database.optional(found).await?;
+        let missing = || StoreError { message: "a server secret is missing".to_owned() };
+        row::hash_of(&found.ok_or_else(missing)?.text("value")?)
     }
 }
 

@@ -6,7 +6,7 @@
 mod text;
 mod tree;
 
-pub use text::TerminalText;
+pub use text::{TerminalText, is_unsafe};
 pub use tree::Tree;
 
 /// Returns `1 cube`, `2 cubes`.

@@ -60,7 +60,7 @@ impl fmt::Display for TerminalText {
 /// These are the control characters of Unicode (C0, DEL and C1, among them the one-byte CSI U+009B), the line and
 /// paragraph separators, and the bidirectional embeddings, overrides and isolates. The marks U+200E and U+200F are
 /// part of ordinary text in Arabic and Hebrew and stay.
-fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

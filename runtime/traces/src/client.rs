@@ -22,7 +22,7 @@ pub(crate) struct Client {
     url: Url,
 }
 
-/// Why a batch was not taken. Holds nothing of the URL.
+/// The reason for which a batch was not accepted. It contains no part of the URL.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("the collector answered {0}")]
@@ -54,7 +54,7 @@ impl Client {
         let request = self.http.post(self.url.clone()).header(CONTENT_TYPE, "application/x-protobuf").body(body);
         let response = request.send().await.map_err(|error| SendError::Connection(root_cause(error)))?;
         let status = response.status();
-        // What it says besides is of no use here, and is not read.
+        // The body of the response has no use here and is not read.
         if status.is_success() { Ok(()) } else { Err(SendError::Status(status.as_u16())) }
     }
 }

@@ -11,7 +11,7 @@ use terrane_app::ports::traces::{Span, SpanKind, SpanValue};
 /// The W3C flag of a sampled trace.
 const SAMPLED: u32 = 1;
 
-/// Who sends.
+/// The sender of the spans.
 pub(crate) struct Resource {
     pub(crate) service_name: String,
     pub(crate) version: String,

@@ -3,7 +3,7 @@
 //! In: spans that are over. Out: batches of them as protobuf, sent by one task. A collector that is slow
 //! or down costs spans and a line of the log each minute, never a request: the queue is bounded, and what
 //! finds it full is dropped and counted. Nothing of the environment is read (`OTEL_…`): settings are the
-//! operator's alone. Not here: which spans there are and what they tell (server).
+//! operator's alone. Absent: the spans and their attributes (server).
 
 mod client;
 mod encode;
@@ -28,21 +28,21 @@ use sending::Sending;
 /// Spans that may wait; a span is about a kilobyte.
 const MAX_WAITING: usize = 4_096;
 
-/// What the operator set (`SERVICE_TELEMETRY__…`).
+/// The operator's settings (`SERVICE_TELEMETRY__…`).
 #[derive(Clone)]
 pub struct TraceSettings {
     /// `http://collector:4318`; `/v1/traces` is added where it isn't there. May hold a password.
     pub endpoint: String,
     pub service_name: String,
     pub version: String,
-    /// Of the traces that begin here, 0 to 1. A caller's own trace is sampled as the caller says.
+    /// The share of traces that begin here to sample, 0 to 1. The caller decides about the sampling of its own trace.
     pub sample_ratio: f64,
 }
 
-/// Why no traces can be sent.
+/// The reason for which no traces can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    #[error("the endpoint is no http or https URL with a host")]
+    #[error("the endpoint is not an http or https URL with a host")]
     Endpoint,
     #[error("no client for HTTP can be made: {0}")]
     Client(String),
@@ -76,7 +76,7 @@ impl Collector {
         Ok(Collector { ids, sample_ratio: settings.sample_ratio, clock, spans, lost, closing, task })
     }
 
-    /// Sends what waits, for so long at most.
+    /// Sends the waiting spans, within a time limit.
     pub async fn close(&self, within: Duration) {
         let _ = self.closing.send(true);
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,4 +1,4 @@
-//! The task that sends: gathers spans, sends them in batches, and gives up what is not taken.
+//! The task that sends spans in batches, and drops batches that the collector does not accept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +13,12 @@ use crate::client::{Client, SendError};
 use crate::encode::Resource;
 
 const MAX_BATCH: usize = 512;
-/// How long spans gather before they are sent.
+/// The time for which spans are gathered before they are sent.
 const GATHER: Duration = Duration::from_secs(1);
-/// Before the second and the third try.
+/// The pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
-/// The log is told of a collector that takes nothing this often at most.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// The minimum time between two log events about an unavailable collector.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(crate) struct Sending {
     pub(crate) client: Client,
@@ -30,9 +30,9 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// Until it is closed, and what waits then is sent, or nobody can send spans any more.
+    /// Runs until it is closed and the waiting spans are sent, or until all senders of spans are dropped.
     pub(crate) async fn run(mut self) {
-        let mut told = None;
+        let mut reported_at = None;
         loop {
             let mut batch = Vec::new();
             tokio::select! {
@@ -45,12 +45,12 @@ impl Sending {
             }
             self.gather(&mut batch).await;
             if !batch.is_empty() {
-                self.send(batch, &mut told).await;
+                self.send(batch, &mut reported_at).await;
             }
         }
     }
 
-    /// Lets more spans come, unless there is no time.
+    /// Waits for more spans, unless the collector is being closed.
     async fn gather(&mut self, batch: &mut Vec<(Span, Timestamp)>) {
         let pause = tokio::time::sleep(GATHER);
         tokio::pin!(pause);
@@ -68,19 +68,19 @@ impl Sending {
         }
     }
 
-    async fn send(&mut self, batch: Vec<(Span, Timestamp)>, told: &mut Option<Duration>) {
+    async fn send(&mut self, batch: Vec<(Span, Timestamp)>, reported_at: &mut Option<Duration>) {
         let count = batch.len() as u64;
-        let Err(error) = self.send_in_tries(self.resource.encode(batch)).await else { return };
+        let Err(error) = self.send_with_retries(self.resource.encode(batch)).await else { return };
         let dropped = self.lost.fetch_add(count, Ordering::Relaxed) + count;
         let now = self.clock.elapsed();
-        if told.is_none_or(|told| now.saturating_sub(told) >= TELL_EVERY) {
-            *told = Some(now);
+        if reported_at.is_none_or(|at| now.saturating_sub(at) >= REPORT_INTERVAL) {
+            *reported_at = Some(now);
             tracing::warn!(event = "traces_not_sent", error_message = %error, dropped);
         }
     }
 
-    /// A collector that is down at the end is tried once.
-    async fn send_in_tries(&mut self, body: Vec<u8>) -> Result<(), SendError> {
+    /// Sends a batch in several attempts; in one, once it is closed.
+    async fn send_with_retries(&mut self, body: Vec<u8>) -> Result<(), SendError> {
         for pause in PAUSES {
             match self.client.send(body.clone()).await {
                 Err(error) if error.is_passing() && !*self.closed.borrow() => {
@@ -96,8 +96,8 @@ impl Sending {
     }
 }
 
-/// Pending for as long as it is open.
+/// Waits until it is closed.
 async fn is_closed(closed: &mut watch::Receiver<bool>) {
-    // A sender that is gone closes too.
+    // A dropped sender closes it too.
     let _ = closed.wait_for(|is_closed| *is_closed).await;
 }

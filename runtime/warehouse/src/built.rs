@@ -1,4 +1,4 @@
-//! What the adapters that build models share: reading markers back, and statements that are left running.
+//! Parts that the adapters share that build models: markers of built relations, and the number of running builds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Builds that may run at once; further ones wait.
 const MAX_RUNNING: u32 = 64;
-/// How long an interrupted build is waited for.
+/// The time for which the end of an interrupted build is awaited.
 const SETTLING: Duration = Duration::from_secs(5);
 
 /// Rows of schema, name, `view` or `table`, and comment.
@@ -28,7 +28,7 @@ pub(crate) fn relations(rows: &ResultSet) -> Vec<BuiltRelation> {
     found
 }
 
-/// Whether what is there may be replaced: it was built for the same project.
+/// Checks that the existing relation was built for the same project and may be replaced.
 pub(crate) fn may_replace(comment: Option<&str>, new: &NewRelation<'_>) -> Result<(), BuildError> {
     let relation = || new.to_string();
     match comment.and_then(Marker::parse) {
@@ -48,7 +48,7 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Counts what runs, also without anybody who waits for it.
+/// Counts running builds, also those without a caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Running(Arc<Semaphore>);
 
@@ -57,14 +57,14 @@ impl Running {
         Running(Arc::new(Semaphore::new(MAX_RUNNING as usize)))
     }
 
-    /// Held until the engine has finished. `None` never comes: nobody closes the semaphore.
+    /// Returns a permit to hold until the engine has finished. It is never `None`: the semaphore is never closed.
     pub(crate) async fn begin(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 
     /// Waits until nothing runs, but not for long.
     pub(crate) async fn settle(&self) {
-        // Whatever still runs then is left behind: it commits nothing.
+        // A build that still runs then is abandoned: it commits nothing.
         let _ = tokio::time::timeout(SETTLING, self.0.acquire_many(MAX_RUNNING)).await;
     }
 }

@@ -24,7 +24,7 @@ impl Lookup {
     }
 }
 
-/// The one table that the rows are of; `None` where they are of none or of several.
+/// Returns the table that the rows describe, or `None` for no table or several.
 pub(crate) fn table(rows: &ResultSet) -> Option<CatalogTable> {
     let mut found: Option<CatalogTable> = None;
     for batch in &rows.batches {

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use terrane_app::ports::warehouse::WarehouseErrorKind;
-use terrane_app::query::{Denied, RunError};
+use terrane_app::query::{Denied, QueryRunError};
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::query::{ErrorCode, Operator, QueryError};
 use terrane_compiler::types::Granularity;
@@ -219,21 +219,24 @@ impl ErrorBody {
     }
 
     /// Reports an error of a query. Text of the warehouse is disclosed to callers with the scope `admin`.
-    pub fn from_run(error: RunError, scopes: Scopes) -> Self {
+    pub fn from_run(error: QueryRunError, scopes: Scopes) -> Self {
         match error {
-            RunError::Query(error) => error.into(),
-            RunError::Timeout { timeout } => {
+            QueryRunError::Query(error) => error.into(),
+            QueryRunError::Timeout { timeout } => {
                 let message = format!("query ran longer than {} seconds", timeout.as_secs_f64());
                 ErrorBody::new(Code::QueryTimeout, message).extra("suggestion", SHORTEN_QUERY)
             }
-            RunError::Overloaded(error) => ErrorBody::new(Code::Overloaded, error.to_string()),
-            RunError::Denied(Denied { reason, message }) => {
+            QueryRunError::Overloaded(error) => ErrorBody::new(Code::Overloaded, error.to_string()),
+            QueryRunError::Denied(Denied { reason, message }) => {
                 ErrorBody::new(Code::Forbidden, &*message).detail("reason", &*reason)
             }
-            RunError::PolicyUnavailable => {
+            QueryRunError::Unrecorded(_) => {
+                ErrorBody::new(Code::StateUnavailable, "the state database cannot be reached")
+            }
+            QueryRunError::PolicyUnavailable => {
                 ErrorBody::new(Code::Forbidden, error.to_string()).detail("reason", "policy_unavailable")
             }
-            RunError::Warehouse(error) => {
+            QueryRunError::Warehouse(error) => {
                 let body = match error.kind {
                     WarehouseErrorKind::Unavailable => {
                         ErrorBody::new(Code::WarehouseUnavailable, "the warehouse cannot be reached")
@@ -249,7 +252,7 @@ impl ErrorBody {
     }
 
     /// Reports an error of a query to the operator, who sees the warehouse's own text.
-    pub fn for_operator(error: RunError) -> Self {
+    pub fn for_operator(error: QueryRunError) -> Self {
         ErrorBody::from_run(error, Scopes { read: true, write: true, admin: true })
     }
 }

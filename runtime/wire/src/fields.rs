@@ -3,8 +3,8 @@
 //! In: a parsed value and the names of the fields that it may have. Out: typed fields, or a [`FieldError`].
 
 use serde_json::{Map, Value as Json};
-use terrane_compiler::model::likely;
 use terrane_compiler::query::QueryError;
+use terrane_compiler::text::nearest::likely;
 
 use crate::error::{Code, ErrorBody};
 

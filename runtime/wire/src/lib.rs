@@ -6,6 +6,7 @@
 //! JSON Schema, from which the description of the interface is made. Absent on purpose: HTTP (server), and serde
 //! on types of the model, the plan or a result.
 
+pub mod accounts;
 pub mod anomaly;
 pub mod answer;
 mod arrow_stream;
@@ -46,7 +47,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use crate::schema::{self, Components, SchemaOf};
-    use crate::{auth, lineage, project, query, registration, time};
+    use crate::{accounts, auth, lineage, project, query, registration, time};
 
     /// The schema of each body, and the fields that its reader knows.
     const BODIES: &[(&str, SchemaOf, &[&str])] = &[
@@ -55,6 +56,10 @@ mod tests {
         ("SignIn", schema::of::<auth::SignIn>(), auth::SIGN_IN),
         ("RefreshToken", schema::of::<auth::RefreshToken>(), auth::REFRESH_TOKEN),
         ("RevokedTokens", schema::of::<auth::TokensToRevoke>(), auth::REVOKED_TOKENS),
+        ("NewKey", schema::of::<accounts::NewKey>(), accounts::KEY),
+        ("KeyChange", schema::of::<accounts::KeyPatch>(), accounts::KEY),
+        ("NewUser", schema::of::<accounts::NewUser>(), accounts::NEW_USER),
+        ("UserChange", schema::of::<accounts::UserPatch>(), accounts::USER_CHANGE),
         ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
         ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
         ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use terrane_compiler::lineage::{Lineage, NodeType, Reached, Sight};
+use terrane_lineage::{Lineage, NodeType, Reached, Sight};
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};

@@ -155,7 +155,7 @@ fn is_shown(access: &Access<'_>, cube: &model::Cube) -> bool {
 }
 
 fn shown_cubes<'m>(access: &'m Access<'m>) -> impl Iterator<Item = &'m model::Cube> {
-    access.model().cubes.iter().map(|cube| &**cube).filter(|cube| is_shown(access, cube))
+    access.model().cubes.iter().filter(|cube| is_shown(access, cube))
 }
 
 fn sees(access: &Access<'_>, cube: &model::Cube, member: &str) -> bool {

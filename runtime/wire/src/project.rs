@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
-use terrane_app::builds::{ModelBuild, Outcome};
+use terrane_app::builds::{ModelBuild, ModelOutcome};
 use terrane_app::ports::builder::BuildError;
 use terrane_app::projects::{CompileRequest, Compiled, LoadRequest, Loaded};
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::diagnostic::{self, Diagnostic};
-use terrane_compiler::graph::DependencyGraph;
+use terrane_lineage::graph::DependencyGraph;
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};
@@ -257,10 +257,10 @@ impl<'a> CompileResult<'a> {
 impl<'a> From<&'a ModelBuild> for BuildResult<'a> {
     fn from(build: &'a ModelBuild) -> Self {
         let (status, rows) = match &build.outcome {
-            Outcome::Built { rows } => (BuildStatus::Built, *rows),
-            Outcome::Inlined => (BuildStatus::Inlined, None),
-            Outcome::Failed(_) => (BuildStatus::Failed, None),
-            Outcome::Skipped { .. } => (BuildStatus::Skipped, None),
+            ModelOutcome::Built { rows } => (BuildStatus::Built, *rows),
+            ModelOutcome::Inlined => (BuildStatus::Inlined, None),
+            ModelOutcome::Failed(_) => (BuildStatus::Failed, None),
+            ModelOutcome::Skipped { .. } => (BuildStatus::Skipped, None),
         };
         BuildResult {
             status,
@@ -275,13 +275,13 @@ impl<'a> From<&'a ModelBuild> for BuildResult<'a> {
 /// Returns the reason why a model was not built.
 fn failure(build: &ModelBuild, audience: Audience) -> Option<String> {
     match &build.outcome {
-        Outcome::Built { .. } | Outcome::Inlined => None,
-        Outcome::Skipped { because_of } => Some(format!("skipped, since `{because_of}` failed")),
-        Outcome::Failed(BuildError::Warehouse(error)) if audience == Audience::Caller => {
+        ModelOutcome::Built { .. } | ModelOutcome::Inlined => None,
+        ModelOutcome::Skipped { because_of } => Some(format!("skipped, since `{because_of}` failed")),
+        ModelOutcome::Failed(BuildError::Warehouse(error)) if audience == Audience::Caller => {
             tracing::warn!(event = "model_refused", model = &*build.model, error_message = %error);
             Some("the warehouse did not build it".to_owned())
         }
-        Outcome::Failed(error) => Some(match error.hint() {
+        ModelOutcome::Failed(error) => Some(match error.hint() {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
         }),
@@ -423,7 +423,7 @@ impl<'a> From<&'a DependencyGraph> for Graph<'a> {
 mod tests {
     use std::time::Duration;
 
-    use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+    use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
     use terrane_compiler::project::Materialization;
 
     use terrane_compiler::diagnostic::Code;
@@ -434,12 +434,12 @@ mod tests {
     fn text_of_the_warehouse_is_for_operators() {
         let (warehouse, kind) = ("duckdb".to_owned(), WarehouseErrorKind::Refused);
         let message = "Binder Error: `salary` is not in `people`".to_owned();
-        let error = WarehouseError { warehouse, kind, message, retries: 0 };
+        let error = WarehouseError { warehouse, kind, cause: RefusalCause::Other, message, retries: 0 };
         let build = ModelBuild {
             model: "clean".into(),
             materialization: Materialization::Table,
             relation: Some("analytics.clean".to_owned()),
-            outcome: Outcome::Failed(error.into()),
+            outcome: ModelOutcome::Failed(error.into()),
             elapsed: Duration::ZERO,
         };
         assert_eq!(failure(&build, Audience::Caller).as_deref(), Some("the warehouse did not build it"));

@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 use bytes::Bytes;
 use futures_util::future::{self, Either};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
-use terrane_app::query::{Piece, RunError};
+use terrane_app::query::{Piece, QueryRunError};
 use terrane_compiler::sql::ResultColumn;
 
 use crate::arrow_stream::ArrowRows;
@@ -69,7 +69,7 @@ enum Rows {
 #[derive(Debug, thiserror::Error)]
 pub enum RowsError {
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] QueryRunError),
     #[error("cannot encode the rows as Arrow: {0}")]
     Arrow(#[from] ArrowError),
     #[error("the encoder of rows panicked")]
@@ -165,7 +165,7 @@ impl RowEncoder {
     pub fn encode_stream(
         mut self,
         before: Vec<u8>,
-        pieces: BoxStream<'static, Result<Piece, RunError>>,
+        pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
         after: impl FnOnce(&Piece) -> Vec<u8> + Send + 'static,
     ) -> impl Stream<Item = Result<Bytes, RowsError>> + Send + 'static {
         let encoded = stream::once(async move {
@@ -186,7 +186,7 @@ impl RowEncoder {
 /// Encodes pieces on several threads, in their order.
 fn encode_pieces(
     encoder: Arc<RowEncoder>,
-    pieces: BoxStream<'static, Result<Piece, RunError>>,
+    pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
     after: impl FnOnce(&Piece) -> Vec<u8> + Send + 'static,
 ) -> impl Stream<Item = Result<Vec<Bytes>, RowsError>> + Send + 'static {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
@@ -209,7 +209,7 @@ fn encode_pieces(
 
 /// Returns the pieces up to their end or their first error, and an error if there is neither.
 fn until_end(
-    pieces: BoxStream<'static, Result<Piece, RunError>>,
+    pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
 ) -> impl Stream<Item = Result<Piece, RowsError>> + Send + 'static {
     stream::unfold(Some(pieces), |pieces| async move {
         let mut pieces = pieces?;

@@ -26,7 +26,7 @@ fn arithmetic(suite: &mut Suite<'_>) {
     let negated = w.op(Op::Negate, &[x()]);
     suite.of_columns("negate", std::slice::from_ref(&minus_two), negated.clone(), Expected::number(2));
     let twice = negated.and_then(|negated| w.op(Op::Negate, &[negated]));
-    suite.of_columns("negate twice is no comment", std::slice::from_ref(&minus_two), twice, Expected::number(-2));
+    suite.of_columns("negate twice is not a comment", std::slice::from_ref(&minus_two), twice, Expected::number(-2));
     let rest = w.op(Op::Modulo, &[x(), y()]);
     suite.of_columns("modulo", &[seven.clone(), w.integer(4)], rest, Expected::number(3));
     let grouped = w.op(Op::Sub, &[x(), y()]).and_then(|difference| w.op(Op::Sub, &[x(), difference]));

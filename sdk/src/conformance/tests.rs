@@ -57,7 +57,7 @@ fn every_operator_of_the_standard_is_asked_for() {
 }
 
 #[test]
-fn the_rows_and_the_error_of_a_failure_are_told() {
+fn the_rows_and_the_error_of_a_failure_are_reported() {
     let profile = ProfileBuilder::ansi("quack").build();
     let failures = run(&profile, |_| Ok(vec![vec![None, Some("7".to_owned())]]));
     assert!(failures.iter().all(|failure| failure.found == "found null | 7"), "{:?}", failures.first());

@@ -125,7 +125,7 @@ impl Judgement {
 }
 
 impl Detection {
-    /// Returns a detection without points, with room for `points`.
+    /// Returns a detection without points, with capacity for `points`.
     pub fn with_capacity(points: usize) -> Detection {
         let column = || Vec::with_capacity(points);
         Detection {
@@ -169,9 +169,9 @@ impl Detection {
     ) -> Detection {
         let mut detection = Detection::with_capacity(points.values.len());
         for (history, points) in history.series().zip(points.series()) {
-            let mut judge = learn(history);
+            let mut rule = learn(history);
             for value in points.values {
-                detection.push(if value.is_nan() { Judgement::NONE } else { judge(*value) });
+                detection.push(if value.is_nan() { Judgement::NONE } else { rule(*value) });
             }
         }
         detection

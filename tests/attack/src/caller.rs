@@ -15,7 +15,7 @@ use terrane_app::ports::credentials::{ApiKey, Credentials as _};
 use terrane_app::security::api_key::NewKey;
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::types::Value;
-use terrane_compiler::{Attribute, SecurityContext};
+use terrane_compiler::{Attribute, AuthMethod, SecurityContext};
 use terrane_oracle_tests::world::{BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, attribute, is_list};
 use terrane_store::StateStore;
 
@@ -101,6 +101,7 @@ fn context() -> SecurityContext {
         roles: vec!["analyst".into(), "reader".into()],
         groups: vec!["emea".into()],
         attributes: of_rows.chain(of_conditions).collect(),
+        auth_method: AuthMethod::ApiKey,
     }
 }
 

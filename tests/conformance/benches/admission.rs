@@ -20,8 +20,9 @@ use terrane_app::limits::{Rate, RateSettings};
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::credentials::{ApiKey, Credentials as _, User};
 use terrane_app::ports::tokens::{Passwords as _, Tokens};
+use terrane_app::query::RequestContext;
 use terrane_app::security::api_key::NewKey;
-use terrane_app::security::{Origin, Scopes, plain_caller};
+use terrane_app::security::{Scopes, plain_caller};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, compile};
@@ -77,8 +78,9 @@ fn main_world(runtime: &Runtime, rates: RateSettings) -> (Edge, String, String, 
             .expect("a key of 32 bytes"),
         );
         let security = Security::of(store, Some(tokens));
-        let pair = security.authenticator.sign_in("ada", PASSWORD, &Origin::default()).await.expect("a session");
         let edge = World { rates, ..World::default() }.edge_with(security);
+        let request = RequestContext::default();
+        let pair = edge.app().ports.authenticator.sign_in("ada", PASSWORD, &request).await.expect("a session");
         (edge, new.text, pair.access_token, folder)
     })
 }

@@ -12,7 +12,7 @@ use terrane_app::ports::builder::{BuildError, BuiltRelation, CantBuild, ModelBui
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::leases::{Lease, Leases};
 use terrane_app::ports::store::StoreError;
-use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
 
 /// What is in the warehouse; a clone is the same one.
 #[derive(Clone, Default)]
@@ -62,6 +62,7 @@ impl ModelBuilder for MemoryBuilder {
             return Err(WarehouseError {
                 warehouse,
                 kind,
+                cause: RefusalCause::Other,
                 message: "Binder Error: there is no such column".to_owned(),
                 retries: 0,
             }

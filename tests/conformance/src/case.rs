@@ -13,21 +13,24 @@ use http_body_util::BodyExt as _;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
-use terrane_app::catalog::Catalog;
-use terrane_app::governance::Gatekeeper;
 use terrane_app::limits::RateSettings;
-use terrane_app::ports::governance::Governance;
-use terrane_app::projects::{ProjectPorts, ProjectService};
-use terrane_app::query::{GateSettings, QueryService, QuerySettings};
+use terrane_app::ports::checks::NoChecks;
+use terrane_app::ports::detectors::NoDetectors;
+use terrane_app::query::{LimiterSettings, QuerySettings};
+use terrane_app::security::SessionSettings;
+use terrane_app::security::oauth::StateTokenKey;
+use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts};
+use terrane_app::worker::LeaseSettings;
+use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_server::telemetry::Watch;
 use terrane_server::{
-    Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Ports, Scopes, TrustedProxies, Watchers,
+    Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Scopes, TrustedProxies, Watchers,
 };
 
-use crate::builds::{MemoryBuilder, MemoryLeases, builds};
+use crate::builds::{MemoryBuilder, MemoryLeases};
 use crate::compare::differences;
 use crate::fakes::{
-    Column, FakeBehavior, FakeClock, FakePlugins, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
+    Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
@@ -192,7 +195,6 @@ impl World {
             (_, true) => Err(dialect_out_of_fuel()),
             _ => Ok(snapshot.profile.clone()),
         };
-        let catalog = Arc::new(Catalog::new(snapshot));
         let columns = self.columns.clone();
         let builder = MemoryBuilder {
             refuses: self.refused_models.iter().cloned().collect(),
@@ -208,55 +210,57 @@ impl World {
             catalog: self.warehouse_catalog,
             builder: builder.clone(),
         });
-        let clock = Arc::new(FakeClock::default());
-        let settings = QuerySettings {
+        let queries = QuerySettings {
             timeout: Duration::from_secs(30),
             default_limit: 1_000,
             max_limit: 50_000,
             max_export_rows: 100_000,
             export_timeout: Duration::from_secs(600),
             timezone: TimeZone::UTC,
-            gate: GateSettings {
+            limiter: LimiterSettings {
                 running: 1,
                 queued: if self.is_busy { 0 } else { 8 },
                 running_per_tenant: None,
                 queued_per_tenant: None,
             },
         };
-        let queries = QueryService::new(catalog.clone(), warehouse.clone(), clock.clone(), settings)
-            .observed_by(Arc::new(watch.clone()))
-            .governed_by(Arc::new(FakeHooks(self.hooks.clone())));
-        queries.audited_by(security.journal.clone());
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
-        let plugins = Arc::new(FakePlugins { profile, missing: self.missing_plugins.clone() });
-        let hooks: Arc<dyn Governance> = Arc::new(FakeHooks(self.hooks.clone()));
-        let ports = ProjectPorts {
-            files: Arc::new(FakeProjects),
-            catalog: catalog.clone(),
-            plugins: plugins.clone(),
-            warehouse: warehouse.clone(),
-            registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
-            audit: security.audit.clone(),
-            builds: builds(&builder, &MemoryLeases::default(), security.audit.clone(), clock.clone()),
-            clock: clock.clone(),
+        let ports = ServicePorts {
+            warehouse,
+            builder: Arc::new(builder),
+            plugins: Arc::new(FakePlugins { profile, missing: self.missing_plugins.clone() }),
+            governance: Arc::new(FakeHooks(self.hooks.clone())),
+            detectors: Arc::new(NoDetectors),
+            checks: Arc::new(NoChecks),
+            clock: Arc::new(FakeClock::default()),
+            observer: Arc::new(watch.clone()),
         };
-        let gatekeeper = Gatekeeper::new(hooks, clock.clone(), &TimeZone::UTC);
+        let server = ServerPorts {
+            store: Arc::new(FakeStore { ping: self.database_ping }),
+            audit: security.audit,
+            credentials: security.credentials,
+            registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
+            leases: Arc::new(MemoryLeases::default()),
+            retention: Arc::new(FakeRetention),
+            tokens: security.tokens,
+            passwords: Arc::new(Argon2Passwords::default()),
+            randomness: Arc::new(OsRandomness),
+            files: Arc::new(FakeProjects),
+            providers: security.providers,
+        };
+        let settings = ServerSettings {
+            queries,
+            sessions: SessionSettings::default(),
+            state_token_key: StateTokenKey::derived_from(b"tests"),
+            transport: security.transport,
+            build_timeout: Duration::from_secs(60),
+            retention: Duration::from_secs(86_400),
+            leases: LeaseSettings::default(),
+            process_id: "w1".into(),
+        };
         let texts = projects::texts(None).expect("the project");
-        let projects = ProjectService::new(ports, gatekeeper, texts);
         let app = App::watched(
-            Ports {
-                queries: Arc::new(queries),
-                projects: Arc::new(projects),
-                catalog,
-                warehouse,
-                store: Arc::new(FakeStore { ping: self.database_ping }),
-                plugins,
-                clock,
-                authenticator: security.authenticator,
-                journal: security.journal,
-                audit: security.audit,
-                oauth: security.oauth,
-            },
+            ServerServices::new(snapshot, texts, ports, server, settings),
             HttpSettings {
                 version: "1.2.3".into(),
                 anonymous: self.caller.anonymous(),

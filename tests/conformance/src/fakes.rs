@@ -17,14 +17,17 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::ports::builder::BuiltRelation;
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::leases::Lease;
 use terrane_app::ports::plugins::{
     ChangeError, ExportStatus, Limit, PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins,
 };
+use terrane_app::ports::retention::{Horizon, Pruned, Retention};
 use terrane_app::ports::store::{Store, StoreError};
 use terrane_app::ports::warehouse::{
-    BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+    BatchStream, CatalogTable, Connections, RefusalCause, ResultSet, Statement, Warehouse, WarehouseError,
+    WarehouseErrorKind,
 };
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::builds::MemoryBuilder;
 
@@ -103,7 +106,13 @@ impl FakeWarehouse {
     }
 
     fn refusal(kind: WarehouseErrorKind) -> WarehouseError {
-        WarehouseError { warehouse: "duckdb".to_owned(), kind, message: SECRET.to_owned(), retries: 0 }
+        WarehouseError {
+            warehouse: "duckdb".to_owned(),
+            kind,
+            cause: RefusalCause::Other,
+            message: SECRET.to_owned(),
+            retries: 0,
+        }
     }
 
     async fn act(behavior: FakeBehavior) -> Result<(), WarehouseError> {
@@ -297,6 +306,16 @@ impl Plugins for FakePlugins {
 
     fn guest_calls(&self) -> u64 {
         0
+    }
+}
+
+/// A state database in which nothing expires.
+pub struct FakeRetention;
+
+#[async_trait]
+impl Retention for FakeRetention {
+    async fn prune(&self, _: &Horizon, _: &Lease) -> Result<Option<Pruned>, StoreError> {
+        Ok(Some(Pruned::default()))
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use terrane_app::ports::governance::{
-    Artifact, Asking, Decision, Denial, GateFinding, Governance, Hook, HookFault, MetadataChange, Permit, Said,
-    Transition,
+    Artifact, Decision, Denial, GateFinding, Governance, Hook, HookFault, HookRequest, HookResponse, MetadataChange,
+    Permit, Transition,
 };
 use terrane_app::ports::severity::Severity;
 use terrane_compiler::governance::{
@@ -43,11 +43,11 @@ pub struct FakeHook {
 pub struct FakeHooks(pub Vec<FakeHook>);
 
 impl FakeHook {
-    fn said<T>(&self, answer: T) -> Said<T> {
+    fn said<T>(&self, answer: T) -> HookResponse<T> {
         let hook =
             Hook { id: self.id.as_str().into(), is_required: !self.is_optional, is_monitored: self.is_monitored };
         let fault = HookFault { message: SECRET.to_owned() };
-        Said { hook, answer: if self.faults { Err(fault) } else { Ok(answer) } }
+        HookResponse { hook, answer: if self.faults { Err(fault) } else { Ok(answer) } }
     }
 
     fn decision(&self) -> Decision {
@@ -92,17 +92,23 @@ impl Governance for FakeHooks {
         self.0.is_empty()
     }
 
-    async fn judge(&self, _: &Asking<'_>, _: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+    async fn authorize(&self, _: &HookRequest<'_>, _: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>> {
         self.0.iter().map(|hook| hook.said(hook.decision())).collect()
     }
 
-    fn blame(&self, _: &Asking<'_>, _: &Hook, _: &str) {}
+    fn blame(&self, _: &HookRequest<'_>, _: &Hook, _: &str) {}
 
-    async fn certify(&self, _: &Asking<'_>, item: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
+    async fn certify(
+        &self,
+        _: &HookRequest<'_>,
+        item: &Artifact,
+        _: Transition,
+        _: &str,
+    ) -> Vec<HookResponse<Vec<GateFinding>>> {
         self.0.iter().map(|hook| hook.said(hook.findings(&item.id))).collect()
     }
 
-    async fn change(&self, _: &Asking<'_>, change: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
+    async fn change(&self, _: &HookRequest<'_>, change: &MetadataChange) -> Vec<HookResponse<Vec<GateFinding>>> {
         let (MetadataChange::Added(item) | MetadataChange::Removed(item) | MetadataChange::Changed { after: item, .. }) =
             change;
         self.0.iter().map(|hook| hook.said(hook.findings(&item.id))).collect()

@@ -12,7 +12,8 @@ use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey};
 use serde_json::{Value as Json, json};
 use terrane_app::ports::clock::Clock;
-use terrane_identity::{Allow, Endpoint, Outgoing, RefreshSettings, RemoteKeys};
+use terrane_identity::{RefreshSettings, RemoteKeys};
+use terrane_outgoing::{AllowList, Endpoint, OutgoingClient};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -81,8 +82,8 @@ impl ProviderServer {
 
     /// # Panics
     /// This machine can't make requests.
-    pub fn outgoing(&self) -> Outgoing {
-        Outgoing::new(Allow::read(["127.0.0.1"]).expect("an address"), None).expect("TLS")
+    pub fn outgoing(&self) -> OutgoingClient {
+        OutgoingClient::new(AllowList::parse(["127.0.0.1"]).expect("an address"), None).expect("TLS")
     }
 
     /// # Panics

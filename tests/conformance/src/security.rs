@@ -10,59 +10,50 @@ use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::tokens::Tokens;
 use terrane_app::security::api_key::SecretHash;
-use terrane_app::security::oauth::{OAuth, TicketKey};
-use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
-use terrane_identity::{Argon2Passwords, OsRandomness};
+use terrane_app::security::oauth::Transport;
 
-use crate::fakes::{FakeClock, SECRET};
+use crate::fakes::SECRET;
 
-/// What finds out who calls.
+/// The credentials, tokens and providers of a case.
 pub struct Security {
-    pub authenticator: Arc<Authenticator>,
-    pub journal: Arc<Journal>,
+    pub credentials: Arc<dyn Credentials>,
     pub audit: Arc<dyn AuditLog>,
-    /// Whom callers sign in through.
-    pub oauth: Arc<OAuth>,
+    pub tokens: Option<Arc<dyn Tokens>>,
+    /// The providers that callers sign in through.
+    pub providers: Vec<Arc<dyn IdentityProvider>>,
+    pub transport: Transport,
 }
 
 impl Security {
-    /// There are no keys and no tokens.
+    /// Returns a server without keys and tokens.
     pub fn of_nobody() -> Self {
         Security::of(Arc::new(Nobody { is_broken: false }), None)
     }
 
-    /// The state database doesn't answer.
+    /// Returns a server whose state database does not answer.
     pub fn of_a_broken_store() -> Self {
         Security::of(Arc::new(Nobody { is_broken: true }), None)
     }
 
-    /// The state database doesn't answer, and tokens are accepted.
+    /// Returns a server whose state database does not answer, and that accepts tokens.
     pub fn of_a_broken_store_with(tokens: Arc<dyn Tokens>) -> Self {
         Security::of(Arc::new(Nobody { is_broken: true }), Some(tokens))
     }
 
     pub fn of<S: Credentials + AuditLog + 'static>(store: Arc<S>, tokens: Option<Arc<dyn Tokens>>) -> Self {
-        let audit: Arc<dyn AuditLog> = store.clone();
-        let journal = Arc::new(Journal::new(audit.clone(), Arc::new(FakeClock::default())));
-        let ports = SecurityPorts {
-            credentials: store,
+        Security {
+            credentials: store.clone(),
+            audit: store,
             tokens,
-            passwords: Arc::new(Argon2Passwords::default()),
-            randomness: Arc::new(OsRandomness),
-            clock: Arc::new(FakeClock::default()),
-            journal: journal.clone(),
-        };
-        let authenticator = Arc::new(Authenticator::new(ports, SessionSettings::default()));
-        let oauth = Arc::new(OAuth::new(authenticator.clone(), Vec::new(), TicketKey::derived_from(b"tests"), true));
-        Security { authenticator, journal, audit, oauth }
+            providers: Vec::new(),
+            transport: Transport::Https,
+        }
     }
 
-    /// With providers to sign in through, over https or, on this machine, http.
+    /// Adds providers to sign in through.
     #[must_use]
-    pub fn with_providers(self, providers: Vec<Arc<dyn IdentityProvider>>, is_secure: bool) -> Self {
-        let key = TicketKey::derived_from(b"tests");
-        let oauth = Arc::new(OAuth::new(self.authenticator.clone(), providers, key, is_secure));
-        Security { oauth, ..self }
+    pub fn with_providers(self, providers: Vec<Arc<dyn IdentityProvider>>, transport: Transport) -> Self {
+        Security { providers, transport, ..self }
     }
 }
 
@@ -82,7 +73,7 @@ impl Credentials for Nobody {
     async fn keys(&self) -> Result<Vec<ApiKey>, StoreError> {
         Ok(Vec::new())
     }
-    async fn revoke_key(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
+    async fn replace_key(&self, _: &ApiKey, _: &ApiKey, _: AuditEntry) -> Result<bool, StoreError> {
         Ok(false)
     }
     async fn add_user(&self, _: &User, _: AuditEntry) -> Result<bool, StoreError> {
@@ -94,11 +85,17 @@ impl Credentials for Nobody {
     async fn users(&self) -> Result<Vec<User>, StoreError> {
         Ok(Vec::new())
     }
-    async fn disable_user(&self, _: &str, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
-        Ok(false)
+    async fn replace_user(&self, _: &User, _: &User, _: AuditEntry) -> Result<Option<u64>, StoreError> {
+        Ok(None)
     }
-    async fn begin_session(&self, _: &Session, _: &RefreshToken, _: AuditEntry) -> Result<(), StoreError> {
-        Ok(())
+    async fn begin_session(
+        &self,
+        _: &Session,
+        _: &RefreshToken,
+        _: Option<&User>,
+        _: AuditEntry,
+    ) -> Result<bool, StoreError> {
+        Ok(true)
     }
     async fn session(&self, _: &str) -> Result<Option<Session>, StoreError> {
         Ok(None)

@@ -8,11 +8,13 @@ use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
+use terrane_app::accounts::Actor;
+use terrane_app::domain::RequestContext;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::credentials::{Credentials as _, RevokedTokens, User};
 use terrane_app::ports::tokens::Passwords as _;
 use terrane_app::security::api_key::base64url;
-use terrane_app::security::{AuthError, AuthMethod, Authenticator, Credential, Identity, Origin, Scopes};
+use terrane_app::security::{AuthError, AuthMethod, Authenticator, Credential, Identity, RequestOrigin, Scopes};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_conformance_tests::case::{Caller, World, ask};
@@ -26,6 +28,8 @@ use terrane_store::StateStore;
 /// Noon of 14 February 2024, where the cases' clock stands.
 const NOW: i64 = 1_707_912_000;
 const SECRET: &[u8] = b"a secret of the tests that is long enough";
+/// The key of the server, which no application knows.
+const PROOF_KEY: [u8; 32] = [7; 32];
 const PRIVATE_PEM: &[u8] = include_bytes!("../keys/test_only.pem");
 const PUBLIC_PEM: &[u8] = include_bytes!("../keys/test_only.pub.pem");
 const OTHER_PEM: &[u8] = include_bytes!("../keys/test_only_other.pem");
@@ -77,13 +81,14 @@ impl House {
         let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let tokens = own_tokens(key);
         let tokens = match applications {
-            Some(applications) => tokens.with_applications(applications),
+            Some(applications) => tokens.with_applications(applications, PROOF_KEY),
             None => tokens,
         };
         let world = World { caller: Caller::Stranger, ..World::default() };
         let security = Security::of(store.clone(), Some(Arc::new(tokens)));
-        let authenticator = security.authenticator.clone();
-        House { edge: world.edge_with(security), store, authenticator, _folder: folder }
+        let edge = world.edge_with(security);
+        let authenticator = edge.app().ports.authenticator.clone();
+        House { edge, store, authenticator, _folder: folder }
     }
 
     async fn identify(&self, token: &str) -> Result<Identity, AuthError> {
@@ -117,7 +122,7 @@ impl House {
             disabled_at: None,
         };
         self.store.add_user(&user, AuditEntry::default()).await.unwrap();
-        let pair = self.authenticator.sign_in("root", PASSWORD, &Origin::default()).await.unwrap();
+        let pair = self.authenticator.sign_in("root", PASSWORD, &RequestContext::default()).await.unwrap();
         let claims = jsonwebtoken::dangerous::insecure_decode_claims::<Json>(&pair.access_token).unwrap();
         (pair.access_token, claims)
     }
@@ -173,7 +178,7 @@ async fn an_application_names_its_users_with_their_roles_and_attributes() {
     let user = json!({"id": "u1", "access": {"roles": ["viewer"]}, "attributes": {"region": "EU", "tiers": [1, 2]}});
     let token = sign(&claims(&json!({"user": user, "groups": "north", "email": "a@b.example", "roles": ["admin"]})));
     let identity = house.identify(&token).await.unwrap();
-    assert_eq!((identity.method, identity.scopes), (AuthMethod::Jwt, Scopes::READ));
+    assert_eq!((identity.method(), identity.scopes), (AuthMethod::Jwt, Scopes::READ));
     let word = |text: &str| Attribute::One(Value::Text(text.into()));
     let tiers = Attribute::Many(vec![Value::Integer(1), Value::Integer(2)]);
     let expected = SecurityContext {
@@ -182,6 +187,7 @@ async fn an_application_names_its_users_with_their_roles_and_attributes() {
         roles: vec!["viewer".into()],
         groups: vec!["north".into()],
         attributes: [("region".into(), word("EU")), ("tiers".into(), tiers)].into(),
+        auth_method: AuthMethod::Jwt,
     };
     assert_eq!(identity.caller, expected);
     assert_eq!(house.get(CUBES, &token).await.0, 200);
@@ -241,6 +247,13 @@ async fn claims_of_an_application_are_checked() {
         (json!({"scope": {"admin": true}}), 401),
         (json!({"scp": [5]}), 401),
         (json!({"jti": 5}), 401),
+        // What no revocation can name.
+        (json!({"jti": "j".repeat(256)}), 200),
+        (json!({"jti": "j".repeat(257)}), 401),
+        (json!({"sub": "s".repeat(257)}), 401),
+        (json!({"jti": "a\u{0}"}), 401),
+        (json!({"sub": "a\u{0}"}), 401),
+        (json!({"sub": "a\nb"}), 401),
         // Sizes.
         (json!({"filler": "x".repeat(20_000)}), 401),
         (json!({"roles": vec!["r"; 10_000]}), 401),
@@ -414,6 +427,25 @@ async fn no_application_claims_a_session_of_this_server() {
     }
 }
 
+/// The holder of the shared secret knows everything but the key of the proof.
+#[tokio::test]
+async fn a_proof_cannot_be_made_with_the_shared_secret() {
+    let house = House::with(hs256(), Some(settings())).await;
+    let (_, session) = house.admin_session().await;
+    let mac = |key: &[u8], message: &[u8]| {
+        jsonwebtoken::crypto::sign(message, &EncodingKey::from_secret(key), Algorithm::HS256).unwrap()
+    };
+    let proven = ["session_id", "sub", "iat", "exp"].map(|name| &session[name]);
+    let message = serde_json::to_string(&proven).unwrap();
+    assert_eq!(session["session_proof"], mac(&PROOF_KEY, message.as_bytes()), "the proof of the server itself");
+    let derived = mac(SECRET, b"terrane: tokens of sessions");
+    for key in [SECRET, derived.as_bytes(), b"", &[0; 32]] {
+        let forged = changed(session.clone(), &json!({"session_proof": mac(key, message.as_bytes())}));
+        assert_eq!(house.get(CUBES, &sign(&forged)).await, refused());
+    }
+    assert_eq!(house.get(CUBES, &sign(&session)).await.0, 200);
+}
+
 #[tokio::test]
 async fn the_token_of_an_ended_session_is_refused() {
     let house = House::with(hs256(), Some(settings())).await;
@@ -468,8 +500,10 @@ async fn tokens_are_revoked_by_id_and_by_subject() {
     for token in [&one, &two, &other, &without_iat, &newer] {
         assert_eq!(house.get(CUBES, token).await.0, 200);
     }
-    let operator = Identity { method: AuthMethod::Operator, ..Identity::default() };
-    let revoke = async |tokens| house.authenticator.revoke_tokens(&operator, tokens, &Origin::default()).await.unwrap();
+    let caller = SecurityContext { auth_method: AuthMethod::Operator, ..SecurityContext::default() };
+    let operator = Identity { caller, ..Identity::default() };
+    let operator = Actor::of_request(&operator, RequestOrigin::default());
+    let revoke = async |tokens| house.authenticator.accounts().revoke_tokens(&operator, tokens).await.unwrap();
     revoke(RevokedTokens::Token("t1".into())).await;
     assert_eq!(house.get(CUBES, &one).await, refused());
     assert_eq!(house.get(CUBES, &two).await.0, 200);
@@ -509,7 +543,7 @@ async fn administrators_revoke_tokens_over_http() {
 
 #[tokio::test]
 async fn revocations_that_cannot_be_read_let_nobody_in() {
-    let tokens = own_tokens(hs256()).with_applications(settings());
+    let tokens = own_tokens(hs256()).with_applications(settings(), PROOF_KEY);
     let security = Security::of_a_broken_store_with(Arc::new(tokens));
     let edge = World { caller: Caller::Stranger, ..World::default() }.edge_with(security);
     let token = sign(&claims(&json!({})));

@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{pending, poll_immediate};
-use terrane_app::builds::{ModelBuild, Outcome, Progress, RunError, Wanted};
-use terrane_app::catalog::{self, Known, Snapshot};
+use terrane_app::builds::{BuildProgress, BuildRequest, BuildRunError, ModelBuild, ModelOutcome};
+use terrane_app::catalog::{self, Snapshot};
 use terrane_app::described::Described;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::builder::{CantBuild, NotReady};
@@ -41,31 +41,31 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
     };
     let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };
     let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-    let known = Known { described: &Described::default(), kept: &Arc::default() };
-    catalog::load(&tree, &inputs, known, &plugins, &warehouse).await.unwrap()
+    let known = Described::default();
+    catalog::load(&tree, &inputs, &known, &plugins, &warehouse).await.unwrap()
 }
 
 async fn run(
     builder: &MemoryBuilder,
     snapshot: &Snapshot,
     named: Option<&[&str]>,
-) -> Result<Vec<ModelBuild>, RunError> {
+) -> Result<Vec<ModelBuild>, BuildRunError> {
     let named: Option<Vec<String>> = named.map(|names| names.iter().map(ToString::to_string).collect());
     let builds =
         builds(builder, &MemoryLeases::default(), Arc::new(MemoryAudit::default()), Arc::new(FakeClock::default()));
     builds.run(snapshot, wanted(named.as_deref()), &|_| {}, pending()).await
 }
 
-fn wanted(models: Option<&[String]>) -> Wanted<'_> {
-    Wanted { models, entry: AuditEntry::default() }
+fn wanted(models: Option<&[String]>) -> BuildRequest<'_> {
+    BuildRequest { models, entry: AuditEntry::default() }
 }
 
 fn told(builds: &[ModelBuild]) -> Vec<String> {
     let outcome = |build: &ModelBuild| match &build.outcome {
-        Outcome::Built { rows } => format!("built {rows:?}"),
-        Outcome::Inlined => "inlined".to_owned(),
-        Outcome::Failed(_) => "failed".to_owned(),
-        Outcome::Skipped { because_of } => format!("skipped for {because_of}"),
+        ModelOutcome::Built { rows } => format!("built {rows:?}"),
+        ModelOutcome::Inlined => "inlined".to_owned(),
+        ModelOutcome::Failed(_) => "failed".to_owned(),
+        ModelOutcome::Skipped { because_of } => format!("skipped for {because_of}"),
     };
     builds.iter().map(|build| format!("{} {}", build.model, outcome(build))).collect()
 }
@@ -83,8 +83,8 @@ async fn each_model_is_built_over_those_before_it() {
             wanted(None),
             &|step| {
                 progress.lock().unwrap().push(match step {
-                    Progress::Begun { model } => format!("begun {model}"),
-                    Progress::Over { build, place, of } => format!("{place}/{of} {}", build.model),
+                    BuildProgress::Started { model } => format!("begun {model}"),
+                    BuildProgress::Ended { build, place, of } => format!("{place}/{of} {}", build.model),
                 });
             },
             pending(),
@@ -138,7 +138,7 @@ async fn named_models_are_built_alone() {
     run(&builder, &snapshot, Some(&["large"])).await.unwrap();
     assert!(builder.query("analytics.large").unwrap().contains("\"analytics\".\"clean\""));
     match run(&builder, &snapshot, Some(&["larg"])).await {
-        Err(RunError::UnknownModel { name, nearest }) => {
+        Err(BuildRunError::UnknownModel { name, nearest }) => {
             assert_eq!((name.as_str(), nearest[0].as_str()), ("larg", "large"));
         }
         other => panic!("{other:?}"),
@@ -181,7 +181,7 @@ async fn one_run_at_a_time_and_none_where_nothing_can_be_written() {
     {
         let mut running = std::pin::pin!(first.run(&snapshot, wanted(None), &|_| {}, pending()));
         assert!(poll_immediate(&mut running).await.is_none());
-        assert!(matches!(second.run(&snapshot, wanted(None), &|_| {}, pending()).await, Err(RunError::Busy)));
+        assert!(matches!(second.run(&snapshot, wanted(None), &|_| {}, pending()).await, Err(BuildRunError::Busy)));
     }
     // The first was dropped, and its lease comes back.
     tokio::task::yield_now().await;
@@ -189,7 +189,7 @@ async fn one_run_at_a_time_and_none_where_nothing_can_be_written() {
     second.run(&snapshot, wanted(None), &|_| {}, pending()).await.unwrap();
     let read_only = MemoryBuilder { is_read_only: true, ..MemoryBuilder::default() };
     let refused = run(&read_only, &snapshot, None).await;
-    assert!(matches!(refused, Err(RunError::NotReady(NotReady::Cant(CantBuild::ReadOnly)))), "{refused:?}");
+    assert!(matches!(refused, Err(BuildRunError::NotReady(NotReady::Cant(CantBuild::ReadOnly)))), "{refused:?}");
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn a_run_that_is_stopped_gives_its_lease_back() {
     let leases = MemoryLeases::default();
     let runs = builds(&builder, &leases, Arc::new(MemoryAudit::default()), Arc::new(FakeClock::default()));
     let stop = async { tokio::task::yield_now().await };
-    assert!(matches!(runs.run(&snapshot, wanted(None), &|_| {}, stop).await, Err(RunError::Stopped)));
+    assert!(matches!(runs.run(&snapshot, wanted(None), &|_| {}, stop).await, Err(BuildRunError::Stopped)));
     assert!(!leases.is_held());
     let people = ["people".to_owned()];
     let again = runs.run(&snapshot, wanted(Some(&people)), &|_| {}, pending()).await;
@@ -215,6 +215,6 @@ async fn a_run_that_lost_its_lease_stops() {
     let mut running = std::pin::pin!(runs.run(&snapshot, wanted(None), &|_| {}, pending()));
     assert!(poll_immediate(&mut running).await.is_none());
     leases.take_over();
-    assert!(matches!(running.await, Err(RunError::LeaseLost)));
+    assert!(matches!(running.await, Err(BuildRunError::LeaseLost)));
     assert!(builder.query("marts.report").is_none());
 }

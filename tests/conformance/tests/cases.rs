@@ -66,6 +66,7 @@ fn asked(route: &Route) -> case::Asked {
             .replace("{cube_name}", "orders")
             .replace("{file}", "index.css")
             .replace("{provider}", "idp")
+            .replace("{name}", "ada")
             .replace("{id}", "policy-region"),
         headers: Default::default(),
         json: None,

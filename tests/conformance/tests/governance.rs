@@ -5,12 +5,11 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use terrane_app::governance::Gatekeeper;
+use terrane_app::governance::ApprovalService;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
 use terrane_app::ports::store::StoreError;
 use terrane_app::query::RequestContext;
-use terrane_app::security::Journal;
 use terrane_conformance_tests::case::{Asked, World, ask};
 use terrane_conformance_tests::fakes::{FakeClock, SECRET};
 use terrane_conformance_tests::hooks::{FakeHook, FakeHooks};
@@ -47,15 +46,14 @@ fn hook(id: &str) -> FakeHook {
 /// Asks, and gives the status and the records.
 async fn asked(hooks: Vec<FakeHook>) -> (u16, Vec<AuditEntry>) {
     let kept = Arc::new(Kept::default());
-    let journal = Arc::new(Journal::new(kept.clone(), Arc::new(FakeClock::default())));
-    let security = Security { journal: journal.clone(), ..Security::of_nobody() };
+    let security = Security { audit: kept.clone(), ..Security::of_nobody() };
     let edge = World { hooks, ..World::default() }.edge_with(security);
     let request = serde_json::json!({
         "path": "/api/v1/query/sql", "method": "POST", "json": {"measures": ["orders.count"]}
     });
     let request: Asked = serde_json::from_value(request).unwrap();
     let status = ask(&edge, &request).await.status.as_u16();
-    journal.flush().await.unwrap();
+    edge.app().ports.audit_buffer.flush().await.unwrap();
     let entries = kept.entries.lock().unwrap().clone();
     (status, entries)
 }
@@ -101,8 +99,7 @@ async fn what_hooks_want_noted_is_noted_whole() {
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_can_not_be_noted_is_none() {
     let broken = Arc::new(Kept { is_broken: true, ..Kept::default() });
-    let journal = Arc::new(Journal::new(broken, Arc::new(FakeClock::default())));
-    let security = Security { journal, ..Security::of_nobody() };
+    let security = Security { audit: broken, ..Security::of_nobody() };
     let hooks = vec![FakeHook { denies: Some("no_region".to_owned()), ..hook("region") }];
     let edge = World { hooks, ..World::default() }.edge_with(security);
     let request = serde_json::json!({
@@ -112,8 +109,8 @@ async fn a_permit_that_can_not_be_noted_is_none() {
     assert_ne!(ask(&edge, &request).await.status.as_u16(), 200);
 }
 
-fn gatekeeper(hooks: Vec<FakeHook>) -> Gatekeeper {
-    Gatekeeper::new(Arc::new(FakeHooks(hooks)), Arc::new(FakeClock::default()), &jiff::tz::TimeZone::UTC)
+fn approvals(hooks: Vec<FakeHook>) -> ApprovalService {
+    ApprovalService::new(Arc::new(FakeHooks(hooks)), Arc::new(FakeClock::default()), &jiff::tz::TimeZone::UTC)
 }
 
 fn orders() -> Artifact {
@@ -134,15 +131,15 @@ async fn a_step_is_open_unless_somebody_blocks_it() {
         (vec![FakeHook { faults: true, is_optional: true, ..hook("a") }], true, 0),
         (vec![FakeHook { faults: true, is_monitored: true, ..hook("a") }], true, 0),
     ] {
-        let gatekeeper = gatekeeper(hooks.clone());
-        let gate = gatekeeper.certify(&context, &orders(), Transition::Certify, "").await;
+        let approvals = approvals(hooks.clone());
+        let gate = approvals.certify(&context, &orders(), Transition::Certify, "").await;
         assert_eq!((gate.is_open(), gate.findings.len()), (is_open, findings), "{hooks:?}");
         for change in [
             MetadataChange::Added(orders()),
             MetadataChange::Changed { before: orders(), after: orders() },
             MetadataChange::Removed(orders()),
         ] {
-            let gate = gatekeeper.change(&context, &change).await;
+            let gate = approvals.change(&context, &change).await;
             assert_eq!((gate.is_open(), gate.findings.len()), (is_open, findings), "{hooks:?}");
         }
     }

@@ -349,3 +349,41 @@ fn a_file_that_cannot_be_opened_is_told() {
     let error = subscriber(&settings(Path::new("/nowhere/log")), Arc::new(FakeClock::default())).err().unwrap();
     assert!(error.to_string().starts_with("cannot open the log file /nowhere/log: "), "{error}");
 }
+
+/// Returns the files of Rust code below a folder.
+fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn operations_documents_each_log_event() {
+    let runtime = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime");
+    let mut files = Vec::new();
+    for member in runtime.read_dir().unwrap() {
+        let folder = member.unwrap().path().join("src");
+        if folder.is_dir() {
+            sources(&folder, &mut files);
+        }
+    }
+    let code: String = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let emitted: std::collections::BTreeSet<&str> =
+        code.split("event = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(emitted.len() > 50, "{emitted:?}");
+    let reference = std::fs::read_to_string(runtime.join("OPERATIONS.md")).unwrap();
+    let (_, log) = reference.split_once("## Log").unwrap();
+    let (log, _) = log.split_once("## Metrics").unwrap();
+    let rows = log.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+    let documented: std::collections::BTreeSet<&str> =
+        rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let missing: Vec<_> = emitted.difference(&documented).collect();
+    assert!(missing.is_empty(), "OPERATIONS.md does not list {missing:?}");
+    let gone: Vec<_> = documented.iter().filter(|event| !code.contains(&format!("\"{event}\""))).collect();
+    assert!(gone.is_empty(), "OPERATIONS.md lists {gone:?}, which nothing logs");
+}

@@ -19,6 +19,7 @@ use terrane_server::{Connection, Edge};
 fn watch() -> Watch {
     let settings = MetricsSettings {
         version: "1.2.3".to_owned(),
+        worker_id: "w1".to_owned(),
         include_process: true,
         include_runtime: true,
         has_traces: false,
@@ -128,6 +129,7 @@ const METRICS: &[(&str, &str, &[&str])] = &[
     ("service_warehouse_connections_idle", "gauge", &["warehouse"]),
     ("service_warehouse_connection_errors_total", "counter", &["warehouse", "error_type"]),
     ("service_warehouse_query_errors_total", "counter", &["warehouse", "error_type"]),
+    ("service_worker_active_tasks", "gauge", &["worker_id"]),
     ("service_worker_tasks_total", "counter", &["task_name", "status"]),
     ("service_worker_task_duration_seconds", "histogram", &["task_name"]),
     ("service_worker_queue_size", "gauge", &["queue_name"]),
@@ -140,9 +142,10 @@ const METRICS: &[(&str, &str, &[&str])] = &[
 
 #[tokio::test]
 async fn the_interfaces_metrics_have_their_types_and_labels() {
-    use terrane_app::ports::observer::Observer as _;
+    use terrane_app::ports::observer::{Observer as _, TaskOutcome};
     let watch = watch();
-    watch.task_ended("audit_flush", true, std::time::Duration::from_millis(2));
+    watch.task_started("audit_flush");
+    watch.task_ended("audit_flush", TaskOutcome::Success, std::time::Duration::from_millis(2));
     let edge =
         World { warehouse: FakeBehavior::Refuses, ..world() }.edge_watched(Security::of_nobody(), watch.clone(), true);
     assert_eq!(ask(&edge, &query(count())).await.status, 502);
@@ -154,7 +157,7 @@ async fn the_interfaces_metrics_have_their_types_and_labels() {
         assert_eq!(scrape.labels(name), labels.iter().map(|label| (*label).to_owned()).collect(), "{name}");
     }
     // Nothing without a source pretends to be measured.
-    for group in ["service_cache_", "service_preagg_", "service_worker_active_tasks", "service_trace_"] {
+    for group in ["service_cache_", "service_preagg_", "service_trace_"] {
         assert!(!scrape.types.keys().any(|name| name.starts_with(group)), "{group}");
     }
     assert_eq!(scrape.value("service_info{version=\"1.2.3\"}"), 1.0);

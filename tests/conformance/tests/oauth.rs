@@ -13,6 +13,7 @@ use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::credentials::Credentials as _;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::security::api_key::base64url;
+use terrane_app::security::oauth::Transport;
 use terrane_conformance_tests::case::{Answered, Caller, World, ask};
 use terrane_conformance_tests::provider::{ProviderServer, SteppedClock, public_jwk};
 use terrane_conformance_tests::security::Security;
@@ -68,7 +69,7 @@ impl House {
         change(&mut corp);
         let make = |settings| Arc::new(Provider::new(settings, provider.outgoing())) as Arc<dyn IdentityProvider>;
         let security = Security::of(store.clone(), Some(Arc::new(own.unwrap())));
-        let security = security.with_providers(vec![make(corp), make(twin)], true);
+        let security = security.with_providers(vec![make(corp), make(twin)], Transport::Https);
         let edge = World { caller: Caller::Stranger, ..World::default() }.edge_with(security);
         House { edge, provider, store, _folder: folder }
     }

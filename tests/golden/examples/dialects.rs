@@ -142,7 +142,7 @@ fn verdict(case: &Case, answer: &Value) -> Result<(), String> {
         (_, Some(rows)) => Ok(rows.iter().map(cells).collect()),
         _ => Err("no answer".to_owned()),
     };
-    case.judge(&rows)
+    case.compare(&rows)
 }
 
 fn cells(row: &Value) -> conformance::Row {

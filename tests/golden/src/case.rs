@@ -15,12 +15,14 @@ use terrane_compiler::model::{self, ColumnTypes, Member, Model};
 use terrane_compiler::plan::{plan, secure};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{
-    CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange, resolve,
+    CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange,
 };
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
 use terrane_compiler::types::{Granularity, LogicalType, Value};
-use terrane_compiler::{Attribute, Authorized, Environment, SecurityContext, explain_plan, explain_query};
+use terrane_compiler::{
+    Attribute, AuthMethod, Authorized, Environment, SecurityContext, explain_plan, explain_query, resolve,
+};
 
 /// One file of `cases/`.
 #[derive(Debug)]
@@ -194,6 +196,9 @@ pub fn read_caller(json: &Json) -> SecurityContext {
         roles: texts("roles"),
         groups: texts("groups"),
         attributes: attributes.map(|(name, value)| (name.as_str().into(), attribute(value))).collect(),
+        auth_method: json["auth_method"].as_str().map_or(AuthMethod::default(), |word| {
+            AuthMethod::of_request(word).unwrap_or_else(|| panic!("unknown auth_method `{word}`"))
+        }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! From the SDK's types to the compiler's, as the plugin host does it for a component.
 
-use terrane_compiler::sql::profile as host;
+use terrane_compiler::sql::dialect_profile as host;
 use terrane_compiler::types::{Granularity, LogicalType};
 use terrane_sdk::dialect as sdk;
 

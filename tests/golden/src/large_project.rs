@@ -85,7 +85,7 @@ fn paid(model: usize) -> String {
 }
 
 /// The file of one cube.
-pub fn large_cube(number: usize) -> String {
+fn large_cube(number: usize) -> String {
     let (family, place) = (number / FAMILY, number % FAMILY);
     let first = family * FAMILY;
     let rows = match place {

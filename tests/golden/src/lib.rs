@@ -3,7 +3,7 @@
 //! In: what the components under `plugins/` say natively. Out: the checked profiles that the host would
 //! make of them. A system test proves that the components say the same.
 
-use terrane_compiler::sql::profile::{DialectProfile, RawProfile};
+use terrane_compiler::sql::dialect_profile::{DialectProfile, RawProfile};
 use terrane_sdk::dialect::Profile;
 
 pub mod case;

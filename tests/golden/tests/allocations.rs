@@ -4,7 +4,7 @@
 
 use terrane_compiler::model::Model;
 use terrane_compiler::query::SemanticQuery;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::{Authorized, SecurityContext, compile};
 use terrane_golden_tests::case::environment;
 use terrane_golden_tests::duckdb_profile;

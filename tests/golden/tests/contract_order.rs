@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use terrane_compiler::sql::profile::Op;
+use terrane_compiler::sql::dialect_profile::Op;
 use terrane_compiler::types::{Granularity, LogicalType};
 
 /// The cases of `enum <name>` in the contract.

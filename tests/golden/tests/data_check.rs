@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use terrane_compiler::model::Model;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{Claim, DataCheck, data_checks};
 use terrane_golden_tests::case::model;
 use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};

@@ -12,7 +12,7 @@ use sqlparser::ast::{SetExpr, Statement};
 use sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
 use sqlparser::parser::Parser;
 use terrane_compiler::model::Model;
-use terrane_compiler::sql::profile::{DialectProfile, PlaceholderStyle, RawProfile};
+use terrane_compiler::sql::dialect_profile::{DialectProfile, PlaceholderStyle, RawProfile};
 use terrane_golden_tests::case::{Case, cases, models, sql};
 use terrane_golden_tests::{first_party_profiles, raw};
 

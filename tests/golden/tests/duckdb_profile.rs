@@ -1,6 +1,6 @@
 //! The DuckDB dialect passes the host's checks and says what the planner relies on.
 
-use terrane_compiler::sql::profile::{DialectProfile, Op};
+use terrane_compiler::sql::dialect_profile::{DialectProfile, Op};
 use terrane_compiler::sql::template::{Segment, Template};
 use terrane_compiler::types::{Granularity, LogicalType};
 use terrane_golden_tests::duckdb_profile;

@@ -9,7 +9,7 @@ use terrane_compiler::governance::{
 use terrane_compiler::model::Model;
 use terrane_compiler::query::{QueryError, SemanticQuery};
 use terrane_compiler::sql::CompiledSql;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::{Granularity, LogicalType, Value};
 use terrane_compiler::{SecurityContext, compile, compile_count, compile_inline, compile_totals};
 use terrane_golden_tests::case::{cases, environment, model, models, read_caller, read_query};

@@ -1,6 +1,6 @@
 //! The DuckDB profile, spoiled in one way each: refused, with the place and the fault.
 
-use terrane_compiler::sql::profile::{
+use terrane_compiler::sql::dialect_profile::{
     DialectProfile, Op, PlaceholderStyle, ProfileError, ProfileFault, RawOp, RawProfile,
 };
 use terrane_compiler::sql::template::TemplateError;

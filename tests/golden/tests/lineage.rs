@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::graph::DependencyGraph;
-use terrane_compiler::lineage::{
-    KnownColumns, Lineage, NodeType, OutputName, QueryColumns, Reached, Sight, TableColumn, columns_of,
-};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
 use terrane_compiler::{Access, SecurityContext};
+use terrane_lineage::graph::DependencyGraph;
+use terrane_lineage::{
+    KnownColumns, Lineage, NodeType, OutputName, QueryColumns, Reached, Sight, TableColumn, columns_of,
+};
 
 fn known(tables: &Json) -> KnownColumns {
     let mut known = KnownColumns::default();

@@ -6,14 +6,14 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
-use terrane_compiler::governance::Authorized;
-use terrane_compiler::model::Model;
-use terrane_compiler::profile::{
-    ProfileQuery, Statistic, compile_profile, has_quantiles, profile_as_query, profile_columns,
+use terrane_compiler::Authorized;
+use terrane_compiler::column_statistics::{
+    Statistic, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query, statistics_columns,
 };
+use terrane_compiler::model::Model;
 use terrane_compiler::query::{Bound, DateRange, Filter, Operator, QueryError, Test};
 use terrane_compiler::sql::CompiledSql;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_golden_tests::case::{environment, model, read_caller};
 use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};
@@ -52,8 +52,8 @@ policies:
 
 const TYPES: &str = r#"{"orders.id": integer, "orders.status": text, "orders.shouted": text, "orders.region": text, "orders.amount": decimal, "orders.internal": integer, "orders.created_at": timestamp, "orders.revenue": decimal, "orders.last_status": text, "customers.id": integer, "customers.region": text}"#;
 
-fn statement(statistics: Vec<(Option<&str>, Statistic)>, top: Option<(&str, u64)>) -> ProfileQuery {
-    ProfileQuery {
+fn statement(statistics: Vec<(Option<&str>, Statistic)>, top: Option<(&str, u64)>) -> StatisticsQuery {
+    StatisticsQuery {
         cube: "orders".into(),
         range: Some(DateRange::Words("2024-Q1".into())),
         statistics: statistics.into_iter().map(|(name, statistic)| (name.map(Into::into), statistic)).collect(),
@@ -61,7 +61,7 @@ fn statement(statistics: Vec<(Option<&str>, Statistic)>, top: Option<(&str, u64)
     }
 }
 
-fn all(profile: &DialectProfile) -> Vec<(&'static str, ProfileQuery)> {
+fn all(profile: &DialectProfile) -> Vec<(&'static str, StatisticsQuery)> {
     let bound = |value| Some(Bound { value: Value::Float(value), inclusive: false });
     let outside =
         Test::AnyOf(vec![Test::Range { low: None, high: bound(-1.5) }, Test::Range { low: bound(99.0), high: None }]);
@@ -98,16 +98,16 @@ fn all(profile: &DialectProfile) -> Vec<(&'static str, ProfileQuery)> {
 fn compiled(
     model: &Model,
     profile: &DialectProfile,
-    query: &ProfileQuery,
+    query: &StatisticsQuery,
     caller: &Json,
 ) -> Result<CompiledSql, QueryError> {
     let caller = read_caller(caller);
-    compile_profile(profile, query, &Authorized::without_hooks(model, &caller), &environment())
+    compile_statistics(profile, query, &Authorized::without_hooks(model, &caller), &environment())
 }
 
 fn offered(model: &Model, caller: &Json) -> Vec<String> {
     let caller = read_caller(caller);
-    let columns = profile_columns(&Authorized::without_hooks(model, &caller), "orders").unwrap();
+    let columns = statistics_columns(&Authorized::without_hooks(model, &caller), "orders").unwrap();
     columns.iter().map(|column| column.name.to_string()).collect()
 }
 
@@ -189,7 +189,7 @@ fn columns_that_the_caller_may_not_read_as_they_are_stored_are_neither_offered_n
 #[test]
 fn hooks_are_told_every_member_that_a_statement_reads() {
     let model = model(CUBES, TYPES);
-    let asked = profile_as_query(&model, &all(&duckdb_profile())[0].1).unwrap();
+    let asked = statistics_as_query(&model, &all(&duckdb_profile())[0].1).unwrap();
     let names = |members: &[terrane_compiler::query::MemberRef]| {
         let mut names: Vec<String> = members.iter().map(|member| member.member().to_owned()).collect();
         names.sort();
@@ -198,6 +198,6 @@ fn hooks_are_told_every_member_that_a_statement_reads() {
     assert_eq!(names(&asked.dimensions), ["amount", "created_at", "region", "status"]);
     assert_eq!(names(&asked.values), ["revenue"]);
     assert!(asked.time_range.is_some());
-    let rows = profile_as_query(&model, &statement(vec![(None, Statistic::Rows)], None)).unwrap();
+    let rows = statistics_as_query(&model, &statement(vec![(None, Statistic::Rows)], None)).unwrap();
     assert_eq!(rows.dimensions.len(), 1);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use terrane_app::ports::governance::{
-    Artifact, Asking, Decision, GateFinding, Governance, Hook, MetadataChange, Permit, Said, Transition,
+    Artifact, Decision, GateFinding, Governance, Hook, HookRequest, HookResponse, MetadataChange, Permit, Transition,
 };
 use terrane_compiler::governance::{HookCondition, Obligations, QueryFacts, RowFilter, TestOperator};
 use terrane_compiler::types::Value;
@@ -56,7 +56,7 @@ impl Governance for WorldHooks {
         self.0.is_empty()
     }
 
-    async fn judge(&self, _: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+    async fn authorize(&self, _: &HookRequest<'_>, facts: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>> {
         let said = |(index, filter): (usize, &RowFilter)| {
             let hook = Hook { id: format!("hook{index}").into(), is_required: true, is_monitored: false };
             let decision = match facts.cubes.contains(&filter.cube) {
@@ -66,18 +66,24 @@ impl Governance for WorldHooks {
                 }
                 false => Decision::Abstain,
             };
-            Said { hook, answer: Ok(decision) }
+            HookResponse { hook, answer: Ok(decision) }
         };
         self.0.iter().enumerate().map(said).collect()
     }
 
-    fn blame(&self, _: &Asking<'_>, _: &Hook, _: &str) {}
+    fn blame(&self, _: &HookRequest<'_>, _: &Hook, _: &str) {}
 
-    async fn certify(&self, _: &Asking<'_>, _: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
+    async fn certify(
+        &self,
+        _: &HookRequest<'_>,
+        _: &Artifact,
+        _: Transition,
+        _: &str,
+    ) -> Vec<HookResponse<Vec<GateFinding>>> {
         Vec::new()
     }
 
-    async fn change(&self, _: &Asking<'_>, _: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
+    async fn change(&self, _: &HookRequest<'_>, _: &MetadataChange) -> Vec<HookResponse<Vec<GateFinding>>> {
         Vec::new()
     }
 }

@@ -11,19 +11,24 @@ use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
-use terrane_app::catalog::{Catalog, Known, Snapshot, load};
+use terrane_app::catalog::{Snapshot, load};
 use terrane_app::described::Described;
+use terrane_app::ports::builder::{BuildsNothing, CantBuild};
+use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::detectors::NoDetectors;
+use terrane_app::ports::observer::Unobserved;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
-use terrane_app::query::{GateSettings, QueryService, QuerySettings, RequestContext, RunError};
-use terrane_compiler::lineage::Lineage;
+use terrane_app::query::{LimiterSettings, QueryRunError, QuerySettings, RequestContext};
+use terrane_app::services::{ServicePorts, Services};
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
-use terrane_compiler::sql::profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
 use terrane_golden_tests::duckdb_profile;
+use terrane_lineage::Lineage;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 use terrane_wire::json::{Numbers, write_rows};
 
@@ -59,8 +64,7 @@ pub struct Product {
 /// A project that is served.
 pub struct Served<'p> {
     product: &'p Product,
-    catalog: Arc<Catalog>,
-    service: QueryService,
+    services: Services,
 }
 
 struct OneDialect(Arc<DialectProfile>);
@@ -169,8 +173,8 @@ impl Product {
         self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-            let known = Known { described: &Described::default(), kept: &Arc::default() };
-            let snapshot = load(tree, &inputs, known, &plugins, &*self.warehouse).await?;
+            let known = Described::default();
+            let snapshot = load(tree, &inputs, &known, &plugins, &*self.warehouse).await?;
             let problems =
                 snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code.as_str() == "cube-not-described");
             let problems: Vec<String> = problems.map(ToString::to_string).collect();
@@ -185,14 +189,19 @@ impl Product {
                 max_export_rows: self.settings.max_limit,
                 export_timeout: Duration::from_secs(60),
                 timezone: TimeZone::UTC,
-                gate: GateSettings { running: 1, queued: 1, running_per_tenant: None, queued_per_tenant: None },
+                limiter: LimiterSettings { running: 1, queued: 1, running_per_tenant: None, queued_per_tenant: None },
             };
-            let clock = Arc::new(Stopped(self.settings.now));
-            let warehouse: Arc<dyn Warehouse> = self.warehouse.clone();
-            let catalog = Arc::new(Catalog::new(snapshot));
-            let service =
-                QueryService::new(Arc::clone(&catalog), warehouse, clock, settings).governed_by(Arc::new(hooks));
-            Ok(Served { product: self, catalog, service })
+            let ports = ServicePorts {
+                warehouse: self.warehouse.clone(),
+                builder: Arc::new(BuildsNothing(CantBuild::ReadOnly)),
+                plugins: Arc::new(plugins),
+                governance: Arc::new(hooks),
+                detectors: Arc::new(NoDetectors),
+                checks: Arc::new(NoChecks),
+                clock: Arc::new(Stopped(self.settings.now)),
+                observer: Arc::new(Unobserved),
+            };
+            Ok(Served { product: self, services: Services::for_operator(snapshot, ports, settings) })
         })
     }
 }
@@ -211,7 +220,7 @@ impl Product {
 impl Served<'_> {
     /// Calls `read` with the lineage, including the columns that the warehouse reports.
     pub fn with_lineage<T>(&self, read: impl FnOnce(&Snapshot, &Lineage) -> T) -> T {
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.services.catalog.snapshot();
         let lineage = self.product.runtime.block_on(snapshot.lineage(&*self.product.warehouse));
         read(&snapshot, lineage)
     }
@@ -219,9 +228,11 @@ impl Served<'_> {
     /// Runs a query and reads the answer as a client would.
     pub fn run(&self, query: &SemanticQuery) -> Answered {
         let context = context();
-        let answer = match self.product.runtime.block_on(self.service.run(&context, query)) {
+        let session = self.services.queries.session(&context);
+        let run = async { session.prepare(query).await?.run().await };
+        let answer = match self.product.runtime.block_on(run) {
             Ok(answer) => answer,
-            Err(RunError::Query(error)) => return Answered::Refused(BTreeSet::from([error.code().into()])),
+            Err(QueryRunError::Query(error)) => return Answered::Refused(BTreeSet::from([error.code().into()])),
             Err(error) => return Answered::Broken(error.to_string()),
         };
         let keys: Vec<String> = answer.columns.iter().map(|column| column.key.to_string()).collect();
@@ -247,7 +258,10 @@ impl Served<'_> {
 
     /// The text that runs, for reports.
     pub fn sql(&self, query: &SemanticQuery) -> String {
-        let sql = self.product.runtime.block_on(self.service.inline_sql(&context(), query));
+        let context = context();
+        let session = self.services.queries.session(&context);
+        let inline = async { session.prepare(query).await?.inline_sql().await };
+        let sql = self.product.runtime.block_on(inline);
         sql.unwrap_or_else(|error| format!("refused: {error}"))
     }
 }

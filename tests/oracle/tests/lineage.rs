@@ -10,9 +10,9 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::catalog::Snapshot;
-use terrane_compiler::lineage::{KnownColumns, Lineage, QueryColumns, Sight, columns_of};
 use terrane_compiler::model::CubeId;
 use terrane_compiler::project::SourceTree;
+use terrane_lineage::{KnownColumns, Lineage, QueryColumns, Sight, columns_of};
 use terrane_oracle_tests::case::{read, settings};
 use terrane_oracle_tests::generate::{Features, Generator, policies, query, world};
 use terrane_oracle_tests::hooks::WorldHooks;
@@ -201,7 +201,7 @@ fn upstream(snapshot: &Snapshot, lineage: &Lineage, body: &Json) -> Columns {
         }));
         for to in cubes.iter().filter(|to| **to != id) {
             let mut at = *to;
-            while let Some(hop) = model.reach(id).any_hop(at).filter(|_| at != id) {
+            while let Some(hop) = model.join_paths(id).any_hop(at).filter(|_| at != id) {
                 let from = model.cube(hop.from);
                 let target = model.cube(from.joins[hop.join as usize].target);
                 starts.extend(lineage.find(&format!("join.{}.{}", from.name, target.name)));

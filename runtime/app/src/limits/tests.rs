@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
 
 use super::*;
 
@@ -36,12 +37,8 @@ fn rate(requests_per_second: f64, burst: u32) -> Option<Rate> {
 }
 
 fn key(id: &str, tenant: Option<&str>) -> Identity {
-    Identity {
-        method: AuthMethod::ApiKey,
-        credential: id.into(),
-        tenant: tenant.map(Into::into),
-        ..Identity::default()
-    }
+    let caller = SecurityContext { auth_method: AuthMethod::ApiKey, ..SecurityContext::default() };
+    Identity { caller, credential: id.into(), tenant: tenant.map(Into::into), ..Identity::default() }
 }
 
 fn address(last: u8) -> Option<IpAddr> {
@@ -72,7 +69,8 @@ fn a_user_has_one_share_however_many_tokens() {
     let (limits, _) = limits(RateSettings { per_key: rate(1.0, 2), ..RateSettings::default() });
     let token = |session: &str| {
         let caller = crate::security::plain_caller("ada".into());
-        Identity { caller, method: AuthMethod::Jwt, credential: session.into(), ..Identity::default() }
+        let caller = SecurityContext { auth_method: AuthMethod::Jwt, ..caller };
+        Identity { caller, credential: session.into(), ..Identity::default() }
     };
     assert!(limits.admit(&token("1"), None).is_ok() && limits.admit(&token("2"), None).is_ok());
     assert!(limits.admit(&token("3"), None).is_err());

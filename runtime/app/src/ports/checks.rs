@@ -33,6 +33,27 @@ pub trait Checks: Send + Sync {
     ) -> Result<Vec<Finding>, ComponentFault>;
 }
 
+/// The adapter of a process without checks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoChecks;
+
+#[async_trait]
+impl Checks for NoChecks {
+    async fn plans(&self, _: &CheckCall, _: Arc<[ProfiledColumn]>) -> Vec<Result<CheckPlan, ComponentFault>> {
+        Vec::new()
+    }
+
+    async fn evaluate(
+        &self,
+        _: &CheckCall,
+        _: &str,
+        _: Arc<[ProfiledColumn]>,
+        _: Vec<CheckAnswer>,
+    ) -> Result<Vec<Finding>, ComponentFault> {
+        Ok(Vec::new())
+    }
+}
+
 /// The request behind a profile, and the caller's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckCall {

@@ -11,7 +11,7 @@ use terrane_compiler::SecurityContext;
 
 use super::audit::AuditEntry;
 use super::store::StoreError;
-use crate::security::Scopes;
+use crate::domain::Scopes;
 use crate::security::api_key::SecretHash;
 
 /// An API key, as it is kept.
@@ -107,18 +107,27 @@ pub trait Credentials: Send + Sync {
     async fn key(&self, id: &str) -> Result<Option<ApiKey>, StoreError>;
     /// Newest first.
     async fn keys(&self) -> Result<Vec<ApiKey>, StoreError>;
-    /// False where there is none, or none that is still good.
-    async fn revoke_key(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<bool, StoreError>;
+    /// Replaces a key by one with the same id, secret and time of creation. Returns false, and changes nothing, if the
+    /// stored key is not equal to `before`.
+    async fn replace_key(&self, before: &ApiKey, after: &ApiKey, entry: AuditEntry) -> Result<bool, StoreError>;
 
     /// False where the name is taken.
     async fn add_user(&self, user: &User, entry: AuditEntry) -> Result<bool, StoreError>;
     async fn user(&self, username: &str) -> Result<Option<User>, StoreError>;
     async fn users(&self) -> Result<Vec<User>, StoreError>;
-    /// Ends the user's sessions too; false where there is none.
-    async fn disable_user(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<bool, StoreError>;
+    /// Replaces a user by one with the same name and time of creation, and ends the user's sessions at the time of
+    /// `entry`. Returns the number of sessions it ended, or `None`, having changed nothing, if the stored user is not
+    /// equal to `before`.
+    async fn replace_user(&self, before: &User, after: &User, entry: AuditEntry) -> Result<Option<u64>, StoreError>;
 
-    async fn begin_session(&self, session: &Session, token: &RefreshToken, entry: AuditEntry)
-    -> Result<(), StoreError>;
+    /// Returns false, and begins nothing, if `holder` is given and is not equal to the stored user.
+    async fn begin_session(
+        &self,
+        session: &Session,
+        token: &RefreshToken,
+        holder: Option<&User>,
+        entry: AuditEntry,
+    ) -> Result<bool, StoreError>;
     async fn session(&self, id: &str) -> Result<Option<Session>, StoreError>;
     /// Replaces the token whose hash is `used` by `next`, whose `session_id` is ignored, and the rights of
     /// its session by `rights`.

@@ -44,6 +44,45 @@ pub trait Detectors: Send + Sync {
     ) -> Result<Detection, DetectorError>;
 }
 
+/// The adapter of a process without detectors.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoDetectors;
+
+impl NoDetectors {
+    fn unknown(kind: &str) -> DetectorError {
+        DetectorError::Unknown { kind: kind.to_owned(), known: Vec::new(), faults: Vec::new() }
+    }
+}
+
+#[async_trait]
+impl Detectors for NoDetectors {
+    async fn kinds(&self) -> DetectorList {
+        DetectorList::default()
+    }
+
+    async fn train(
+        &self,
+        _: &CallFacts,
+        kind: &str,
+        _: Arc<SeriesBatch>,
+        _: &DetectorParams,
+    ) -> Result<Vec<Vec<u8>>, DetectorError> {
+        Err(NoDetectors::unknown(kind))
+    }
+
+    async fn detect(
+        &self,
+        _: &CallFacts,
+        kind: &str,
+        _: Vec<Vec<u8>>,
+        _: Arc<SeriesBatch>,
+        _: Arc<SeriesBatch>,
+        _: &DetectorParams,
+    ) -> Result<Detection, DetectorError> {
+        Err(NoDetectors::unknown(kind))
+    }
+}
+
 /// What there is, and what should have been.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetectorList {

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use terrane_compiler::governance::{Obligations, QueryFacts};
 
 use super::severity::Severity;
-use crate::query::RequestContext;
+use crate::domain::RequestContext;
+pub use crate::domain::Surface;
 
 /// Asks the hooks that the operator configured.
 #[async_trait]
@@ -20,23 +21,23 @@ pub trait Governance: Send + Sync {
     fn is_silent(&self) -> bool;
 
     /// What each hook says of a query; faults included, so that none is missing.
-    async fn judge(&self, asking: &Asking<'_>, facts: &Arc<QueryFacts>) -> Vec<Said<Decision>>;
+    async fn authorize(&self, asking: &HookRequest<'_>, facts: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>>;
 
     /// A query can't be held to what a hook said of it: an unknown cube, a mask that can't be. That is the hook's
     /// fault as much as an answer that breaks the contract, and counts like one.
-    fn blame(&self, asking: &Asking<'_>, hook: &Hook, fault: &str);
+    fn blame(&self, asking: &HookRequest<'_>, hook: &Hook, fault: &str);
 
     /// What each hook says of a step that an artifact is about to take.
     async fn certify(
         &self,
-        asking: &Asking<'_>,
+        asking: &HookRequest<'_>,
         item: &Artifact,
         step: Transition,
         notes: &str,
-    ) -> Vec<Said<Vec<GateFinding>>>;
+    ) -> Vec<HookResponse<Vec<GateFinding>>>;
 
     /// What each hook says of metadata that is about to be written.
-    async fn change(&self, asking: &Asking<'_>, change: &MetadataChange) -> Vec<Said<Vec<GateFinding>>>;
+    async fn change(&self, asking: &HookRequest<'_>, change: &MetadataChange) -> Vec<HookResponse<Vec<GateFinding>>>;
 }
 
 /// Nobody is asked: a server without hooks.
@@ -49,47 +50,39 @@ impl Governance for NoHooks {
         true
     }
 
-    async fn judge(&self, _: &Asking<'_>, _: &Arc<QueryFacts>) -> Vec<Said<Decision>> {
+    async fn authorize(&self, _: &HookRequest<'_>, _: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>> {
         Vec::new()
     }
 
-    fn blame(&self, _: &Asking<'_>, _: &Hook, _: &str) {}
+    fn blame(&self, _: &HookRequest<'_>, _: &Hook, _: &str) {}
 
-    async fn certify(&self, _: &Asking<'_>, _: &Artifact, _: Transition, _: &str) -> Vec<Said<Vec<GateFinding>>> {
+    async fn certify(
+        &self,
+        _: &HookRequest<'_>,
+        _: &Artifact,
+        _: Transition,
+        _: &str,
+    ) -> Vec<HookResponse<Vec<GateFinding>>> {
         Vec::new()
     }
 
-    async fn change(&self, _: &Asking<'_>, _: &MetadataChange) -> Vec<Said<Vec<GateFinding>>> {
+    async fn change(&self, _: &HookRequest<'_>, _: &MetadataChange) -> Vec<HookResponse<Vec<GateFinding>>> {
         Vec::new()
     }
 }
 
 /// Who asks and when.
 #[derive(Debug, Clone, Copy)]
-pub struct Asking<'a> {
+pub struct HookRequest<'a> {
     pub context: &'a RequestContext,
     pub now: Timestamp,
     /// IANA name, the project's.
     pub time_zone: &'a str,
 }
 
-/// Where a query came in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Surface {
-    Rest,
-    Graphql,
-    Dax,
-    Xmla,
-    AsyncJob,
-    SqlOnly,
-    /// The server's own: anomaly runs, profiles, the command line.
-    #[default]
-    Internal,
-}
-
 /// A hook and its answer.
 #[derive(Debug, Clone)]
-pub struct Said<T> {
+pub struct HookResponse<T> {
     pub hook: Hook,
     pub answer: Result<T, HookFault>,
 }

@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use super::traces::TraceContext;
+pub use crate::domain::QueryKind;
+use crate::domain::TraceContext;
 
 /// Told of what happens.
 pub trait Observer: Send + Sync {
@@ -16,8 +17,14 @@ pub trait Observer: Send + Sync {
     fn executed(&self, step: &Step<'_>, statement: &Executed<'_>);
     /// A query is over.
     fn query_ended(&self, query: &EndedQuery<'_>);
-    /// A turn of a task in the background is over.
-    fn task_ended(&self, task: &'static str, is_done: bool, duration: Duration);
+    /// A credential was accepted, by this method.
+    fn authenticated(&self, method: &'static str);
+    /// A request was denied, for this reason.
+    fn access_denied(&self, reason: &'static str);
+    /// A run of a background task begins.
+    fn task_started(&self, task: &'static str);
+    /// A run of a background task ended.
+    fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration);
 }
 
 /// Watches nothing: commands that answer one question.
@@ -28,7 +35,26 @@ impl Observer for Unobserved {
     fn compiled(&self, _: &Step<'_>) {}
     fn executed(&self, _: &Step<'_>, _: &Executed<'_>) {}
     fn query_ended(&self, _: &EndedQuery<'_>) {}
-    fn task_ended(&self, _: &'static str, _: bool, _: Duration) {}
+    fn authenticated(&self, _: &'static str) {}
+    fn access_denied(&self, _: &'static str) {}
+    fn task_started(&self, _: &'static str) {}
+    fn task_ended(&self, _: &'static str, _: TaskOutcome, _: Duration) {}
+}
+
+/// The outcome of a run of a background task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskOutcome {
+    Success,
+    Error,
+}
+
+impl TaskOutcome {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TaskOutcome::Success => "success",
+            TaskOutcome::Error => "error",
+        }
+    }
 }
 
 /// A part of a query's way that has just ended.
@@ -39,7 +65,7 @@ pub struct Step<'a> {
     /// As of [`EndedQuery`].
     pub cube: &'a str,
     pub duration: Duration,
-    pub outcome: Outcome,
+    pub outcome: QueryOutcome,
 }
 
 /// A statement that a warehouse was given.
@@ -59,7 +85,7 @@ pub struct EndedQuery<'a> {
     /// The cube of its first member, if the model has it; else [`UNKNOWN_CUBE`].
     pub cube: &'a str,
     pub kind: QueryKind,
-    pub outcome: Outcome,
+    pub outcome: QueryOutcome,
     pub duration: Duration,
     /// `None`: the warehouse was not asked.
     pub warehouse: Option<WarehouseShare<'a>>,
@@ -76,39 +102,9 @@ pub struct WarehouseShare<'a> {
 /// The cube of a query whose first member is none of the model's.
 pub const UNKNOWN_CUBE: &str = "unknown";
 
-/// What a query was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum QueryKind {
-    /// A page of rows.
-    Rest,
-    /// Rows up to the limit of exports.
-    Export,
-    /// Its statement alone.
-    Sql,
-    /// Why it becomes that statement.
-    Explain,
-    /// How the warehouse would go about it.
-    Plan,
-    /// Statistics of a cube's columns.
-    Profile,
-}
-
-impl QueryKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            QueryKind::Rest => "rest",
-            QueryKind::Export => "export",
-            QueryKind::Sql => "sql",
-            QueryKind::Explain => "explain",
-            QueryKind::Plan => "plan",
-            QueryKind::Profile => "profile",
-        }
-    }
-}
-
 /// How something ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum QueryOutcome {
     Success,
     /// What was asked can't be answered, whoever runs it.
     Refused,
@@ -122,21 +118,21 @@ pub enum Outcome {
     Abandoned,
 }
 
-impl Outcome {
+impl QueryOutcome {
     pub fn as_str(self) -> &'static str {
         match self {
-            Outcome::Success => "success",
-            Outcome::Refused => "refused",
-            Outcome::Error => "error",
-            Outcome::Unavailable => "unavailable",
-            Outcome::Timeout => "timeout",
-            Outcome::Overloaded => "overloaded",
-            Outcome::Abandoned => "abandoned",
+            QueryOutcome::Success => "success",
+            QueryOutcome::Refused => "refused",
+            QueryOutcome::Error => "error",
+            QueryOutcome::Unavailable => "unavailable",
+            QueryOutcome::Timeout => "timeout",
+            QueryOutcome::Overloaded => "overloaded",
+            QueryOutcome::Abandoned => "abandoned",
         }
     }
 
     /// It is somebody's fault that can be mended: not the caller's, and no full queue.
     pub fn is_failure(self) -> bool {
-        matches!(self, Outcome::Error | Outcome::Unavailable | Outcome::Timeout)
+        matches!(self, QueryOutcome::Error | QueryOutcome::Unavailable | QueryOutcome::Timeout)
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_compiler::sql::profile::{DialectProfile, ProfileError};
+use terrane_compiler::sql::dialect_profile::{DialectProfile, ProfileError};
 
 /// The components that this server works with.
 pub trait Plugins: Send + Sync {

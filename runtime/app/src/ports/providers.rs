@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
-use crate::security::Scopes;
+use crate::domain::Scopes;
 
 /// What a provider is sent along with the caller's browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

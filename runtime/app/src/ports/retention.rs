@@ -1,6 +1,6 @@
-//! The port to the removal of what is over: records that nothing asks for any more.
+//! The port to retention: deletes records that nothing reads any more.
 //!
-//! The audit log is not among them: what it says of them stays.
+//! The audit log is not among them: its records about them stay.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -8,17 +8,17 @@ use jiff::Timestamp;
 use super::leases::Lease;
 use super::store::StoreError;
 
-/// Up to when things must be over to be removed.
+/// The times before which records must have ended to be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Horizon {
-    /// Sessions and keys that ended, and tokens that were used, before this.
+    /// The time before which sessions and keys have ended, and tokens were used.
     pub ended: Timestamp,
-    /// Sessions that nobody ended, whose last refresh token expired before this: then their last access
-    /// token has expired too.
+    /// The time before which the last refresh token of a session that was never ended has expired; its last
+    /// access token has expired too by then.
     pub abandoned: Timestamp,
 }
 
-/// How many went.
+/// The numbers of deleted records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
     pub sessions: u64,
@@ -31,12 +31,19 @@ impl Pruned {
     pub fn total(self) -> u64 {
         self.sessions + self.refresh_tokens + self.api_keys + self.revocations
     }
+
+    pub fn add(&mut self, other: Pruned) {
+        self.sessions += other.sessions;
+        self.refresh_tokens += other.refresh_tokens;
+        self.api_keys += other.api_keys;
+        self.revocations += other.revocations;
+    }
 }
 
-/// Removes what is over.
+/// Deletes expired records.
 #[async_trait]
 pub trait Retention: Send + Sync {
-    /// A few at a time, so that writers don't wait: called again until nothing goes. `None` where the
-    /// lease is another's by now; then nothing went.
+    /// Deletes a few records, so that writers do not wait; called again until there are none. `None`: the
+    /// lease was taken over, and nothing was deleted.
     async fn prune(&self, horizon: &Horizon, lease: &Lease) -> Result<Option<Pruned>, StoreError>;
 }

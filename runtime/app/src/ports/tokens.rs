@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
-use crate::security::Scopes;
+use crate::domain::Scopes;
 
 /// What an access token of ours says.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,31 +3,9 @@
 //! A span is made when it is over, in one piece, so that nothing has to be carried along but a
 //! [`TraceContext`]. Not here: which spans there are (server), and how they travel (the adapter).
 
-use std::fmt;
 use std::time::Duration;
 
-/// A place in a trace (W3C Trace Context).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceContext {
-    pub trace_id: TraceId,
-    pub span_id: SpanId,
-    /// Its spans are sent.
-    pub is_sampled: bool,
-}
-
-/// Never all zeros.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceId(pub [u8; 16]);
-
-/// Never all zeros.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpanId(pub [u8; 8]);
-
-impl fmt::Display for TraceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", u128::from_be_bytes(self.0))
-    }
-}
+pub use crate::domain::{SpanId, TraceContext, TraceId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanKind {

@@ -88,12 +88,28 @@ pub enum WarehouseErrorKind {
     Unavailable,
 }
 
-/// The warehouse's own message is for callers with `admin` and for the log.
+/// The part of a statement that the warehouse refused, as far as the adapter knows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RefusalCause {
+    /// Any other part, or an unknown one.
+    #[default]
+    Other,
+    /// A column of a type that has no Arrow type.
+    UnsupportedType,
+    /// A function that does not exist, or does not take its arguments.
+    Function,
+    /// A file that the warehouse's configuration does not let it read.
+    FileAccess,
+}
+
+/// An error of the warehouse. Its message is for callers with `admin` and for the log.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("warehouse `{warehouse}`: {message}")]
 pub struct WarehouseError {
     pub warehouse: String,
     pub kind: WarehouseErrorKind,
+    /// The cause of a refused statement.
+    pub cause: RefusalCause,
     pub message: String,
     /// How often the statement was run again before this was believed.
     pub retries: u32,

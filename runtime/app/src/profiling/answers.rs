@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
-use terrane_compiler::profile::{ProfileColumn, Statistic};
+use terrane_compiler::column_statistics::{Statistic, StatisticsColumn};
 use terrane_compiler::types::Value;
 
 use super::statistics::{Wish, below, is_compared, is_number, outside};
@@ -18,7 +18,7 @@ use crate::ports::checks::{CheckAggregate, CheckAnswer, CheckRequest};
 type Frequencies = Vec<(Value, u64)>;
 
 pub(super) struct Answers {
-    pub(super) columns: Vec<ProfileColumn>,
+    pub(super) columns: Vec<StatisticsColumn>,
     has_quantiles: bool,
     known: Vec<(Wish<usize>, Value)>,
     /// By column: how many were asked for, and what came.
@@ -26,7 +26,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn new(columns: &[ProfileColumn], has_quantiles: bool) -> Self {
+    pub(super) fn new(columns: &[StatisticsColumn], has_quantiles: bool) -> Self {
         Answers { columns: columns.to_vec(), has_quantiles, known: Vec::new(), top: Vec::new() }
     }
 

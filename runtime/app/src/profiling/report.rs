@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use terrane_compiler::profile::{ProfileColumn, Statistic};
+use terrane_compiler::column_statistics::{Statistic, StatisticsColumn};
 use terrane_compiler::types::{LogicalType, Value};
 
 use super::answers::Answers;
@@ -106,7 +106,7 @@ impl ColumnProfile {
 }
 
 /// What the profile itself wants to know.
-pub(super) fn wishes(columns: &[ProfileColumn], config: &ProfileConfig) -> Vec<CheckRequest> {
+pub(super) fn requests(columns: &[StatisticsColumn], config: &ProfileConfig) -> Vec<CheckRequest> {
     let mut wishes = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let mut add = |aggregate| wishes.push(CheckRequest { column: index, aggregate });

@@ -4,7 +4,7 @@
 //! depend on nothing, then those that depend on their answers. What does not fit a column's type is not
 //! asked for, and so not computed.
 
-use terrane_compiler::profile::Statistic;
+use terrane_compiler::column_statistics::Statistic;
 use terrane_compiler::query::{Bound, Filter, Test};
 use terrane_compiler::types::{LogicalType, Value};
 

@@ -12,8 +12,8 @@ use terrane_compiler::types::{LogicalType, Value};
 use super::*;
 use crate::ports::checks::CheckAnswer;
 
-fn column(ty: LogicalType, is_measure: bool) -> ProfileColumn {
-    ProfileColumn {
+fn column(ty: LogicalType, is_measure: bool) -> StatisticsColumn {
+    StatisticsColumn {
         name: "x".into(),
         title: "X".into(),
         ty,

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::soften_registered;
 
+use super::ProjectService;
 use super::compile::Compiled;
 use super::outcome::ProjectError;
-use super::{Caller, ProjectService};
-use crate::builds::{ModelBuild, RunError, Wanted};
+use crate::builds::{BuildRequest, BuildRunError, ModelBuild};
+use crate::domain::RequestContext;
 use crate::ports::builder::NotReady;
 
 /// Nothing was built of any model.
@@ -22,17 +23,17 @@ pub const NOT_READY: Code = Code::WarehouseNotReady;
 
 impl ProjectService {
     /// Builds the compiled models. A warehouse that can't build leaves a warning: its queries inline models.
-    pub(super) async fn build(&self, compiled: &mut Compiled, caller: Caller<'_>) -> Result<(), ProjectError> {
+    pub(super) async fn build(&self, compiled: &mut Compiled, request: &RequestContext) -> Result<(), ProjectError> {
         let snapshot = self.ports.catalog.snapshot();
         let names: Vec<String> = compiled.models.iter().map(|model| model.name.clone()).collect();
         if names.is_empty() {
             return Ok(());
         }
-        let entry = self.record("models_built", caller, format!("project:{}", snapshot.model.project));
-        let wanted = Wanted { models: Some(&names), entry };
+        let entry = self.record("models_built", request, format!("project:{}", snapshot.model.project));
+        let wanted = BuildRequest { models: Some(&names), entry };
         let builds = match self.ports.builds.run(&snapshot, wanted, &|_| {}, std::future::pending()).await {
             Ok(builds) => builds,
-            Err(RunError::Store(error)) => return Err(error.into()),
+            Err(BuildRunError::Store(error)) => return Err(error.into()),
             Err(error) => {
                 compiled.diagnostics.push(warning(&error));
                 return Ok(());
@@ -51,7 +52,7 @@ impl ProjectService {
         let mut held = self.changing.lock().await;
         let texts = held.clone();
         let before = self.ports.catalog.snapshot();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         soften_registered(&mut snapshot.diagnostics);
         self.swap_in_place(&mut held, texts, snapshot);
@@ -59,16 +60,16 @@ impl ProjectService {
     }
 }
 
-fn warning(error: &RunError) -> Diagnostic {
+fn warning(error: &BuildRunError) -> Diagnostic {
     let (code, hint) = match error {
-        RunError::NotReady(NotReady::Cant(why)) => (NOT_BUILT, why.hint()),
-        RunError::NotReady(NotReady::Warehouse(_)) => {
+        BuildRunError::NotReady(NotReady::Cant(why)) => (NOT_BUILT, why.hint()),
+        BuildRunError::NotReady(NotReady::Warehouse(_)) => {
             (NOT_READY, "compile again when the warehouse answers".to_owned())
         }
         _ => (NOT_BUILT, "compile again when the other run is over".to_owned()),
     };
     let diagnostic = match error {
-        RunError::NotReady(NotReady::Warehouse(_)) => {
+        BuildRunError::NotReady(NotReady::Warehouse(_)) => {
             Diagnostic::warning(code, "no model was built").detail(error.to_string())
         }
         _ => Diagnostic::warning(code, format!("no model was built: {error}")),

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::graph::{DependencyGraph, Node, NodeType};
-use terrane_compiler::model::nearest::nearest;
-use terrane_compiler::model::{RunnableModel, place_of_complaint, runnable_models};
+use terrane_compiler::model::{RunnableModel, place_of_warehouse_error, runnable_models};
 use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered};
+use terrane_compiler::text::nearest::nearest;
+use terrane_lineage::graph::{DependencyGraph, Node, NodeType};
 
 use super::outcome::{ProjectError, missing_ref};
-use super::{Caller, ProjectService, contents};
+use super::{ProjectService, contents};
 use crate::builds::ModelBuild;
-use crate::catalog::{Known, Snapshot};
+use crate::catalog::Snapshot;
 use crate::described::{Described, complaint, hint_to};
+use crate::domain::RequestContext;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What to compile.
@@ -84,23 +85,26 @@ impl ProjectService {
     /// # Errors
     /// [`ProjectError`]: a reference to a model that isn't there, or a model that doesn't compile. What was
     /// served before is served still.
-    pub async fn compile(&self, request: &CompileRequest, caller: Caller<'_>) -> Result<Compiled, ProjectError> {
+    pub async fn compile(
+        &self,
+        compilation: &CompileRequest,
+        request: &RequestContext,
+    ) -> Result<Compiled, ProjectError> {
         let started = self.ports.clock.elapsed();
         let mut held = self.changing.lock().await;
-        let mut texts = self.texts_at(request.path.as_deref()).await?;
-        self.may_replace(&texts, caller)?;
-        texts.source.share(&held.source);
+        let texts = self.texts_at(compilation.path.as_deref()).await?;
+        self.check_replacement(&texts, request).await?;
         let before = self.ports.catalog.snapshot();
-        let (nothing, none) = (Described::default(), Arc::default());
-        let known = if request.is_full { Known { described: &nothing, kept: &none } } else { before.known() };
+        let nothing = Described::default();
+        let known = if compilation.is_full { &nothing } else { before.described() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
             snapshot.harden(&before);
         }
-        let asked = asked_for(&snapshot.definitions, request.models.as_deref())?;
+        let asked = asked_for(&snapshot.definitions, compilation.models.as_deref())?;
         // Only what is asked for, and what that reads, has to compile.
-        let needed = request.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
+        let needed = compilation.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
         let told = snapshot.diagnostics.iter().filter(|told| concerns(told, needed.as_ref()));
         let told: Vec<Diagnostic> = told.cloned().collect();
         if let Some(missing) = missing_ref(&told, &texts.source, &snapshot.definitions) {
@@ -112,7 +116,7 @@ impl ProjectService {
             self.note_refusal(&snapshot.diagnostics);
             return Err(failed(broken));
         }
-        let models = match self.models(&snapshot, &asked, needed.as_ref(), known.described).await {
+        let models = match self.models(&snapshot, &asked, needed.as_ref(), known).await {
             Ok((models, accepted)) => {
                 snapshot.accept(accepted);
                 models
@@ -131,13 +135,13 @@ impl ProjectService {
             elapsed: self.ports.clock.elapsed().saturating_sub(started),
         };
         if compiled.is_whole() {
-            let mut record = self.record("project_compiled", caller, format!("project:{}", texts.folder));
+            let mut record = self.record("project_compiled", request, format!("project:{}", texts.folder));
             record.after = Some(contents(&snapshot).into());
             self.ports.audit.append(vec![record]).await?;
             self.swap(&mut held, texts, snapshot);
             drop(held);
-            if request.builds_models {
-                self.build(&mut compiled, caller).await?;
+            if compilation.builds_models {
+                self.build(&mut compiled, request).await?;
                 compiled.elapsed = self.ports.clock.elapsed().saturating_sub(started);
             }
         } else {
@@ -156,7 +160,7 @@ impl ProjectService {
     ) -> Result<(Vec<CompiledModel>, Vec<Arc<str>>), ProjectError> {
         let definitions = &snapshot.definitions;
         let (mut models, mut accepted) = (Vec::new(), Vec::new());
-        for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
+        for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
             let model = &definitions.models[index];
             if needed.is_some_and(|needed| !needed.contains(&*model.name.value)) {
                 continue;
@@ -193,7 +197,7 @@ impl ProjectService {
         let syntax = warnings.iter().find(|told| told.span.is_some());
         let span = match syntax.and_then(|told| told.span.clone()) {
             Some(span) => span,
-            None => place_of_complaint(model, &refusal.message),
+            None => place_of_warehouse_error(model, &refusal.message),
         };
         let message = syntax.map_or_else(|| refusal.message.clone(), |told| told.message.clone());
         let model = model.name.value.to_string();
@@ -221,7 +225,7 @@ pub const MODEL_NOT_DESCRIBED: Code = Code::ModelNotDescribed;
 pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> RefusedModels {
     let definitions = &snapshot.definitions;
     let (mut refused, mut names): (RefusedModels, HashSet<&str>) = Default::default();
-    for RunnableModel { index, text, diagnostics } in runnable_models(definitions, snapshot.kept().built()) {
+    for RunnableModel { index, text, diagnostics } in runnable_models(definitions) {
         let model = &definitions.models[index];
         let Some(text) = text.filter(|_| !diagnostics.iter().any(Diagnostic::is_error)) else { continue };
         let name = &*model.name.value;
@@ -241,11 +245,8 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         names.insert(name);
         let told = Diagnostic::error(MODEL_NOT_DESCRIBED, format!("the warehouse refuses model `{name}`"))
             .detail(complaint(&refusal.message))
-            .hint(hint_to(
-                &refusal.message,
-                "check the tables and columns that it names, and that the warehouse has them",
-            ))
-            .at(place_of_complaint(model, &refusal.message));
+            .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
+            .at(place_of_warehouse_error(model, &refusal.message));
         refused.told.push(told);
     }
     refused.cubes = cubes_over(snapshot, &names);
@@ -274,7 +275,7 @@ fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
 
 /// The names of the models to report.
 fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
-    let whole = definitions.models.iter().chain(&definitions.circular_models).map(|model| &*model.name.value);
+    let whole = definitions.models.iter().chain(&definitions.cyclic_models).map(|model| &*model.name.value);
     let names = whole.chain(definitions.broken_models.iter().map(|name| &*name.value));
     let Some(models) = models else { return Ok(names.collect()) };
     let known: HashMap<&str, &str> = names.map(|name| (name, name)).collect();
@@ -294,8 +295,8 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
 
 /// Models with all that they read, one behind the other.
 fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSet<&'a str> {
-    let models = definitions.models.iter().chain(&definitions.circular_models);
-    let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, &**model)).collect();
+    let models = definitions.models.iter().chain(&definitions.cyclic_models);
+    let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, model)).collect();
     let mut needed = HashSet::new();
     let mut open: Vec<&str> = asked.iter().copied().collect();
     while let Some(name) = open.pop() {

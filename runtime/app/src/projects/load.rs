@@ -4,9 +4,9 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::soften_registered;
 
 use super::outcome::{Loaded, ProjectError, closed_cubes, missing_ref};
-use super::{Caller, ProjectService, contents};
-use crate::catalog::Known;
+use super::{ProjectService, contents};
 use crate::described::Described;
+use crate::domain::RequestContext;
 use crate::ports::projects::ProjectTexts;
 
 /// What to load.
@@ -25,12 +25,12 @@ impl ProjectService {
     ///
     /// # Errors
     /// [`ProjectError`]; what was served before is served still.
-    pub async fn load(&self, request: &LoadRequest, caller: Caller<'_>) -> Result<Loaded, ProjectError> {
+    pub async fn load(&self, load: &LoadRequest, request: &RequestContext) -> Result<Loaded, ProjectError> {
         let mut held = self.changing.lock().await;
-        let loaded = self.load_into(&mut held, request, caller).await;
+        let loaded = self.load_into(&mut held, load, request).await;
         // What was refused for its errors is noted with them.
         if let Err(error) = &loaded
-            && request.path.is_none()
+            && load.path.is_none()
             && !matches!(error, ProjectError::Invalid { .. } | ProjectError::Guarded)
         {
             self.note_failure(error);
@@ -41,22 +41,21 @@ impl ProjectService {
     async fn load_into(
         &self,
         held: &mut ProjectTexts,
-        request: &LoadRequest,
-        caller: Caller<'_>,
+        load: &LoadRequest,
+        request: &RequestContext,
     ) -> Result<Loaded, ProjectError> {
         let started = self.ports.clock.elapsed();
-        let mut texts = self.texts_at(request.path.as_deref()).await?;
-        self.may_replace(&texts, caller)?;
-        texts.source.share(&held.source);
+        let texts = self.texts_at(load.path.as_deref()).await?;
+        self.check_replacement(&texts, request).await?;
         let before = self.ports.catalog.snapshot();
         let nothing = Described::default();
-        let described = if request.trusts_types { before.described() } else { &nothing };
-        let mut snapshot = self.snapshot_of(&texts, Known { described, ..before.known() }).await?;
+        let described = if load.trusts_types { before.described() } else { &nothing };
+        let mut snapshot = self.snapshot_of(&texts, described).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
             snapshot.harden(&before);
         }
-        if request.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {
+        if load.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {
             self.note_refusal(&snapshot.diagnostics);
             let missing = missing_ref(&snapshot.diagnostics, &texts.source, &snapshot.definitions);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing });
@@ -67,7 +66,7 @@ impl ProjectService {
         }
         snapshot.diagnostics.extend(closed);
         let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
-        let mut record = self.record("project_loaded", caller, format!("project:{}", texts.folder));
+        let mut record = self.record("project_loaded", request, format!("project:{}", texts.folder));
         record.after = Some(contents(&snapshot).into());
         self.ports.audit.append(vec![record]).await?;
         self.swap(held, texts, snapshot);

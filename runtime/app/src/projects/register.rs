@@ -2,26 +2,26 @@
 //!
 //! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
 //! table hold for it. It is in the state database before it is served. SQL is the operator's business: who has
-//! no `admin` writes expressions of a known kind over tables with plain names (`model::allowed`) that the
+//! no `admin` writes expressions of a known kind over tables with plain names (`snippet::allowed`) that the
 //! warehouse's catalog lists (`located`). Governance hooks have a say in every change.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
-use terrane_compiler::model::allowed::{self, NotAllowed};
-use terrane_compiler::model::nearest::{likely, nearest};
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
+use terrane_compiler::snippet::allowed::{self, NotAllowed};
+use terrane_compiler::text::nearest::{likely, nearest};
 
-use super::{Caller, ProjectService};
+use super::ProjectService;
 use crate::catalog::Snapshot;
 use crate::described::is_unread;
-use crate::governance::Gate;
+use crate::domain::{RequestContext, Scope};
+use crate::governance::Approval;
 use crate::located::UNKNOWN_TABLE;
 use crate::ports::governance::{Artifact, MetadataChange};
 use crate::ports::plugins::PluginError;
 use crate::ports::registrations::Registration;
 use crate::ports::store::StoreError;
-use crate::query::RequestContext;
-use crate::security::Scope;
+use crate::security::access;
 
 /// What every metric's own time is called in a query.
 const METRIC_TIME: &str = "metric_time";
@@ -79,7 +79,7 @@ pub enum RegisterError {
     Invalid { diagnostics: Vec<Diagnostic> },
     /// Governance hooks object, or one that has to agree can't be asked.
     #[error("a governance hook does not allow it")]
-    Refused { gate: Gate },
+    Refused { approval: Approval },
     #[error("{MAX_REGISTERED} cubes are registered, and that is the limit")]
     TooMany,
     #[error(transparent)]
@@ -93,12 +93,12 @@ impl ProjectService {
     ///
     /// # Errors
     /// [`RegisterError`]
-    pub async fn register(
-        &self,
-        cube: &NewCube,
-        context: &RequestContext,
-        caller: Caller<'_>,
-    ) -> Result<(), RegisterError> {
+    pub async fn register(&self, cube: &NewCube, request: &RequestContext) -> Result<(), RegisterError> {
+        let registered = self.register_cube(cube, request).await;
+        self.record_denial(request, registered).await
+    }
+
+    async fn register_cube(&self, cube: &NewCube, request: &RequestContext) -> Result<(), RegisterError> {
         // The name is a file's name in diagnostics.
         if !is_name(&cube.name) {
             let message = format!("`{}` can't be a cube's name", cube.name);
@@ -120,13 +120,13 @@ impl ProjectService {
         if registered.len() >= MAX_REGISTERED {
             return Err(RegisterError::TooMany);
         }
-        let is_operator = caller.0.scopes.hold(Scope::Admin);
+        let is_operator = request.scopes.hold(Scope::Admin);
         check(cube, &held.inputs.warehouse, is_operator)?;
         let entry = entry_of(cube);
         let new = RegisteredCube::new(&cube.name, &entry);
         let mut texts = held.clone();
         texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         let problems = problems_of(&cube.name, &snapshot.diagnostics);
         if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
@@ -137,12 +137,12 @@ impl ProjectService {
         }
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
-        self.ask(context, MetadataChange::Added(artifact(&cube.name, &entry))).await?;
-        let mut record = self.record("cube_registered", caller, format!("cube:{}", cube.name));
+        self.ask_hooks(request, MetadataChange::Added(artifact(&cube.name, &entry))).await?;
+        let mut record = self.record("cube_registered", request, format!("cube:{}", cube.name));
         record.after = Some(entry.into());
         let registration = Registration {
             cube: new,
-            registered_by: caller.0.caller.user_id.clone(),
+            registered_by: request.caller.user_id.clone(),
             registered_at: self.ports.clock.now(),
         };
         if !self.ports.registrations.register(&registration, record).await? {
@@ -156,12 +156,12 @@ impl ProjectService {
     ///
     /// # Errors
     /// [`RegisterError`]; a cube of the project's files is not deleted.
-    pub async fn unregister(
-        &self,
-        name: &str,
-        context: &RequestContext,
-        caller: Caller<'_>,
-    ) -> Result<(), RegisterError> {
+    pub async fn unregister(&self, name: &str, request: &RequestContext) -> Result<(), RegisterError> {
+        let unregistered = self.unregister_cube(name, request).await;
+        self.record_denial(request, unregistered).await
+    }
+
+    async fn unregister_cube(&self, name: &str, request: &RequestContext) -> Result<(), RegisterError> {
         let mut held = self.changing.lock().await;
         let before = self.ports.catalog.snapshot();
         let registered = self.ports.registrations.registrations().await?;
@@ -172,12 +172,12 @@ impl ProjectService {
         let mut texts = held.clone();
         let rest = registered.iter().filter(|one| *one.cube.name != *name);
         texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.known()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
-        self.ask(context, MetadataChange::Removed(artifact(name, &entry))).await?;
-        let mut record = self.record("cube_deleted", caller, format!("cube:{name}"));
+        self.ask_hooks(request, MetadataChange::Removed(artifact(name, &entry))).await?;
+        let mut record = self.record("cube_deleted", request, format!("cube:{name}"));
         record.before = Some(entry.into());
         if !self.ports.registrations.unregister(name, record).await? {
             return Err(RegisterError::Unknown { name: name.to_owned(), nearest: Vec::new() });
@@ -186,9 +186,27 @@ impl ProjectService {
         Ok(())
     }
 
-    async fn ask(&self, context: &RequestContext, change: MetadataChange) -> Result<(), RegisterError> {
-        let gate = self.gatekeeper.change(context, &change).await;
-        if gate.is_open() { Ok(()) } else { Err(RegisterError::Refused { gate }) }
+    /// Records a denial before its caller learns of it.
+    async fn record_denial(
+        &self,
+        request: &RequestContext,
+        result: Result<(), RegisterError>,
+    ) -> Result<(), RegisterError> {
+        let is_denial = match &result {
+            Err(RegisterError::Refused { .. }) => true,
+            // No scope would help an operator, so it is an error of theirs.
+            Err(RegisterError::NotAllowed { .. }) => !request.scopes.hold(Scope::Admin),
+            _ => false,
+        };
+        if is_denial {
+            self.ports.access.denied(request, access::POLICY).await?;
+        }
+        result
+    }
+
+    async fn ask_hooks(&self, context: &RequestContext, change: MetadataChange) -> Result<(), RegisterError> {
+        let approval = self.approvals.change(context, &change).await;
+        if approval.is_open() { Ok(()) } else { Err(RegisterError::Refused { approval }) }
     }
 }
 
@@ -257,7 +275,7 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
         return Err(invalid(UNKNOWN_TABLE, message, "Name a table or a view of the warehouse's catalog.".to_owned()));
     };
     let columns: Vec<String> = table.columns.iter().map(|column| column.to_lowercase()).collect();
-    for (of, column) in allowed::columns_of(cube) {
+    for (of, column) in cube.referenced_columns() {
         let (written, folded) = (&column.text, column.text.to_lowercase());
         if of != cube.id || !columns.contains(&folded) {
             let hint = match likely(&folded, columns.iter().map(String::as_str)) {

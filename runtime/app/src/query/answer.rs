@@ -1,14 +1,15 @@
-//! What comes of a query: its rows, all at once or as they come, and what is known of them.
+//! The answer of a query: its rows, whole or as a stream, and facts about them.
 
 use std::fmt;
 use std::time::Duration;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use futures_util::stream::BoxStream;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
-use super::RunError;
+use super::QueryRunError;
 
 /// The rows of a query, in columns.
 #[derive(Debug)]
@@ -16,17 +17,17 @@ pub struct Answer {
     pub sql: String,
     /// The first columns of the batches, in order.
     pub columns: Vec<ResultColumn>,
-    /// Of the batches, also where there are none.
+    /// The schema of the batches, also if there are none.
     pub schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
     pub returned_rows: u64,
-    /// `None` when it was not asked for.
+    /// The number of groups before paging; `None` if the query does not ask for it.
     pub total_rows: Option<u64>,
-    /// `None` when they were not asked for, or there is no measure.
+    /// `None` if the query does not ask for totals, or has no measure.
     pub totals: Option<Totals>,
-    /// More groups follow behind this page. `None`: not known, since the total was not asked for.
+    /// Whether groups follow after this page; `None` if unknown, since the total was not asked for.
     pub truncated: Option<bool>,
-    /// What a person should know of these rows.
+    /// Warnings for the reader of these rows.
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub duration: Duration,
@@ -39,45 +40,37 @@ pub struct Totals {
     pub batches: Vec<RecordBatch>,
 }
 
-/// An answer whose rows are still to come.
+/// An answer whose rows are read as a stream.
 pub struct AnswerStream {
     pub sql: String,
     /// The first columns of the batches, in order.
     pub columns: Vec<ResultColumn>,
     pub schema: SchemaRef,
-    /// `None` when it was not asked for.
+    /// The number of groups before paging; `None` if the query does not ask for it.
     pub total_rows: Option<u64>,
-    /// `None` when they were not asked for, or there is no measure.
+    /// `None` if the query does not ask for totals, or has no measure.
     pub totals: Option<Totals>,
-    /// As far as it can be told before the rows.
+    /// `None` if it is unknown before the rows.
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
     pub cache_key: String,
-    /// Without a [`Piece::End`] the answer is not whole.
-    pub pieces: BoxStream<'static, Result<Piece, RunError>>,
+    /// The rows. A stream without a [`Piece::End`] is incomplete.
+    pub pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
 }
 
+/// A part of a streamed answer.
 #[derive(Debug)]
 pub enum Piece {
     Rows(RecordBatch),
     End { returned_rows: u64, truncated: Option<bool>, duration: Duration },
 }
 
-/// Small answers are whole, so that a late failure is still a refusal; large ones come as they are
-/// read, in bounded memory.
+/// A small answer is whole, so a late failure is still an error; a large one is read as a stream, in
+/// bounded memory.
 #[derive(Debug)]
 pub enum Opened {
     Whole(Answer),
     Streamed(AnswerStream),
-}
-
-/// How much a caller may ask for at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// Up to `max_limit` rows.
-    Page,
-    /// Up to `max_export_rows` rows.
-    Export,
 }
 
 impl fmt::Debug for AnswerStream {
@@ -86,17 +79,17 @@ impl fmt::Debug for AnswerStream {
     }
 }
 
-/// Whether groups follow behind a page.
+/// Returns whether groups follow after a page; `None` if unknown.
 pub(super) fn truncated(sql: &CompiledSql, returned: u64, total: Option<u64>) -> Option<bool> {
     match total {
-        // A page behind the end cuts nothing off.
+        // A page after the end cuts nothing off.
         Some(total) => Some(total > sql.offset.saturating_add(returned)),
         None if sql.limit.is_some_and(|limit| returned >= limit) => None,
         None => Some(false),
     }
 }
 
-/// What a person should know of the rows of a page.
+/// Returns the warnings for the reader of a page.
 pub(super) fn warnings(
     sql: &CompiledSql,
     has_limit: bool,
@@ -117,4 +110,17 @@ pub(super) fn warnings(
         _ => {}
     }
     warnings
+}
+
+pub(super) fn row_count(batches: &[RecordBatch]) -> u64 {
+    batches.iter().map(|batch| batch.num_rows() as u64).sum()
+}
+
+/// Returns the first value of a column as an integer. Engines sum integers in types of their own.
+pub(super) fn first_integer(batches: &[RecordBatch], column: usize) -> Option<u64> {
+    let batch = batches.iter().find(|batch| batch.num_rows() > 0)?;
+    let array = batch.columns().get(column)?.slice(0, 1);
+    let integers = cast(&array, &DataType::Int64).ok()?;
+    let integers = integers.as_primitive_opt::<Int64Type>()?;
+    integers.is_valid(0).then(|| u64::try_from(integers.value(0)).ok())?
 }

@@ -1,10 +1,11 @@
-//! The one function that makes a cache key: the final SQL, its bound values and the warehouse's id.
+//! Digests of statements: cache keys, and the hashes that name statements in the log.
 
 use sha2::{Digest, Sha256};
 use terrane_compiler::sql::CompiledSql;
 use terrane_compiler::types::Value;
 
-/// Hex digest. Policies are in the SQL and its values, so nothing of the caller is added.
+/// Returns a hex digest of the statement, its values and the warehouse. Policies are part of the SQL and
+/// its values, so nothing about the caller is added.
 pub(super) fn cache_key(warehouse: &str, sql: &CompiledSql) -> String {
     let mut hash = Sha256::new();
     field(&mut hash, b'w', warehouse.as_bytes());
@@ -22,22 +23,17 @@ pub(super) fn cache_key(warehouse: &str, sql: &CompiledSql) -> String {
             Value::TimestampTz(value) => field(&mut hash, b'Z', &value.to_le_bytes()),
         }
     }
-    hex(&hash.finalize())
+    hex::encode(hash.finalize())
 }
 
-/// Names a statement in the log.
+/// Returns the name of a statement in the log.
 pub(super) fn sql_hash(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes())[..8])
+    hex::encode(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Kind and length first, so that no two sequences of fields hash the same bytes.
+/// Hashes a field after its kind and length, so that no two sequences of fields hash the same bytes.
 fn field(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
     hash.update([kind]);
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).map(char::from).collect()
 }

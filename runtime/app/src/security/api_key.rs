@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 
 const PREFIX: &str = "trn_";
 const ID_DIGITS: usize = 16;
 const SECRET_LETTERS: usize = 43;
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// A secret's SHA-256.
 pub type SecretHash = [u8; 32];
@@ -26,7 +28,7 @@ pub struct NewKey {
 impl NewKey {
     /// `random`: 40 bytes that nobody can guess.
     pub fn from_random(random: &[u8; 40]) -> Self {
-        let id: String = random[..ID_DIGITS / 2].iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex::encode(&random[..ID_DIGITS / 2]);
         let secret = base64url(&random[ID_DIGITS / 2..]);
         let hash = hash(&secret);
         NewKey { text: format!("{PREFIX}{id}_{secret}"), id: id.into(), hash }
@@ -39,7 +41,8 @@ pub fn parse(text: &str) -> Option<(&str, SecretHash)> {
     let (id, secret) = rest.split_at_checked(ID_DIGITS)?;
     let secret = secret.strip_prefix('_')?;
     let is_id = id.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    let is_secret = secret.len() == SECRET_LETTERS && secret.bytes().all(|byte| LETTERS.contains(&byte));
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_secret = secret.len() == SECRET_LETTERS && secret.bytes().all(is_letter);
     (is_id && is_secret).then(|| (id, hash(secret)))
 }
 
@@ -48,10 +51,9 @@ pub fn is_key(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
-/// In a time that doesn't tell where they differ.
+/// Compares two hashes in constant time.
 pub fn is_equal(left: &SecretHash, right: &SecretHash) -> bool {
-    let difference = left.iter().zip(right).fold(0_u8, |all, (left, right)| all | (left ^ right));
-    std::hint::black_box(difference) == 0
+    left.ct_eq(right).into()
 }
 
 /// The SHA-256 of a secret of high entropy.
@@ -61,14 +63,7 @@ pub fn hash(secret: &str) -> SecretHash {
 
 /// RFC 4648, section 5, without padding.
 pub fn base64url(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..=chunk.len() {
-            text.push(char::from(LETTERS[(group >> (18 - 6 * place)) as usize & 63]));
-        }
-    }
-    text
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 #[cfg(test)]
@@ -91,12 +86,5 @@ mod tests {
             assert!(parse(text).is_none(), "{text}");
         }
         assert!(parse("trn_0123456789abcd\u{e9}_").is_none());
-    }
-
-    #[test]
-    fn base64_is_the_standards() {
-        for (bytes, text) in [(&b""[..], ""), (b"f", "Zg"), (b"fo", "Zm8"), (b"foo", "Zm9v"), (b"\xfb\xff", "-_8")] {
-            assert_eq!(base64url(bytes), text);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! A caller as JSON and back: `{user_id, email, roles, groups, attributes}`.
+//! A caller as JSON and back: `{user_id, email, roles, groups, attributes}`, and `auth_method` when it is read.
 //!
 //! In: a [`SecurityContext`], or JSON of the same fields. Out: the other. Numbers keep all their digits.
 //! Reading refuses what a caller is not made of, and says what it is. Null is a value of an attribute: it
@@ -10,9 +10,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::types::Value;
-use terrane_compiler::{Attribute, SecurityContext};
+use terrane_compiler::{Attribute, AuthMethod, SecurityContext};
 
-const FIELDS: &[&str] = &["user_id", "email", "roles", "groups", "attributes"];
+const FIELDS: &[&str] = &["user_id", "email", "roles", "groups", "attributes", "auth_method"];
+
+/// An unknown word is repeated in an error as far as this.
+const MAX_WORD_CHARS: usize = 40;
 
 /// Why JSON is no caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +28,8 @@ pub enum NoCaller {
     WrongType { field: &'static str, wanted: &'static str },
     #[error("attribute `{name}` is a text, a number, true, false or null, or a list of those")]
     Attribute { name: String },
+    #[error("unknown `auth_method` `{word}`; expected one of {}", AuthMethod::OF_REQUESTS.map(AuthMethod::as_str).join(", "))]
+    AuthMethod { word: String },
 }
 
 /// Why a text of the command line is no attribute.
@@ -36,7 +41,7 @@ pub enum AttributeTextError {
     Type,
 }
 
-/// All fields, also those that are empty.
+/// All fields of a stored caller, also those that are empty. `auth_method` belongs to a request and is not stored.
 pub fn to_json(caller: &SecurityContext) -> Json {
     let attributes: Map<String, Json> =
         caller.attributes.iter().map(|(name, attribute)| (name.to_string(), attribute_to_json(attribute))).collect();
@@ -68,7 +73,7 @@ pub fn from_json(json: &Json) -> Result<SecurityContext, NoCaller> {
         return Err(NoCaller::UnknownField { field: unknown.clone() });
     }
     let text = |field: &'static str| match &json[field] {
-        Json::Null => Ok(None),
+        Json::Null => Ok(None::<Arc<str>>),
         Json::String(text) => Ok(Some(text.as_str().into())),
         _ => Err(NoCaller::WrongType { field, wanted: "a text" }),
     };
@@ -78,6 +83,13 @@ pub fn from_json(json: &Json) -> Result<SecurityContext, NoCaller> {
         roles: texts(json, "roles")?,
         groups: texts(json, "groups")?,
         attributes: attributes(json)?,
+        auth_method: match text("auth_method")? {
+            None => AuthMethod::default(),
+            Some(word) => AuthMethod::of_request(&word).ok_or_else(|| {
+                let word = word.chars().take(MAX_WORD_CHARS).collect();
+                NoCaller::AuthMethod { word }
+            })?,
+        },
     })
 }
 
@@ -175,6 +187,8 @@ mod tests {
         let json: Json = serde_json::from_str(text).expect("JSON");
         assert_eq!(to_json(&from_json(&json).expect("a caller")).to_string(), text);
         assert_eq!(from_json(&json!({})), Ok(SecurityContext::default()));
+        let by_key = SecurityContext { auth_method: AuthMethod::ApiKey, ..SecurityContext::default() };
+        assert_eq!(from_json(&json!({"auth_method": "api_key"})), Ok(by_key));
     }
 
     #[test]
@@ -186,6 +200,8 @@ mod tests {
             (json!({"roles": "a"}), "`roles` is a list of texts"),
             (json!({"roles": [1]}), "`roles` is a list of texts"),
             (json!({"attributes": []}), "`attributes` is an object"),
+            (json!({"auth_method": 1}), "`auth_method` is a text"),
+            (json!({"auth_method": "oauth"}), "unknown `auth_method` `oauth`; expected one of anonymous, api_key"),
             (json!({"attributes": {"a": {}}}), "attribute `a`"),
             (json!({"attributes": {"a": [[1]]}}), "attribute `a`"),
             (json!({"attributes": {"a": [{}]}}), "attribute `a`"),

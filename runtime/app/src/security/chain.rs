@@ -30,7 +30,7 @@ pub fn hash(previous: &str, sequence: u64, entry: &AuditEntry) -> Arc<str> {
         field(text.as_deref());
     }
     field(Some(&entry.count.to_string()));
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    hex::encode(digest.finalize()).into()
 }
 
 #[cfg(test)]

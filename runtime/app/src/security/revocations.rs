@@ -8,10 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::{AuthError, Authenticator, Identity, Origin, entry, from};
-use crate::ports::audit::AuditEntry;
+use super::{AuthError, Authenticator};
 use crate::ports::credentials::{Revocation, RevokedTokens};
 use crate::ports::tokens::TokenId;
 
@@ -20,7 +18,7 @@ pub const MAX_APPLICATION_TOKEN_AGE: Duration = Duration::from_secs(30 * 86_400)
 
 /// All revocations, by what they refuse.
 #[derive(Debug, Default)]
-pub(super) struct Revocations(HashMap<RevokedTokens, Timestamp>);
+pub(crate) struct Revocations(HashMap<RevokedTokens, Timestamp>);
 
 impl Revocations {
     pub(super) fn new(all: Vec<Revocation>) -> Self {
@@ -50,29 +48,10 @@ impl RevokedTokens {
 }
 
 impl Authenticator {
-    /// Revokes tokens that applications signed. This process refuses them at once, others within two seconds.
-    ///
-    /// # Errors
-    /// [`AuthError::Unavailable`]: the state database does not answer, and nothing is revoked.
-    pub async fn revoke_tokens(
-        &self,
-        identity: &Identity,
-        tokens: RevokedTokens,
-        origin: &Origin,
-    ) -> Result<(), AuthError> {
-        let revoked_at = self.ports.clock.now();
-        let record = from(origin, entry("tokens_revoked", revoked_at, identity, tokens.resource()));
-        let after = Some(json!({"revoked_at": revoked_at.to_string()}).to_string().into());
-        let revocation = Revocation { tokens, revoked_at };
-        self.ports.credentials.revoke_tokens(&revocation, AuditEntry { after, ..record }).await?;
-        self.revocations.forget(ALL);
-        Ok(())
-    }
-
     /// Refuses a token of an application that was revoked.
     pub(super) async fn check_revocations(&self, id: &TokenId, user_id: &Arc<str>) -> Result<(), AuthError> {
         let read = async { Ok(Some(Arc::new(Revocations::new(self.ports.credentials.revocations().await?)))) };
-        let revocations = self.revocations.get(ALL, read).await?.ok_or(AuthError::Unavailable)?;
+        let revocations = self.cache.revocations.get(ALL, read).await?.ok_or(AuthError::Unavailable)?;
         if revocations.refuse(id, user_id) { Err(AuthError::InvalidToken { why: "it was revoked" }) } else { Ok(()) }
     }
 }

@@ -11,9 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
 
+use super::access::Durability;
 use super::api_key::{base64url, hash};
-use super::{AuthError, AuthMethod, Authenticator, Identity, Origin, Scopes, entry};
+use super::{AuthError, AuthMethod, Authenticator, Identity, RequestOrigin, Scopes, entry};
+use crate::domain::RequestContext;
 use crate::limits::network;
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{RefreshToken, Rights, Rotation, Session, User};
@@ -37,12 +40,40 @@ pub struct TokenPair {
     pub scopes: Scopes,
 }
 
+/// The holder of a new session.
+enum Holder {
+    User(User),
+    /// A caller for whom an identity provider vouches.
+    Guest(Rights),
+}
+
 impl Authenticator {
-    /// Begins a session.
+    /// Begins a session with a password.
     ///
     /// # Errors
     /// [`AuthError::WrongPassword`] for an unknown or disabled name too.
-    pub async fn sign_in(&self, username: &str, password: &str, origin: &Origin) -> Result<TokenPair, AuthError> {
+    pub async fn sign_in(
+        &self,
+        username: &str,
+        password: &str,
+        request: &RequestContext,
+    ) -> Result<TokenPair, AuthError> {
+        let outcome = self.begin_password_session(username, password, request).await;
+        let access = &self.ports.access;
+        match &outcome {
+            Ok(pair) => access.report_authentication(request, &pair.user_id, "password", pair.scopes),
+            Err(error) => access.report_denial(request, error.reason()),
+        }
+        outcome
+    }
+
+    async fn begin_password_session(
+        &self,
+        username: &str,
+        password: &str,
+        request: &RequestContext,
+    ) -> Result<TokenPair, AuthError> {
+        let origin = &request.origin();
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         if username.len() > MAX_NAME_BYTES || password.len() > MAX_PASSWORD_BYTES {
             return Err(AuthError::WrongPassword);
@@ -53,22 +84,21 @@ impl Authenticator {
             by_address.as_ref().map_or_else(|| format!("both:{username}"), |from| format!("both:{username} {from}"));
         let names: Vec<String> =
             [Some(by_both.clone()), Some(by_name), by_address.clone()].into_iter().flatten().collect();
-        if let Some(wait) = self.attempts.wait(&names) {
+        if let Some(wait) = self.login_throttle.wait(&names) {
             return Err(AuthError::TooManyAttempts { wait });
         }
         // Counted before the hash is computed: tries that run side by side count too.
-        self.attempts.failed(&names);
+        self.login_throttle.failed(&names);
         let found = self.ports.credentials.user(username).await?;
         let hash = found.as_ref().map(|user| &*user.password_hash);
         let fits = self.ports.passwords.fits(password, hash).await;
         let Some(user) = found.filter(|user| fits && user.disabled_at.is_none()) else {
-            self.note_failure(username, origin, "wrong user name or password").await?;
+            self.record_failure(username, request, "wrong user name or password").await?;
             return Err(AuthError::WrongPassword);
         };
-        self.attempts.succeeded(&by_both, &names[1..]);
-        let now = self.ports.clock.now();
-        let username = user.username.clone();
-        self.begin(&*tokens, self.session(username, false, now), rights_of(user), AuthMethod::Jwt, origin).await
+        self.login_throttle.succeeded(&by_both, &names[1..]);
+        let session = self.session(user.username.clone(), false, self.ports.clock.now());
+        self.begin(&*tokens, session, Holder::User(user), AuthMethod::Jwt, origin).await
     }
 
     /// Begins a session of somebody whom a provider vouches for.
@@ -76,7 +106,7 @@ impl Authenticator {
         &self,
         provider: &str,
         person: Person,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<TokenPair, AuthError> {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let Person { subject, caller, scopes, tenant } = person;
@@ -84,7 +114,7 @@ impl Authenticator {
         let rights = Rights { scopes: scopes.unwrap_or(Scopes::READ), caller, tenant };
         let username = format!("{provider}:{subject}").into();
         let session = self.session(username, true, self.ports.clock.now());
-        self.begin(&*tokens, session, rights, AuthMethod::OAuth, origin).await
+        self.begin(&*tokens, session, Holder::Guest(rights), AuthMethod::OAuth, origin).await
     }
 
     fn session(&self, username: Arc<str>, is_guest: bool, now: Timestamp) -> Session {
@@ -95,26 +125,40 @@ impl Authenticator {
         &self,
         tokens: &dyn Tokens,
         session: Session,
-        rights: Rights,
+        holder: Holder,
         method: AuthMethod,
-        origin: &Origin,
+        origin: &RequestOrigin,
     ) -> Result<TokenPair, AuthError> {
         let now = session.created_at;
+        let (rights, user) = match holder {
+            Holder::User(user) => (rights_of(user.clone()), Some(user)),
+            Holder::Guest(rights) => (rights, None),
+        };
         let (text, token) = self.refresh_token(&session.id, now)?;
         // Signed first: a session that nobody can use is not begun.
         let pair = self.pair(tokens, &session, &rights, text, now)?;
         let identity = identity_of(&rights, &session.id, method);
         let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
         let session = Session { rights: Some(rights), ..session };
-        self.ports.credentials.begin_session(&session, &token, record).await?;
-        Ok(pair)
+        let is_begun = self.ports.credentials.begin_session(&session, &token, user.as_ref(), record).await?;
+        // Otherwise the password or the rights of the user changed while the hash was computed.
+        is_begun.then_some(pair).ok_or(AuthError::WrongPassword)
     }
 
     /// Goes on with a session: the refresh token that was sent is used up.
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`], whatever is wrong with it.
-    pub async fn refresh(&self, refresh_token: &str, origin: &Origin) -> Result<TokenPair, AuthError> {
+    pub async fn refresh(&self, refresh_token: &str, request: &RequestContext) -> Result<TokenPair, AuthError> {
+        let outcome = self.continue_session(refresh_token, request).await;
+        if let Err(error) = &outcome {
+            self.ports.access.report_denial(request, error.reason());
+        }
+        outcome
+    }
+
+    async fn continue_session(&self, refresh_token: &str, request: &RequestContext) -> Result<TokenPair, AuthError> {
+        let origin = &request.origin();
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let now = self.ports.clock.now();
         let used = hash(refresh_token);
@@ -125,7 +169,7 @@ impl Authenticator {
             None => None,
         };
         let (Some(session), Some(rights)) = (session, rights) else {
-            self.note_failure("", origin, "refresh token").await?;
+            self.record_failure("", request, "refresh token").await?;
             return Err(AuthError::InvalidRefreshToken);
         };
         let (text, next) = self.refresh_token("", now)?;
@@ -136,16 +180,16 @@ impl Authenticator {
         match self.ports.credentials.rotate(&used, &next, &rights, now, record).await? {
             Rotation::Rotated(session) => {
                 // Its rights may have changed.
-                self.sessions.forget(&session.id);
+                self.cache.sessions.forget(&session.id);
                 Ok(pair)
             }
             Rotation::Reused(session) => {
-                self.sessions.forget(&session.id);
+                self.cache.sessions.forget(&session.id);
                 tracing::warn!(event = "refresh_token_reused", session_id = &*session.id, user_id = &*session.username);
                 Err(AuthError::InvalidRefreshToken)
             }
             Rotation::Refused => {
-                self.note_failure("", origin, "refresh token").await?;
+                self.record_failure("", request, "refresh token").await?;
                 Err(AuthError::InvalidRefreshToken)
             }
         }
@@ -156,14 +200,19 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`].
-    pub async fn revoke(&self, identity: &Identity, refresh_token: &str, origin: &Origin) -> Result<(), AuthError> {
+    pub async fn revoke(
+        &self,
+        identity: &Identity,
+        refresh_token: &str,
+        origin: &RequestOrigin,
+    ) -> Result<(), AuthError> {
         let session = self.ports.credentials.session_of(&hash(refresh_token)).await?;
         let is_own = |session: &Session| *identity.credential == *format!("session:{}", session.id);
         let session = session.filter(is_own).ok_or(AuthError::InvalidRefreshToken)?;
         let now = self.ports.clock.now();
         let record = from(origin, entry("session_ended", now, identity, format!("session:{}", session.id)));
         self.ports.credentials.end_session(&session.id, now, record).await?;
-        self.sessions.forget(&session.id);
+        self.cache.sessions.forget(&session.id);
         Ok(())
     }
 
@@ -232,15 +281,20 @@ impl Authenticator {
     fn random_id(&self) -> Arc<str> {
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
-        random.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        hex::encode(random).into()
     }
 
-    async fn note_failure(&self, username: &str, origin: &Origin, reason: &'static str) -> Result<(), AuthError> {
-        let nobody = Identity { method: AuthMethod::Jwt, ..Identity::default() };
+    async fn record_failure(
+        &self,
+        username: &str,
+        request: &RequestContext,
+        reason: &'static str,
+    ) -> Result<(), AuthError> {
+        let nobody = Identity::unproven(AuthMethod::Jwt);
         let resource = if username.is_empty() { "session".to_owned() } else { format!("user:{username}") };
         let record = entry("authentication_failure", self.ports.clock.now(), &nobody, resource);
-        let record = AuditEntry { reason: Some(reason.into()), ..from(origin, record) };
-        Ok(self.ports.journal.note(record).await?)
+        let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
+        Ok(self.ports.access.record(request, record, Durability::NextBatch).await?)
     }
 }
 
@@ -251,15 +305,14 @@ fn rights_of(user: User) -> Rights {
 
 pub(super) fn identity_of(rights: &Rights, session_id: &str, method: AuthMethod) -> Identity {
     Identity {
-        caller: rights.caller.clone(),
+        caller: SecurityContext { auth_method: method, ..rights.caller.clone() },
         scopes: rights.scopes,
-        method,
         credential: format!("session:{session_id}").into(),
         tenant: rights.tenant.clone(),
     }
 }
 
-pub(crate) fn from(origin: &Origin, entry: AuditEntry) -> AuditEntry {
+pub(crate) fn from(origin: &RequestOrigin, entry: AuditEntry) -> AuditEntry {
     AuditEntry {
         client_ip: origin.client.map(|ip| ip.to_string().into()),
         correlation_id: origin.correlation_id.clone(),

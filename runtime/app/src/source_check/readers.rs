@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use terrane_compiler::diagnostic::{Diagnostic, Severity};
-use terrane_compiler::graph::{DependencyGraph, NodeType};
-use terrane_compiler::lineage::{KnownColumns, Lineage};
+use terrane_lineage::graph::{DependencyGraph, NodeType};
+use terrane_lineage::{KnownColumns, Lineage};
 
 use crate::catalog::Snapshot;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow::array::Array as _;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use terrane_app::ports::warehouse::{Statement, Warehouse};
-use terrane_compiler::model::nearest::suggest;
+use terrane_compiler::text::nearest::suggest;
 use terrane_terminal::plural;
 
 use super::column_kind::ColumnKind;

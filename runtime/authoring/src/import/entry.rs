@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::model::nearest::likely;
 use terrane_compiler::project::Text;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
+use terrane_compiler::text::nearest::likely;
 
 use super::finding::left_out;
 use crate::names::snake;

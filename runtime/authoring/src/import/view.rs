@@ -5,8 +5,8 @@
 //! counts the rows of its own cube; a query may name both.
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_compiler::model::nearest::suggest;
 use terrane_compiler::project::yaml::{Node, NodeValue};
+use terrane_compiler::text::nearest::suggest;
 
 use super::cube;
 use super::cube_draft::{CubeAccess, CubeDraft, DIMENSIONS, ITEMS, MEASURES, Member, Reference, SEGMENTS};

@@ -17,12 +17,12 @@ use terrane_wire::ErrorBody;
 use terrane_wire::anomaly::{self as wire, time};
 
 use super::query::refused;
-use super::{json_line, print, tell};
+use super::{json_line, print, print_error};
 use crate::failure::Failure;
 use crate::plugin_lines::shown;
 use crate::project::Project;
 use crate::report::plural;
-use crate::{caller, wiring};
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -111,9 +111,9 @@ impl AnomalyAction {
 /// The project has errors, the query is refused, or the detector failed.
 pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), Failure> {
     match &arguments.action {
-        AnomalyAction::Run(arguments) => judge(arguments, &project).await,
+        AnomalyAction::Run(arguments) => find(arguments, &project).await,
         AnomalyAction::Detectors { json, .. } => {
-            let (engine, _) = wiring::load(&project).await?;
+            let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
             let list = engine.detectors.kinds().await;
             print(&if *json { json_line(&wire::Detectors::new(&list, shown)) } else { detectors_table(&list) });
             Ok(())
@@ -121,9 +121,9 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
     }
 }
 
-async fn judge(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
+async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(project).await?;
+    let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let request = request(arguments);
     let run = engine.anomalies.run(&caller, &request).await.map_err(failure)?;
     if arguments.json {
@@ -136,13 +136,13 @@ async fn judge(arguments: &RunArguments, project: &Project) -> Result<(), Failur
     let series = run.series.iter().filter(|series| !series.points.is_empty()).count();
     let (points, series) =
         (plural(points, "point"), if series == 1 { "1 series".to_owned() } else { format!("{series} series") });
-    tell(&format!(
+    print_error(&format!(
         "{found} of {points} in {series} are out of the ordinary ({}, sensitivity {}, at most {} steps of history)\n",
         run.detector.kind, run.sensitivity, arguments.training_size
     ));
     for series in run.series.iter().filter(|series| series.points.is_empty()) {
         let least = run.detector.min_points;
-        tell(&format!(
+        print_error(&format!(
             "not judged: {}: {} of history, and at least {least} are needed\n",
             key(&series.dimensions),
             plural(series.history, "value")

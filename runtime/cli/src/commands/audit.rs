@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, AuditRecord, ChainState};
-use terrane_compiler::model::nearest;
+use terrane_compiler::text::nearest::nearest;
 use terrane_terminal::TerminalText;
 use terrane_wire::audit::Record;
 
-use super::{json_line, print, tell};
+use super::{json_line, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -107,7 +107,7 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
             }
             if let (true, Some(event)) = (records.is_empty(), event) {
                 let all = AuditFilter { limit: KNOWN_EVENTS_OF, ..AuditFilter::default() };
-                tell(&no_such_event(event, &store.records(&all).await.map_err(failed)?));
+                print_error(&no_such_event(event, &store.records(&all).await.map_err(failed)?));
                 return Ok(true);
             }
             print(&format!("{}\n", table(&records)));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_not_there_is_told_with_the_nearest() {
+    fn unknown_event_is_reported_with_the_nearest() {
         let records = [record("key_created", "", None), record("access_denied", "", None)];
         let text = no_such_event("acces_denied", &records);
         assert!(text.contains("the log has access_denied, key_created"), "{text}");

@@ -1,49 +1,53 @@
-//! `terrane auth`: keys and users, made and ended on the machine that holds the state database.
+//! `terrane auth`: API keys, users, sessions and tokens of applications, in the state database of this machine.
 //!
-//! Every change is in the audit log, with the operating system's user as its actor.
+//! In: arguments, a password on standard input. Out: the account after the change, as text or as one JSON object. The
+//! rules and the audit records are those of `app::accounts`; the actor is the operating system's user.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::Subcommand;
-use jiff::tz::TimeZone;
+use clap::{Subcommand, ValueEnum};
 use jiff::{Span, Timestamp};
 use serde_json::{Value as Json, json};
-use terrane_app::ports::audit::AuditEntry;
-use terrane_app::ports::clock::Clock as _;
-use terrane_app::ports::credentials::{ApiKey, Credentials as _, Revocation, RevokedTokens, User};
-use terrane_app::ports::tokens::{Passwords as _, Randomness as _};
-use terrane_app::security::api_key::NewKey;
-use terrane_app::security::caller_json::{attribute_from_text, attribute_to_json};
-use terrane_app::security::{MAX_PASSWORD_BYTES, Scope, Scopes, key_user};
-use terrane_compiler::{Attribute, SecurityContext};
+use terrane_app::accounts::{
+    AccountError, AccountPorts, Accounts, Actor, Change, ChangedUser, FieldProblem, GrantChange, Grants, KeyChange,
+    KeyRequest, KeyState, UserChange, UserRequest, key_to_json, parse_lifetime, user_to_json,
+};
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::credentials::{ApiKey, RevokedTokens, User};
+use terrane_app::security::caller_json::attribute_from_text;
+use terrane_app::security::{Scope, Scopes};
+use terrane_compiler::Attribute;
 use terrane_identity::{Argon2Passwords, OsRandomness};
-use terrane_store::StateStore;
 
-use super::{operator_entry, print};
+use super::{operator, print};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::wiring;
 
-/// Shorter ones are guessed.
-const MIN_PASSWORD_CHARS: usize = 12;
+/// The most that is read of standard input: no password is as long.
+const MAX_INPUT_BYTES: u64 = 4_096;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   terrane auth create-key --name dashboards --expires 365d
   terrane auth create-key my-project --name etl --scopes read,write --roles loader
+  terrane auth change-key 0f3c9a5b1d2e4f60 --scopes read --expires 30d
   terrane auth revoke-key 0f3c9a5b1d2e4f60
+  printf %s \"$PASSWORD\" | terrane auth create-user ada --password-stdin --roles analyst --attribute region=EU
+  printf %s \"$PASSWORD\" | terrane auth change-password ada --password-stdin
+  terrane auth change-user ada --roles analyst,manager --clear attributes
   terrane auth end-sessions corp:248289761001
   terrane auth revoke-tokens --sub customer-17
-  printf %s \"$PASSWORD\" | terrane auth create-user ada --password-stdin --roles analyst --attribute region=EU
   terrane auth create-key --name tiers --attribute 'tiers=[1,2]' --attribute 'code=\"007\"'
 
-A running server sees a change within two seconds. Who signs in through an identity provider, or comes with its
-tokens, needs no user here: see `security.oauth` and `security.jwt` in runtime/PROJECT.md.")]
+A running server notices a change within two seconds. A change of a user ends the user's sessions. Callers who sign in
+through an identity provider, or send its tokens, need no user here: see `security.oauth` and `security.jwt` in
+runtime/PROJECT.md.")]
 pub struct AuthArguments {
     #[command(subcommand)]
     pub action: AuthAction,
@@ -51,14 +55,14 @@ pub struct AuthArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum AuthAction {
-    /// Make an API key; it is shown once
+    /// Create an API key, which is shown once
     CreateKey {
         #[command(flatten)]
         place: PlaceArguments,
-        /// What it is for
+        /// The purpose of the key
         #[arg(long)]
         name: String,
-        /// How long it is good, like 365d, 12h or 2w; without it, until it is revoked
+        /// The lifetime, such as 365d, 12h or 2w; without it, the key is valid until it is revoked
         #[arg(long)]
         expires: Option<String>,
         #[command(flatten)]
@@ -69,14 +73,31 @@ pub enum AuthAction {
         #[command(flatten)]
         place: PlaceArguments,
     },
-    /// End an API key
+    /// Change the name, the expiry or the rights of an API key
+    ChangeKey {
+        /// The 16 digits after `trn_`
+        id: String,
+        #[command(flatten)]
+        place: PlaceArguments,
+        #[arg(long)]
+        name: Option<String>,
+        /// A lifetime from now on, such as 365d, 12h or 2w
+        #[arg(long)]
+        expires: Option<String>,
+        /// Remove the expiry
+        #[arg(long, conflicts_with = "expires")]
+        never_expires: bool,
+        #[command(flatten)]
+        change: ChangeArguments,
+    },
+    /// Revoke an API key
     RevokeKey {
-        /// The 16 digits behind `trn_`
+        /// The 16 digits after `trn_`
         id: String,
         #[command(flatten)]
         place: PlaceArguments,
     },
-    /// Make somebody who signs in with a password
+    /// Create a user who signs in with a password
     CreateUser {
         username: String,
         #[command(flatten)]
@@ -94,8 +115,31 @@ pub enum AuthAction {
         #[command(flatten)]
         place: PlaceArguments,
     },
-    /// Let somebody sign in no more, and end their sessions
+    /// Change the rights of a user, and end the user's sessions
+    ChangeUser {
+        username: String,
+        #[command(flatten)]
+        place: PlaceArguments,
+        #[command(flatten)]
+        change: ChangeArguments,
+    },
+    /// Change the password of a user, and end the user's sessions
+    ChangePassword {
+        username: String,
+        #[command(flatten)]
+        place: PlaceArguments,
+        /// Read the password from standard input
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+    /// Disable a user, and end the user's sessions
     DisableUser {
+        username: String,
+        #[command(flatten)]
+        place: PlaceArguments,
+    },
+    /// Enable a user who was disabled
+    EnableUser {
         username: String,
         #[command(flatten)]
         place: PlaceArguments,
@@ -107,9 +151,9 @@ pub enum AuthAction {
         #[command(flatten)]
         tokens: TokenArguments,
     },
-    /// End somebody's sessions; they may sign in again
+    /// End the sessions of a user, who may sign in again
     EndSessions {
-        /// A user, or `provider:subject` of who signed in through an identity provider
+        /// A user, or `provider:subject` of a caller who signed in through an identity provider
         username: String,
         #[command(flatten)]
         place: PlaceArguments,
@@ -126,7 +170,7 @@ pub struct PlaceArguments {
     pub json: bool,
 }
 
-/// Which tokens to revoke.
+/// The tokens to revoke.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct TokenArguments {
@@ -138,10 +182,10 @@ pub struct TokenArguments {
     pub subject: Option<String>,
 }
 
-/// What policies and routes see of the caller.
+/// The rights of a new account.
 #[derive(Debug, clap::Args)]
 pub struct CallerArguments {
-    /// What the caller may do: read, write, admin
+    /// The scopes: read, write, admin
     #[arg(long, value_delimiter = ',', default_value = "read")]
     pub scopes: Vec<String>,
     #[arg(long, value_delimiter = ',')]
@@ -158,212 +202,290 @@ pub struct CallerArguments {
     pub tenant: Option<String>,
 }
 
+/// A change of rights. What is not given stays as it is.
+#[derive(Debug, clap::Args)]
+pub struct ChangeArguments {
+    /// All scopes after the change: read, write, admin
+    #[arg(long, value_delimiter = ',')]
+    pub scopes: Option<Vec<String>>,
+    /// All roles after the change
+    #[arg(long, value_delimiter = ',')]
+    pub roles: Option<Vec<String>>,
+    /// All groups after the change
+    #[arg(long, value_delimiter = ',')]
+    pub groups: Option<Vec<String>>,
+    /// All attributes after the change, one each: name=value, as for a new account
+    #[arg(long = "attribute")]
+    pub attributes: Option<Vec<String>>,
+    #[arg(long)]
+    pub email: Option<String>,
+    /// The user id that policies see
+    #[arg(long)]
+    pub user_id: Option<String>,
+    #[arg(long)]
+    pub tenant: Option<String>,
+    /// Remove these; `user-id` restores the account's own
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub clear: Vec<Clearable>,
+}
+
+/// A field that an account can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Clearable {
+    Roles,
+    Groups,
+    Attributes,
+    Email,
+    UserId,
+    Tenant,
+}
+
 impl AuthAction {
-    /// Where the project is.
+    /// The project's folder.
     pub fn dir(&self) -> &PathBuf {
         match self {
             AuthAction::CreateKey { place, .. }
             | AuthAction::ListKeys { place }
+            | AuthAction::ChangeKey { place, .. }
             | AuthAction::RevokeKey { place, .. }
             | AuthAction::CreateUser { place, .. }
             | AuthAction::ListUsers { place }
+            | AuthAction::ChangeUser { place, .. }
+            | AuthAction::ChangePassword { place, .. }
             | AuthAction::DisableUser { place, .. }
+            | AuthAction::EnableUser { place, .. }
             | AuthAction::RevokeTokens { place, .. }
             | AuthAction::EndSessions { place, .. } => &place.dir,
         }
     }
 }
 
-/// Does one thing to the state database.
+/// Performs one action on the state database.
 ///
 /// # Errors
-/// It can't be opened, or what was asked for doesn't fit.
+/// The database cannot be opened, or an argument is not accepted.
 pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Failure> {
     let store = wiring::state(project).await?;
-    let now = SystemClock::default().now();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let accounts = Accounts::new(AccountPorts {
+        credentials: store,
+        passwords: Arc::new(Argon2Passwords::default()),
+        randomness: Arc::new(OsRandomness),
+        clock: clock.clone(),
+    });
+    let actor = operator();
     match &arguments.action {
         AuthAction::CreateKey { place, name, expires, caller } => {
-            create_key(&store, place, name, expires.as_deref(), caller, now).await
+            let lifetime = expires.as_deref().map(lifetime).transpose()?;
+            let request = KeyRequest { name: name.as_str().into(), lifetime, grants: grants(caller, None)? };
+            let issued = accounts.create_key(&actor, request).await.map_err(failed)?;
+            print(&issued_text(place, &issued.key, &issued.text, clock.now()));
         }
-        AuthAction::ListKeys { place } => list_keys(&store, place, now).await,
-        AuthAction::RevokeKey { id, .. } => {
-            let entry = entry("key_revoked", now, format!("key:{id}"), None);
-            let is_revoked = store.revoke_key(id, now, entry).await.map_err(failed)?;
-            let missing = || Failure::new(format!("no key `{id}` is good now")).hint("terrane auth list-keys");
-            is_revoked.then(|| print(&format!("revoked key {id}\n"))).ok_or_else(missing)
+        AuthAction::ListKeys { place } => {
+            print(&keys_text(place, &accounts.keys().await.map_err(failed)?, clock.now()));
+        }
+        AuthAction::ChangeKey { id, place, name, expires, never_expires, change } => {
+            let lifetime = match expires {
+                Some(expires) => Change::Set(lifetime(expires)?),
+                None if *never_expires => Change::Remove,
+                None => Change::Keep,
+            };
+            let change = KeyChange { name: name.as_deref().map(Into::into), lifetime, grants: grant_change(change)? };
+            let key = accounts.change_key(&actor, id, change).await.map_err(failed)?;
+            print(&line(place, &key_to_json(&key, clock.now()), &format!("changed key {id}")));
+        }
+        AuthAction::RevokeKey { id, place } => {
+            let key = accounts.revoke_key(&actor, id).await.map_err(failed)?;
+            print(&line(place, &key_to_json(&key, clock.now()), &format!("revoked key {id}")));
         }
         AuthAction::CreateUser { username, place, email, caller, .. } => {
-            create_user(&store, place, username, email.as_deref(), caller, now).await
+            let username = username.as_str().into();
+            let request = UserRequest { username, password: password()?, grants: grants(caller, email.as_deref())? };
+            let user = accounts.create_user(&actor, request).await.map_err(failed)?;
+            print(&line(place, &user_to_json(&user), &format!("created user {}", user.username)));
         }
-        AuthAction::ListUsers { place } => list_users(&store, place).await,
-        AuthAction::DisableUser { username, .. } => {
-            let entry = entry("user_disabled", now, format!("user:{username}"), None);
-            let is_disabled = store.disable_user(username, now, entry).await.map_err(failed)?;
-            let missing = || Failure::new(format!("no user `{username}` may sign in")).hint("terrane auth list-users");
-            is_disabled.then(|| print(&format!("disabled {username}\n"))).ok_or_else(missing)
+        AuthAction::ListUsers { place } => print(&users_text(place, &accounts.users().await.map_err(failed)?)),
+        AuthAction::ChangeUser { username, place, change } => {
+            let change = UserChange { grants: grant_change(change)?, ..UserChange::default() };
+            let changed = accounts.change_user(&actor, username, change).await.map_err(failed)?;
+            print(&changed_text(place, &changed, "changed user"));
         }
-        AuthAction::RevokeTokens { place, tokens } => revoke_tokens(&store, place, tokens, now).await,
+        AuthAction::ChangePassword { username, place, .. } => {
+            let change = UserChange { password: Some(password()?), ..UserChange::default() };
+            let changed = accounts.change_user(&actor, username, change).await.map_err(failed)?;
+            print(&changed_text(place, &changed, "changed the password of user"));
+        }
+        AuthAction::DisableUser { username, place } => {
+            let changed = accounts.disable_user(&actor, username).await.map_err(failed)?;
+            print(&changed_text(place, &changed, "disabled user"));
+        }
+        AuthAction::EnableUser { username, place } => {
+            let change = UserChange { disabled: Some(false), ..UserChange::default() };
+            let changed = accounts.change_user(&actor, username, change).await.map_err(failed)?;
+            print(&changed_text(place, &changed, "enabled user"));
+        }
+        AuthAction::RevokeTokens { place, tokens } => revoke_tokens(&accounts, &actor, place, tokens).await?,
         AuthAction::EndSessions { username, place } => {
-            let entry = entry("sessions_ended", now, format!("user:{username}"), None);
-            let ended = store.end_sessions(username, now, entry).await.map_err(failed)?;
+            let ended = accounts.end_sessions(&actor, username).await.map_err(failed)?;
             let shown = json!({"username": username, "ended": ended});
-            let sessions = if ended == 1 { "session" } else { "sessions" };
-            print(&if place.json { format!("{shown}\n") } else { format!("ended {ended} {sessions} of {username}\n") });
-            Ok(())
+            print(&line(place, &shown, &format!("ended {} of {username}", sessions(ended))));
         }
     }
-}
-
-async fn create_key(
-    store: &StateStore,
-    place: &PlaceArguments,
-    name: &str,
-    expires: Option<&str>,
-    caller: &CallerArguments,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let mut random = [0; 40];
-    OsRandomness.fill(&mut random);
-    let new = NewKey::from_random(&random);
-    let key = ApiKey {
-        id: new.id.clone(),
-        name: short(name, "--name")?,
-        secret_hash: new.hash,
-        scopes: scopes(&caller.scopes)?,
-        caller: context(caller, key_user(&new.id), None)?,
-        tenant: caller.tenant.as_deref().map(Into::into),
-        created_at: now,
-        expires_at: expires.map(|text| expiry(text, now)).transpose()?,
-        revoked_at: None,
-    };
-    let shown = key_json(&key, now);
-    store.add_key(&key, entry("key_created", now, format!("key:{}", key.id), Some(&shown))).await.map_err(failed)?;
-    if place.json {
-        let mut shown = shown;
-        shown["key"] = new.text.into();
-        print(&format!("{shown}\n"));
-        return Ok(());
-    }
-    let expires = key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
-    print(&format!(
-        "key:     {}\nname:    {}\nexpires: {expires}\nscopes:  {}\n\nThe key is not shown again.\n",
-        new.text,
-        key.name,
-        key.scopes.names().join(", ")
-    ));
-    Ok(())
-}
-
-async fn list_keys(store: &StateStore, place: &PlaceArguments, now: Timestamp) -> Result<(), Failure> {
-    let keys = store.keys().await.map_err(failed)?;
-    if place.json {
-        print(&format!("{}\n", json!({"keys": keys.iter().map(|key| key_json(key, now)).collect::<Vec<_>>()})));
-        return Ok(());
-    }
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_header(["ID", "NAME", "SCOPES", "EXPIRES", "STATE"]);
-    for key in &keys {
-        let expires = key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
-        table.add_row([&*key.id, &*key.name, &key.scopes.names().join(","), &expires, state_of(key, now)]);
-    }
-    print(&format!("{table}\n"));
-    Ok(())
-}
-
-async fn create_user(
-    store: &StateStore,
-    place: &PlaceArguments,
-    username: &str,
-    email: Option<&str>,
-    caller: &CallerArguments,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let password = password()?;
-    let username = short(username, "the user name")?;
-    if username.contains(':') {
-        let message = format!("`{username}` has a colon, which names of keys and of providers' users have");
-        return Err(Failure::new(message).hint("choose a name without one"));
-    }
-    let user = User {
-        username: username.clone(),
-        password_hash: Argon2Passwords::default().hash(&password).await,
-        scopes: scopes(&caller.scopes)?,
-        caller: context(caller, username.clone(), email)?,
-        tenant: caller.tenant.as_deref().map(Into::into),
-        created_at: now,
-        disabled_at: None,
-    };
-    let shown = user_json(&user);
-    let entry = entry("user_created", now, format!("user:{username}"), Some(&shown));
-    if !store.add_user(&user, entry).await.map_err(failed)? {
-        return Err(Failure::new(format!("there is a user `{username}` already")).hint("terrane auth list-users"));
-    }
-    print(&if place.json { format!("{shown}\n") } else { format!("created user {username}\n") });
-    Ok(())
-}
-
-async fn list_users(store: &StateStore, place: &PlaceArguments) -> Result<(), Failure> {
-    let users = store.users().await.map_err(failed)?;
-    if place.json {
-        print(&format!("{}\n", json!({"users": users.iter().map(user_json).collect::<Vec<_>>()})));
-        return Ok(());
-    }
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_header(["USER", "SCOPES", "ROLES", "STATE"]);
-    for user in &users {
-        let state = if user.disabled_at.is_some() { "disabled" } else { "good" };
-        table.add_row([&*user.username, &user.scopes.names().join(","), &user.caller.roles.join(","), state]);
-    }
-    print(&format!("{table}\n"));
     Ok(())
 }
 
 async fn revoke_tokens(
-    store: &StateStore,
+    accounts: &Accounts,
+    actor: &Actor,
     place: &PlaceArguments,
     arguments: &TokenArguments,
-    now: Timestamp,
 ) -> Result<(), Failure> {
     let tokens = match (&arguments.jti, &arguments.subject) {
-        (Some(id), _) => RevokedTokens::Token(short(id, "--jti")?),
-        (None, subject) => RevokedTokens::Subject(short(subject.as_deref().unwrap_or_default(), "--sub")?),
+        (Some(id), _) => RevokedTokens::Token(claim(id, "--jti")?),
+        (None, subject) => RevokedTokens::Subject(claim(subject.as_deref().unwrap_or_default(), "--sub")?),
     };
-    let shown = json!({"jti": arguments.jti, "sub": arguments.subject, "revoked_at": now.to_string()});
-    let entry = entry("tokens_revoked", now, tokens.resource(), Some(&shown));
-    let revocation = Revocation { tokens, revoked_at: now };
-    store.revoke_tokens(&revocation, entry).await.map_err(failed)?;
-    let resource = revocation.tokens.resource();
-    print(&if place.json { format!("{shown}\n") } else { format!("revoked tokens of {resource}\n") });
+    let revocation = accounts.revoke_tokens(actor, tokens).await.map_err(failed)?;
+    let revoked_at = revocation.revoked_at.to_string();
+    let shown = json!({"jti": arguments.jti, "sub": arguments.subject, "revoked_at": revoked_at});
+    print(&line(place, &shown, &format!("revoked tokens of {}", revocation.tokens.resource())));
     Ok(())
 }
 
-/// From standard input, without the line's end.
+/// The JSON or the text, as one line.
+fn line(place: &PlaceArguments, json: &Json, text: &str) -> String {
+    if place.json { format!("{json}\n") } else { format!("{text}\n") }
+}
+
+fn issued_text(place: &PlaceArguments, key: &ApiKey, text: &str, now: Timestamp) -> String {
+    if place.json {
+        let mut shown = key_to_json(key, now);
+        shown["key"] = text.into();
+        return format!("{shown}\n");
+    }
+    let (name, scopes) = (&key.name, key.scopes.names().join(", "));
+    format!(
+        "key:     {text}\nname:    {name}\nexpires: {}\nscopes:  {scopes}\n\nThe key is not shown again.\n",
+        expiry_text(key)
+    )
+}
+
+fn keys_text(place: &PlaceArguments, keys: &[ApiKey], now: Timestamp) -> String {
+    if place.json {
+        let keys: Vec<Json> = keys.iter().map(|key| key_to_json(key, now)).collect();
+        return format!("{}\n", json!({ "keys": keys }));
+    }
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_header(["ID", "NAME", "SCOPES", "EXPIRES", "STATE"]);
+    for key in keys {
+        let (scopes, state) = (key.scopes.names().join(","), KeyState::at(key, now).as_str());
+        table.add_row([&*key.id, &*key.name, &scopes, &expiry_text(key), state]);
+    }
+    format!("{table}\n")
+}
+
+fn expiry_text(key: &ApiKey) -> String {
+    key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string())
+}
+
+fn users_text(place: &PlaceArguments, users: &[User]) -> String {
+    if place.json {
+        return format!("{}\n", json!({ "users": users.iter().map(user_to_json).collect::<Vec<_>>() }));
+    }
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_header(["USER", "SCOPES", "ROLES", "STATE"]);
+    for user in users {
+        let state = if user.disabled_at.is_some() { "disabled" } else { "good" };
+        table.add_row([&*user.username, &user.scopes.names().join(","), &user.caller.roles.join(","), state]);
+    }
+    format!("{table}\n")
+}
+
+fn changed_text(place: &PlaceArguments, changed: &ChangedUser, done: &str) -> String {
+    let ChangedUser { user, ended_sessions } = changed;
+    let mut shown = user_to_json(user);
+    shown["ended_sessions"] = (*ended_sessions).into();
+    let ended = if *ended_sessions > 0 { format!("; ended {}", sessions(*ended_sessions)) } else { String::new() };
+    line(place, &shown, &format!("{done} {}{ended}", user.username))
+}
+
+fn sessions(number: u64) -> String {
+    format!("{number} {}", if number == 1 { "session" } else { "sessions" })
+}
+
+/// Reads standard input, without the end of the line.
 fn password() -> Result<String, Failure> {
     let mut text = String::new();
     std::io::stdin()
-        .take(4_096)
+        .take(MAX_INPUT_BYTES)
         .read_to_string(&mut text)
         .map_err(|error| Failure::new(format!("reading the password: {error}")))?;
-    let password = text.trim_end_matches(['\n', '\r']).to_owned();
-    if password.len() > MAX_PASSWORD_BYTES {
-        let message = format!("the password has {} bytes; at most {MAX_PASSWORD_BYTES} are taken", password.len());
-        return Err(Failure::new(message).hint("shorten it"));
-    }
-    if password.chars().count() < MIN_PASSWORD_CHARS {
-        let message = format!("the password has fewer than {MIN_PASSWORD_CHARS} characters");
-        return Err(Failure::new(message).hint("several words are easy to keep and hard to guess"));
-    }
-    Ok(password)
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-fn context(arguments: &CallerArguments, own_id: Arc<str>, email: Option<&str>) -> Result<SecurityContext, Failure> {
-    let texts = |all: &[String]| all.iter().map(|text| text.as_str().into()).collect::<Vec<Arc<str>>>();
+fn grants(arguments: &CallerArguments, email: Option<&str>) -> Result<Grants, Failure> {
+    Ok(Grants {
+        scopes: scopes(&arguments.scopes)?,
+        user_id: arguments.user_id.as_deref().map(Into::into),
+        email: email.map(Into::into),
+        roles: texts(&arguments.roles),
+        groups: texts(&arguments.groups),
+        attributes: attributes(&arguments.attributes)?,
+        tenant: arguments.tenant.as_deref().map(Into::into),
+    })
+}
+
+fn grant_change(arguments: &ChangeArguments) -> Result<GrantChange, Failure> {
+    let ChangeArguments { scopes: words, roles, groups, attributes: pairs, email, user_id, tenant, clear } = arguments;
+    let contradictions = [
+        (Clearable::Roles, roles.is_some()),
+        (Clearable::Groups, groups.is_some()),
+        (Clearable::Attributes, pairs.is_some()),
+        (Clearable::Email, email.is_some()),
+        (Clearable::UserId, user_id.is_some()),
+        (Clearable::Tenant, tenant.is_some()),
+    ];
+    if let Some((field, _)) = contradictions.iter().find(|(field, is_set)| *is_set && clear.contains(field)) {
+        let name = field.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        return Err(Failure::new(format!("`{name}` is both set and cleared"))
+            .hint("Give the new value or `--clear`, not both."));
+    }
+    let is_cleared = |field| clear.contains(&field);
+    let text = |given: &Option<String>, field| match given {
+        Some(text) => Change::Set(text.as_str().into()),
+        None if is_cleared(field) => Change::Remove,
+        None => Change::Keep,
+    };
+    let list = |given: &Option<Vec<String>>, field| match given {
+        Some(given) => Some(texts(given)),
+        None => is_cleared(field).then(Vec::new),
+    };
+    Ok(GrantChange {
+        scopes: words.as_deref().map(scopes).transpose()?,
+        user_id: text(user_id, Clearable::UserId),
+        email: text(email, Clearable::Email),
+        roles: list(roles, Clearable::Roles),
+        groups: list(groups, Clearable::Groups),
+        attributes: match pairs {
+            Some(pairs) => Some(attributes(pairs)?),
+            None => is_cleared(Clearable::Attributes).then(BTreeMap::new),
+        },
+        tenant: text(tenant, Clearable::Tenant),
+    })
+}
+
+fn texts(all: &[String]) -> Vec<Arc<str>> {
+    all.iter().map(|text| text.as_str().into()).collect()
+}
+
+/// Reads `name=value` pairs; the values of one name are a list.
+fn attributes(pairs: &[String]) -> Result<BTreeMap<Arc<str>, Attribute>, Failure> {
     let mut attributes: BTreeMap<Arc<str>, Attribute> = BTreeMap::new();
-    for text in &arguments.attributes {
-        let (name, value) = text
-            .split_once('=')
-            .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| Failure::new(format!("`{text}` is no attribute")).hint("write --attribute region=EU"))?;
+    for text in pairs {
+        let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+        let (name, value) = pair.ok_or_else(|| {
+            Failure::new(format!("invalid attribute `{text}`: expected name=value"))
+                .hint("Write --attribute region=EU.")
+        })?;
         let attribute = attribute_from_text(value).map_err(|error| {
             let hint = "Write a word, or JSON: --attribute tier=1, 'tiers=[1,2]', 'code=\"[x]\"'.";
             Failure::new(format!("invalid attribute `{text}`: {error}")).hint(hint)
@@ -378,86 +500,42 @@ fn context(arguments: &CallerArguments, own_id: Arc<str>, email: Option<&str>) -
             }
         }
     }
-    Ok(SecurityContext {
-        user_id: arguments.user_id.as_deref().map_or(own_id, Into::into),
-        email: email.map(Into::into),
-        roles: texts(&arguments.roles),
-        groups: texts(&arguments.groups),
-        attributes,
-    })
+    Ok(attributes)
 }
 
 fn scopes(words: &[String]) -> Result<Scopes, Failure> {
     let scope = |word: &String| {
-        Scope::named(word)
-            .ok_or_else(|| Failure::new(format!("`{word}` is no scope")).hint("the scopes are read, write and admin"))
+        let unknown = || Failure::new(format!("unknown scope `{word}`")).hint("The scopes are read, write and admin.");
+        Scope::named(word).ok_or_else(unknown)
     };
     words.iter().map(scope).collect()
 }
 
-fn short(text: &str, what: &str) -> Result<Arc<str>, Failure> {
+fn claim(text: &str, argument: &str) -> Result<Arc<str>, Failure> {
     let is_good = (1..=256).contains(&text.len()) && !text.chars().any(char::is_control);
-    is_good.then(|| text.into()).ok_or_else(|| Failure::new(format!("{what} has 1 to 256 bytes, on one line")))
+    is_good.then(|| text.into()).ok_or_else(|| Failure::new(format!("invalid `{argument}`: {}", FieldProblem::Text)))
 }
 
-fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
-    let wrong = || Failure::new(format!("`{text}` is no length of time")).hint("write 365d, 12h, 2w or 1y");
-    let span: Span = text.parse().map_err(|_| wrong())?;
-    let end = now.to_zoned(TimeZone::UTC).checked_add(span).map_err(|_| wrong())?.timestamp();
-    if end <= now {
-        return Err(Failure::new(format!("`{text}` is over already")).hint("write 365d, 12h, 2w or 1y"));
+fn lifetime(text: &str) -> Result<Span, Failure> {
+    parse_lifetime(text).map_err(|problem| Failure::new(format!("invalid `--expires` `{text}`: {problem}")))
+}
+
+fn failed(error: AccountError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        AccountError::UnknownKey { .. } | AccountError::RevokedKey { .. } => {
+            failure.hint("`terrane auth list-keys` lists the keys.")
+        }
+        AccountError::UnknownUser { .. } | AccountError::UserExists { .. } | AccountError::DisabledUser { .. } => {
+            failure.hint("`terrane auth list-users` lists the users.")
+        }
+        AccountError::Invalid { problem: FieldProblem::ShortPassword { .. }, .. } => {
+            failure.hint("Several words are easy to remember and hard to guess.")
+        }
+        AccountError::NothingToChange => failure.hint("Give a new value, or `--clear`."),
+        AccountError::Contended => failure.hint("Repeat the command."),
+        AccountError::Invalid { .. } => failure,
+        AccountError::NotHashed => failure,
+        AccountError::Store(_) => failure.hint("Check `state.url`; `terrane doctor` reports details."),
     }
-    Ok(end)
-}
-
-fn state_of(key: &ApiKey, now: Timestamp) -> &'static str {
-    match key {
-        ApiKey { revoked_at: Some(_), .. } => "revoked",
-        ApiKey { expires_at: Some(at), .. } if *at <= now => "expired",
-        _ => "good",
-    }
-}
-
-fn key_json(key: &ApiKey, now: Timestamp) -> Json {
-    json!({
-        "id": &*key.id,
-        "name": &*key.name,
-        "scopes": key.scopes.names(),
-        "user_id": &*key.caller.user_id,
-        "roles": key.caller.roles.iter().map(|role| &**role).collect::<Vec<_>>(),
-        "groups": key.caller.groups.iter().map(|group| &**group).collect::<Vec<_>>(),
-        "attributes": attributes_json(&key.caller),
-        "tenant": key.tenant.as_deref(),
-        "created_at": key.created_at.to_string(),
-        "expires_at": key.expires_at.map(|at| at.to_string()),
-        "state": state_of(key, now),
-    })
-}
-
-fn attributes_json(caller: &SecurityContext) -> Json {
-    let attributes = caller.attributes.iter();
-    Json::Object(attributes.map(|(name, attribute)| (name.to_string(), attribute_to_json(attribute))).collect())
-}
-
-fn user_json(user: &User) -> Json {
-    json!({
-        "username": &*user.username,
-        "user_id": &*user.caller.user_id,
-        "email": user.caller.email.as_deref(),
-        "scopes": user.scopes.names(),
-        "roles": user.caller.roles.iter().map(|role| &**role).collect::<Vec<_>>(),
-        "groups": user.caller.groups.iter().map(|group| &**group).collect::<Vec<_>>(),
-        "attributes": attributes_json(&user.caller),
-        "tenant": user.tenant.as_deref(),
-        "created_at": user.created_at.to_string(),
-        "disabled_at": user.disabled_at.map(|at| at.to_string()),
-    })
-}
-
-fn entry(event: &'static str, at: Timestamp, resource: String, after: Option<&Json>) -> AuditEntry {
-    AuditEntry { after: after.map(|json| json.to_string().into()), ..operator_entry(event, at, resource) }
-}
-
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::new(error.to_string()).hint("check `state.url`; `terrane doctor` says more")
 }

@@ -6,21 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use terrane_app::catalog::Snapshot;
 use terrane_app::data_check::{self, DataReport};
 use terrane_app::described::{NOT_DESCRIBED, is_unread};
 use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::plugins::PluginFault;
 use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
+use terrane_app::services::Services;
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
 use terrane_expectations as expectations;
 
-use super::{Terminal, print, tell};
+use super::{Terminal, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
 use crate::start_rules;
-use crate::wiring::{self, Checked, Engine};
+use crate::wiring::{self, Checked};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -113,7 +115,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     }
     // Errors of the project would cause further errors in expectations.
     if let Some(engine) = engine.as_ref().filter(|_| !problems.iter().any(Diagnostic::is_error)) {
-        problems.extend(expectations::check(engine.subject(), &cases).await);
+        problems.extend(expectations::check(wiring::subject(engine), &cases).await);
     }
     let checked = match engine.as_ref().filter(|_| arguments.data) {
         Some(engine) => {
@@ -148,7 +150,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
 }
 
 /// Returns a warning for each detector that has a fault, except those that are already reported.
-async fn unusable_detectors(engine: &Engine, reported: &[Diagnostic]) -> Vec<Diagnostic> {
+async fn unusable_detectors(engine: &Services, reported: &[Diagnostic]) -> Vec<Diagnostic> {
     let is_reported = |id: &str| reported.iter().any(|problem| problem.subject.as_deref() == Some(id));
     // A file with another name than its component is reported as unused.
     let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
@@ -162,33 +164,32 @@ async fn unusable_detectors(engine: &Engine, reported: &[Diagnostic]) -> Vec<Dia
 }
 
 /// Checks the rows of the warehouse. On a terminal, one line shows the progress.
-async fn rows(engine: &Engine, project: &Project, terminal: Terminal) -> DataReport {
+async fn rows(engine: &Services, project: &Project, terminal: Terminal) -> DataReport {
     const CLEAR: &str = "\r\x1b[2K";
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
     let snapshot = engine.catalog.snapshot();
     let report = data_check::check(&snapshot, &*engine.warehouse, timeout, |progress| {
         if terminal.is_stderr_terminal {
-            tell(&format!("{CLEAR}checking rows: {} of {}, {}", progress.number, progress.of, progress.cube));
+            print_error(&format!("{CLEAR}checking rows: {} of {}, {}", progress.number, progress.of, progress.cube));
         }
     });
     let report = report.await;
     if terminal.is_stderr_terminal {
-        tell(CLEAR);
+        print_error(CLEAR);
     }
     report
 }
 
-fn summary(engine: Option<&Engine>, problems: &[Diagnostic]) -> String {
+fn summary(engine: Option<&Services>, problems: &[Diagnostic]) -> String {
     match engine {
-        Some(engine) if problems.is_empty() => format!("ok: {}", contents(engine)),
-        Some(engine) => format!("{}; {}", report::counts(problems), contents(engine)),
+        Some(engine) if problems.is_empty() => format!("ok: {}", contents(&engine.catalog.snapshot())),
+        Some(engine) => format!("{}; {}", report::counts(problems), contents(&engine.catalog.snapshot())),
         None => report::counts(problems),
     }
 }
 
 /// Returns `5 cubes, 69 measures, 45 dimensions, 12 metrics`.
-pub(crate) fn contents(engine: &Engine) -> String {
-    let snapshot = engine.catalog.snapshot();
+pub(crate) fn contents(snapshot: &Snapshot) -> String {
     let cubes = &snapshot.model.cubes;
     let own = || cubes.iter().filter(|cube| cube.alias_of.is_none());
     let parts = [

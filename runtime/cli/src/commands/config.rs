@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 use terrane_compiler::diagnostic::Diagnostic;
 
-use super::{Terminal, print, tell_problems};
+use super::{Terminal, print, print_problems};
 use crate::config::{Setting, Source};
 use crate::failure::Failure;
 use crate::project::Project;
@@ -18,8 +18,8 @@ Examples:
   terrane config show
   terrane config show my-project --json | jq '.settings[] | select(.source != \"default\")'
 
-Secrets are shown as ***, URLs without user and password. `(…)` describes a default that is no value.
-Exit code: 0, or 1 where the configuration has errors, which are told as `terrane check` does.")]
+Secrets are shown as ***, URLs without user and password. `(…)` describes a default without a fixed value.
+Exit code: 0, or 1 if the configuration has errors, which `terrane check` reports too.")]
 pub struct ConfigArguments {
     #[command(subcommand)]
     pub action: ConfigAction,
@@ -65,7 +65,7 @@ pub fn run(arguments: &ConfigArguments, project: &Project, terminal: Terminal) -
             table.add_row([key, value.as_deref().unwrap_or("(not set)"), &source.to_string()]);
         }
         print(&format!("{table}\n"));
-        tell_problems(&project.problems, &project.tree, terminal.stderr);
+        print_problems(&project.problems, &project.tree, terminal.stderr);
     }
     Ok(!project.problems.iter().any(Diagnostic::is_error))
 }

@@ -29,9 +29,10 @@ Examples:
   terrane doctor
   terrane doctor my-project --json | jq '.checks[] | select(.outcome != \"ok\")'
 
-It reads the project and its settings, asks the warehouse and the state database, and looks at files, the
-port, the disk and the limits of this machine, as `terrane serve` would meet them with the same environment.
-Nothing is changed but by the warehouse's `init`, which runs as at each start. Exit code: 0, or 1 where a check failed; a warning is no failure.")]
+Reads the project and its settings, connects to the warehouse and the state database, and checks files, the
+port, the disk and the limits of this machine, as `terrane serve` uses them with the same environment.
+Nothing is changed, except by the warehouse's `init`, which runs as at each start. Exit code: 0, or 1 if a check
+failed; warnings are not failures.")]
 pub struct DoctorArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]
@@ -138,7 +139,7 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
     let is_own =
         |problem: &&Diagnostic| !project.problems.contains(problem) && problem.code != wiring::REQUIRED_REFUSED;
     let own: Vec<Diagnostic> = checked.problems.iter().filter(is_own).cloned().collect();
-    let contents = super::check::contents(engine);
+    let contents = super::check::contents(&engine.catalog.snapshot());
     match own.iter().find(|problem| problem.is_error()).or(own.first()) {
         None => findings.ok("cubes", contents),
         Some(first) => {
@@ -150,8 +151,8 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
 
 fn keys(project: &Project, findings: &mut Findings) {
     match wiring::token_keys(project) {
-        Ok(true) => findings.ok("keys of tokens", "they can be used, and nobody else may read the private one"),
-        Ok(false) => findings.ok("keys of tokens", "none are set: callers prove who they are with API keys"),
+        Ok(true) => findings.ok("keys of tokens", "usable, and only this user can read the private one"),
+        Ok(false) => findings.ok("keys of tokens", "not set: callers use API keys"),
         Err(failure) => findings.failure("keys of tokens", &failure),
     }
 }

@@ -9,7 +9,8 @@ use super::print;
 use super::query::{query_text, refused};
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::{caller, wire, wiring};
+use crate::wiring::{self, WarehouseUse};
+use crate::{caller, wire};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -40,7 +41,7 @@ pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), F
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(refused)?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project).await?;
+    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let body = wire::explain(&engine, &caller, &query).await.map_err(refused)?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&body).map_err(|error| Failure::new(error.to_string()))?;

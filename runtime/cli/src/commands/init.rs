@@ -8,7 +8,7 @@ use terrane_authoring::draft::{self, Evidence, Join, ProjectDraft, TableSelectio
 use terrane_authoring::names::snake;
 use terrane_terminal::TerminalText;
 
-use super::{Terminal, print, tell};
+use super::{Terminal, print, print_error};
 use crate::config::PROJECT_FILE;
 use crate::data_source::DataSource;
 use crate::failure::Failure;
@@ -143,7 +143,7 @@ async fn draft_from(
         TableSelection { tables: arguments.tables.clone(), schema: arguments.schema.clone(), views: open.views };
     let mut progress = |text: &str| {
         if terminal.is_stderr_terminal {
-            tell(&format!("{CLEAR}{text}"));
+            print_error(&format!("{CLEAR}{text}"));
         }
     };
     let drafted = draft::draft(&*open.warehouse, &selection, &mut progress).await;

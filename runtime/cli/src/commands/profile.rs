@@ -16,11 +16,11 @@ use terrane_wire::ErrorBody;
 use terrane_wire::profile::{CubeProfile, type_name, value_to_wire};
 
 use super::query::{query_text, refused};
-use super::{json_line, print, tell};
+use super::{json_line, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::{caller, wiring};
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -58,7 +58,7 @@ pub struct ProfileArguments {
 pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), Failure> {
     let config = config(arguments.config.as_deref())?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project).await?;
+    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let range = arguments.date_range.as_ref().map(|words| DateRange::Words(words.as_str().into()));
     let cube: Arc<str> = arguments.cube.as_str().into();
     let profile = engine.profiling.profile(&caller, &cube, range.as_ref(), &config).await;
@@ -71,7 +71,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), F
     let score = profile.overall_quality_score.map_or("not scored".to_owned(), |score| format!("quality {score:.3}"));
     let sides = profile.quality_scores.iter().map(|(side, score)| format!("{} {score:.3}", side.as_str()));
     let rows = plural(usize::try_from(profile.row_count).unwrap_or(usize::MAX), "row");
-    tell(&format!("{rows}, {score} ({})\n", sides.collect::<Vec<_>>().join(", ")));
+    print_error(&format!("{rows}, {score} ({})\n", sides.collect::<Vec<_>>().join(", ")));
     Ok(())
 }
 

@@ -7,11 +7,12 @@ use terrane_expectations::{Rows, hint};
 use terrane_wire::ErrorBody;
 use terrane_wire::json::{Numbers, write_rows};
 
-use super::{Terminal, print, tell};
+use super::{Terminal, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::{caller, table, wire, wiring};
+use crate::wiring::{self, WarehouseUse};
+use crate::{caller, table, wire};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -62,7 +63,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(refused)?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project).await?;
+    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     if arguments.sql {
         print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).await.map_err(refused)?));
         return Ok(());
@@ -82,7 +83,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
         _ => String::new(),
     };
     let shown = plural(rows.rows.len(), "row");
-    tell(&format!("{shown}{of}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));
+    print_error(&format!("{shown}{of}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));
     Ok(())
 }
 

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
-use terrane_app::builds::{ModelBuild, Outcome, Progress, RunError, Wanted};
+use terrane_app::builds::{BuildProgress, BuildRequest, BuildRunError, ModelBuild, ModelOutcome};
 use terrane_app::ports::builder::{BuildError, NotReady};
 
-use super::{Terminal, operator_entry, print, tell, tell_problems};
+use super::{Terminal, operator_entry, print, print_error, print_problems};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
 use crate::shutdown_signal::ShutdownSignal;
-use crate::wiring;
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -54,37 +54,37 @@ pub async fn run(arguments: &RunArguments, project: Project, terminal: Terminal)
     }
     let mut shutdown = ShutdownSignal::listen()?;
     let store = wiring::state(&project).await?;
-    let (engine, problems) = wiring::load_to_build(&project).await?;
-    tell_problems(&problems, &project.tree, terminal.stderr);
+    let (engine, problems) = wiring::load(&project, WarehouseUse::Build).await?;
+    print_problems(&problems, &project.tree, terminal.stderr);
     let builds = wiring::builds(&project, &engine, &store);
     let snapshot = engine.catalog.snapshot();
     let named = (!arguments.models.is_empty()).then_some(arguments.models.as_slice());
-    let report = |progress: Progress<'_>| tell_progress(progress, arguments.json);
+    let report = |progress: BuildProgress<'_>| print_progress(progress, arguments.json);
     let resource = format!("project:{}", snapshot.model.project);
     let entry = operator_entry("models_built", engine.clock.now(), resource);
-    let wanted = Wanted { models: named, entry };
+    let wanted = BuildRequest { models: named, entry };
     let ended = builds.run(&snapshot, wanted, &report, shutdown.received()).await.map_err(|error| explain(&error))?;
-    for build in ended.iter().filter(|build| matches!(build.outcome, Outcome::Inlined)) {
-        tell_over(build, "-", arguments.json);
+    for build in ended.iter().filter(|build| matches!(build.outcome, ModelOutcome::Inlined)) {
+        print_build(build, "-", arguments.json);
     }
-    tell_outdated(&snapshot.definitions);
+    print_outdated(&snapshot.definitions);
     let failed = ended.iter().filter(|build| !build.is_in_order()).count();
     if !arguments.json {
-        let built = ended.iter().filter(|build| matches!(build.outcome, Outcome::Built { .. })).count();
+        let built = ended.iter().filter(|build| matches!(build.outcome, ModelOutcome::Built { .. })).count();
         let failed = if failed > 0 { format!(", {failed} not") } else { String::new() };
-        tell(&format!("{} built{failed}\n", plural(built, "model")));
+        print_error(&format!("{} built{failed}\n", plural(built, "model")));
     }
     Ok(failed == 0)
 }
 
-fn tell_progress(progress: Progress<'_>, is_json: bool) {
+fn print_progress(progress: BuildProgress<'_>, is_json: bool) {
     match progress {
-        Progress::Begun { model } => tell(&format!("building {model}\n")),
-        Progress::Over { build, place, of } => tell_over(build, &format!("{place}/{of}"), is_json),
+        BuildProgress::Started { model } => print_error(&format!("building {model}\n")),
+        BuildProgress::Ended { build, place, of } => print_build(build, &format!("{place}/{of}"), is_json),
     }
 }
 
-fn tell_over(build: &ModelBuild, place: &str, is_json: bool) {
+fn print_build(build: &ModelBuild, place: &str, is_json: bool) {
     print(&if is_json { format!("{}\n", to_json(build)) } else { format!("{place} {}\n", line(build)) });
 }
 
@@ -93,14 +93,14 @@ fn line(build: &ModelBuild) -> String {
     let what = format!("{}  {}", build.model, build.materialization.as_str());
     let seconds = format!("{:.1} s", build.elapsed.as_secs_f64());
     match &build.outcome {
-        Outcome::Built { rows: Some(rows) } => format!("{what}  {seconds}  {} rows", grouped(*rows)),
-        Outcome::Built { rows: None } => format!("{what}  {seconds}"),
-        Outcome::Inlined => format!("{what}  inlined"),
-        Outcome::Failed(error) => match error.hint() {
+        ModelOutcome::Built { rows: Some(rows) } => format!("{what}  {seconds}  {} rows", grouped(*rows)),
+        ModelOutcome::Built { rows: None } => format!("{what}  {seconds}"),
+        ModelOutcome::Inlined => format!("{what}  inlined"),
+        ModelOutcome::Failed(error) => match error.hint() {
             Some(hint) => format!("{what}  {seconds}  failed: {error}\n  hint: {hint}"),
             None => format!("{what}  {seconds}  failed: {}", message(error)),
         },
-        Outcome::Skipped { because_of } => format!("{what}  skipped: `{because_of}` failed"),
+        ModelOutcome::Skipped { because_of } => format!("{what}  skipped: `{because_of}` failed"),
     }
 }
 
@@ -113,10 +113,10 @@ fn message(error: &BuildError) -> String {
 
 fn to_json(build: &ModelBuild) -> Json {
     let (status, rows, error) = match &build.outcome {
-        Outcome::Built { rows } => ("built", *rows, None),
-        Outcome::Inlined => ("inlined", None, None),
-        Outcome::Failed(error) => ("failed", None, Some(message(error))),
-        Outcome::Skipped { because_of } => ("skipped", None, Some(format!("`{because_of}` failed"))),
+        ModelOutcome::Built { rows } => ("built", *rows, None),
+        ModelOutcome::Inlined => ("inlined", None, None),
+        ModelOutcome::Failed(error) => ("failed", None, Some(message(error))),
+        ModelOutcome::Skipped { because_of } => ("skipped", None, Some(format!("`{because_of}` failed"))),
     };
     json!({
         "model": &*build.model,
@@ -143,22 +143,22 @@ fn grouped(number: u64) -> String {
 }
 
 /// Reports relations of removed models. Only the operator drops them.
-fn tell_outdated(definitions: &terrane_compiler::project::Definitions) {
+fn print_outdated(definitions: &terrane_compiler::project::Definitions) {
     let of_models = definitions.models.iter().filter_map(|model| model.built_as());
     let known: Vec<String> = of_models.map(|(schema, name)| format!("{schema}.{name}").to_lowercase()).collect();
     for relation in definitions.built.outdated.iter().filter(|relation| !known.contains(relation)) {
-        tell(&format!("note: {relation} was built of a model that is gone; drop it when nothing reads it\n"));
+        print_error(&format!("note: {relation} was built of a model that is gone; drop it when nothing reads it\n"));
     }
 }
 
-fn explain(error: &RunError) -> Failure {
+fn explain(error: &BuildRunError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        RunError::UnknownModel { nearest, .. } if !nearest.is_empty() => {
+        BuildRunError::UnknownModel { nearest, .. } if !nearest.is_empty() => {
             failure.hint(format!("there are {}", nearest.join(", ")))
         }
-        RunError::NotReady(NotReady::Cant(why)) => failure.hint(why.hint()),
-        RunError::Busy => failure.hint("wait until it is over; one that died is waited for 15 s"),
+        BuildRunError::NotReady(NotReady::Cant(why)) => failure.hint(why.hint()),
+        BuildRunError::Busy => failure.hint("wait until it is over; one that died is waited for 15 s"),
         _ => failure,
     }
 }

@@ -24,7 +24,7 @@ or the editor's settings name all of them; for VS Code with its YAML extension, 
     \".schemas/definitions.json\": [\"sources/*.yml\", \"cubes/**/*.yml\", \"metrics/**/*.yml\", \"policies/**/*.yml\"]
   }}
 
-What one file alone can't tell, such as whether a cube exists, is for `terrane check`.
+`terrane check` reports what one file does not show, such as unknown cubes.
 
 Examples:
   terrane schema

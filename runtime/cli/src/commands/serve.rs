@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_app::security::Journal;
+use terrane_app::security::AuditBuffer;
+use terrane_app::services::ServerServices;
 use terrane_server::telemetry::Watch;
-use terrane_server::{App, Ports, ServeError, Watchers, telemetry};
-use terrane_store::StateStore;
+use terrane_server::{App, ServeError, Watchers, telemetry};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::check::contents;
-use super::{Terminal, tell, tell_problems};
+use super::{Terminal, print_error, print_problems};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::reload::{self, FolderWatch};
@@ -57,48 +57,55 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// The server can't start.
-pub async fn run(arguments: &ServeArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
+pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Terminal) -> Result<(), Failure> {
     allow_open_files();
     let address = address(arguments, &project)?;
     let settings = wiring::serve_settings(&project)?;
     // Bind before slow work, so that a conflict is reported at once.
     let listener = terrane_server::bind(address).await.map_err(|error| explain_bind(&error))?;
+    let bound = listener.local_addr().unwrap_or(address);
+    let host = arguments.host.as_deref().unwrap_or(&project.config.server.host);
+    let public_url = start_rules::default_public_url(host, bound, settings.tls.is_some());
+    project.config.security.oauth.default_public_url = public_url;
     let metrics_listener = bind_metrics(&project).await?;
-    let watching = wiring::watching(&project.config)?;
+    let process_id = wiring::process_id();
+    let watching = wiring::watching(&project.config, &process_id)?;
     let (mut first, mut second) = (ShutdownSignal::listen()?, ShutdownSignal::listen()?);
     // A signal while the project is loaded: no request has to be finished.
     let store = wiring::state(&project).await?;
     let registered = wiring::registered(&store).await?;
-    let (engine, mut problems) = tokio::select! {
-        loaded = wiring::load_observed(&project, Arc::new(watching.watch.clone()), registered.clone()) => loaded?,
+    let (loaded, mut problems) = tokio::select! {
+        loaded = wiring::load_for_server(&project, Arc::new(watching.watch.clone()), registered.clone()) => loaded?,
         () = first.received() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
-    problems.extend(start_rules::unused_definitions(&engine.catalog.snapshot().definitions));
-    problems.extend(settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), engine.clock.now())));
-    problems.extend(start_rules::closed_cubes(&engine.catalog.snapshot().model));
-    tell_problems(&problems, &project.tree, terminal.stderr);
-    let ports = wiring::ports(&project, &engine, &store, registered).await?;
+    problems.extend(start_rules::unused_definitions(&loaded.snapshot.definitions));
+    problems.extend(
+        settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), loaded.ports.clock.now())),
+    );
+    problems.extend(start_rules::closed_cubes(&loaded.snapshot.model));
+    print_problems(&problems, &project.tree, terminal.stderr);
+    let services = wiring::server_services(&project, loaded, &store, registered, process_id).await?;
     let is_watched = arguments.watch || project.config.server.watch;
     let watch = is_watched.then(|| FolderWatch::of(project.folder.root())).transpose()?;
-    let reloading = tokio::spawn(reload::keep_loaded(ports.projects.clone(), watch)?);
+    let reloading = tokio::spawn(reload::keep_loaded(services.projects.clone(), watch)?);
     // The guard writes what is left when it is dropped.
-    let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&engine.clock))
+    let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&services.clock))
         .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
 
-    let name = engine.catalog.snapshot().model.project.to_string();
-    let bound = listener.local_addr().unwrap_or(address);
+    let snapshot = services.catalog.snapshot();
+    let name = snapshot.model.project.to_string();
     if terminal.is_stderr_terminal {
         let warnings = plural(problems.len(), "warning");
         let scheme = if settings.tls.is_some() { "https" } else { "http" };
-        tell(&format!("terrane serves {name} on {scheme}://{bound}: {}; {warnings}\n", contents(&engine)));
+        print_error(&format!("terrane serves {name} on {scheme}://{bound}: {}; {warnings}\n", contents(&snapshot)));
     }
     let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
     let metrics_address = metrics_bound.map(tracing::field::display);
     tracing::info!(event = "server_started", address = %bound, metrics_address, project = name, warnings = problems.len());
-    let background = Background::start(&project, &store, &ports, watching.watch.clone());
+    let background = Background::start(&project, &services, watching.watch.clone());
     let watchers = Watchers { watch: watching.watch.clone(), dropped_lines: Some(log.dropped_lines()) };
-    let app = App::watched(ports, wiring::http_settings(&project.config), watchers);
+    let app = App::watched(services, wiring::http_settings(&project.config), watchers);
     let scrapes = metrics_listener.map(|listener| tokio::spawn(terrane_server::serve_metrics(listener, app.clone())));
     let is_finished = tokio::select! {
         is_finished = terrane_server::serve(listener, app, settings, first.received()) => is_finished,
@@ -134,36 +141,32 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
 
 /// The background tasks of the server.
 struct Background {
-    journal: Arc<Journal>,
+    audit_buffer: Arc<AuditBuffer>,
     writing: JoinHandle<()>,
-    upkeep: JoinHandle<()>,
+    worker: JoinHandle<()>,
     end: oneshot::Sender<()>,
 }
 
 impl Background {
-    fn start(project: &Project, store: &Arc<StateStore>, ports: &Ports, watch: Watch) -> Self {
+    fn start(project: &Project, services: &ServerServices, watch: Watch) -> Self {
         let interval = Duration::from_millis(project.config.state.audit_interval_ms);
-        let journal = ports.journal.clone();
+        let audit_buffer = services.audit_buffer.clone();
         let writing = tokio::spawn({
-            let journal = journal.clone();
-            let watch = watch.clone();
-            async move { journal.keep_writing(interval, &watch).await }
+            let audit_buffer = audit_buffer.clone();
+            async move { audit_buffer.keep_writing(interval, &watch).await }
         });
-        let upkeep = wiring::upkeep(project, store, &ports.clock);
         let (end, ended) = oneshot::channel::<()>();
-        let upkeep = tokio::spawn(async move {
-            // The sender may be gone; that is the end too.
-            upkeep.run(&watch, async { drop(ended.await) }).await;
-        });
-        Background { journal, writing, upkeep, end }
+        // The sender may be gone; that is the end too.
+        let worker = tokio::spawn(services.worker().run(async { drop(ended.await) }));
+        Background { audit_buffer, writing, worker, end }
     }
 
-    /// Writes the remaining records, and releases the lease of shared tasks.
+    /// Writes the audit records that are left, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
         let _ = self.end.send(());
-        let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.journal.flush());
-        let (flushed, kept_up) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.upkeep));
+        let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.audit_buffer.flush());
+        let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));
         match flushed {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(event = "audit_lost", error_message = %error),
@@ -171,8 +174,8 @@ impl Background {
                 tracing::error!(event = "audit_lost", error_message = "the state database did not answer in time")
             }
         }
-        if kept_up.is_err() {
-            tracing::warn!(event = "upkeep_failed", error_message = "the lease could not be given back in time");
+        if stopped.is_err() {
+            tracing::warn!(event = "lease_not_released", error_message = "the background tasks did not end in time");
         }
     }
 }

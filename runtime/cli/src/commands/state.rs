@@ -8,7 +8,7 @@ use clap::Subcommand;
 use terrane_app::ports::clock::Clock as _;
 use terrane_store::{RestoreError, StateStore};
 
-use super::{operator_entry, tell};
+use super::{operator_entry, print_error};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::project::Project;
@@ -72,12 +72,12 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
         StateAction::Dump { output, .. } if is_stream(output) => {
             let mut out = BufWriter::new(std::io::stdout());
             let rows = store.dump(&mut out, now).await.map_err(|error| Failure::new(error.to_string()))?;
-            tell(&format!("dumped {}\n", rows_of(rows)));
+            print_error(&format!("dumped {}\n", rows_of(rows)));
             Ok(())
         }
         StateAction::Dump { output, .. } => {
             let rows = dump_into(&store, output, now).await?;
-            tell(&format!("dumped {} into {}\n", rows_of(rows), output.display()));
+            print_error(&format!("dumped {} into {}\n", rows_of(rows), output.display()));
             Ok(())
         }
         StateAction::Restore { input, .. } => {
@@ -90,7 +90,10 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
             let entry = operator_entry("state_restored", now, "state".to_owned());
             let restored = store.restore(&mut *from, entry).await.map_err(|error| explain(&error))?;
             let records = plural(usize::try_from(restored.audit_records).unwrap_or(usize::MAX), "audit record");
-            tell(&format!("restored {}, {records} among them; the audit log is whole\n", rows_of(restored.rows)));
+            print_error(&format!(
+                "restored {}, {records} among them; the audit log is whole\n",
+                rows_of(restored.rows)
+            ));
             Ok(())
         }
     }

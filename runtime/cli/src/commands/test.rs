@@ -11,7 +11,7 @@ use super::{Terminal, print};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, Style, plural};
-use crate::wiring;
+use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -108,11 +108,11 @@ pub async fn outcomes(
         };
         return Err(Failure::new(message).hint("Write cases in tests/*.yml; `terrane test --help` describes them."));
     }
-    let (engine, _) = wiring::load(project).await?;
+    let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
     let mut outcomes = Vec::with_capacity(chosen.len());
     for case in chosen {
-        let outcome = expectations::run(engine.subject(), timeout, case).await;
+        let outcome = expectations::run(wiring::subject(&engine), timeout, case).await;
         ended(&outcome);
         outcomes.push(outcome);
     }

@@ -1,7 +1,7 @@
 //! Applies the environment to the definitions of the project file (`name`, `version`, `paths`, `models`, `vars`), since
 //! the compiler reads the text of the file and not the environment.
 //!
-//! In: the parsed project file and the environment. Out: a text to compile instead of the file, if they differ. Not
+//! In: the parsed project file and the environment. Out: the text to compile instead of the file, if they differ. Not
 //! here: the meaning of the keys (compiler).
 
 use serde_json::{Map, Value};
@@ -35,13 +35,13 @@ pub(super) fn effective(file: Option<&Node>, environment: &Environment, collecte
         let mut value = written.map(|node| json(node, environment, collected, &mut is_changed));
         let below = format!("{variable}__");
         let whole = environment.get(variable).map(|text| (variable, text));
-        collected.asked.note(key, whole, written);
+        collected.read_keys.note(key, whole, written);
         for model in MODEL_KEYS.iter().filter(|_| key == "models") {
-            collected.asked.note(model, None, None);
+            collected.read_keys.note(model, None, None);
         }
         if let Some(NodeValue::Map(inner)) = written.map(|node| &node.value) {
             for (name, node) in inner.iter().filter(|_| key != "paths") {
-                collected.asked.note(&format!("{key}.{}", name.text), None, Some(node));
+                collected.read_keys.note(&format!("{key}.{}", name.text), None, Some(node));
             }
         }
         for name in environment.settings().filter(|name| *name == variable || name.starts_with(&below)) {
@@ -49,7 +49,7 @@ pub(super) fn effective(file: Option<&Node>, environment: &Environment, collecte
             let set = json(&set, environment, collected, &mut is_changed);
             let below = name[variable.len()..].to_lowercase().replace("__", ".");
             if !below.is_empty() && key != "paths" {
-                collected.asked.note(
+                collected.read_keys.note(
                     &format!("{key}{below}"),
                     Some((name, environment.get(name).unwrap_or_default())),
                     None,

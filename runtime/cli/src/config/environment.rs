@@ -52,7 +52,7 @@ impl Environment {
         self.variables.keys().map(String::as_str).filter(|name| name.starts_with(PREFIX))
     }
 
-    /// Replaces every `${VAR}` of a text. `$${` stands for `${`.
+    /// Replaces every `${VAR}` of a string. `$${` stands for `${`.
     ///
     /// # Errors
     /// A variable is not set, or a `${` is not closed.

@@ -56,10 +56,10 @@ pub(super) fn cors(s: &mut Section<'_>) -> CorsConfig {
     config
 }
 
-/// Returns the reason why a text is not an origin as browsers send it (RFC 6454, section 6.1).
+/// Returns the reason why a string is not an origin as browsers send it (RFC 6454, section 6.1).
 fn origin_fault(text: &str) -> Option<(&'static str, String)> {
     let example = || "write it like https://app.example.org".to_owned();
-    let Some((scheme, rest)) = text.split_once("://") else { return Some(("is no origin", example())) };
+    let Some((scheme, rest)) = text.split_once("://") else { return Some(("is not an origin", example())) };
     if text.contains('*') {
         return Some(("has a `*` in it", "list each origin by itself; a `*` alone stands for all".to_owned()));
     }
@@ -76,7 +76,7 @@ fn origin_fault(text: &str) -> Option<(&'static str, String)> {
     if let Some(bare) = rest.strip_suffix(default_port) {
         return Some(("has its scheme's own port, which browsers leave out", format!("write `{scheme}://{bare}`")));
     }
-    (!is_authority(rest)).then(|| ("is no origin", example()))
+    (!is_authority(rest)).then(|| ("is not an origin", example()))
 }
 
 fn is_authority(text: &str) -> bool {
@@ -109,7 +109,7 @@ pub(super) fn allowed_hosts(s: &mut Section<'_>) -> Vec<String> {
             hosts.push(value.to_ascii_lowercase());
             continue;
         }
-        let message = format!("`{}` of `server.allowed_hosts` is no host's name", shorten(&value));
+        let message = format!("`{}` of `server.allowed_hosts` is not a host name", shorten(&value));
         let hint = "write the name alone, without scheme, port or path, like bi.example.org";
         s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
     }
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!((cors.origins.len(), cors.any), (4, None));
         assert!(config("server: {cors: {origins: [\"*\"]}}\n").server.cors.any.is_some());
         for (text, words) in [
-            ("app.example.org", "is no origin"),
+            ("app.example.org", "is not an origin"),
             ("https://app.example.org/", "write `https://app.example.org`"),
             ("https://app.example.org/a?b", "has a path"),
             ("https://App.example.org", "write `https://app.example.org`"),
@@ -242,11 +242,11 @@ mod tests {
             ("http://app.example.org:80", "own port"),
             ("https://*.example.org", "has a `*`"),
             ("ftp://app.example.org", "neither http nor https"),
-            ("https://", "is no origin"),
-            ("https://a b", "is no origin"),
-            ("https://a:99999", "is no origin"),
-            ("https://me@a", "is no origin"),
-            ("null", "is no origin"),
+            ("https://", "is not an origin"),
+            ("https://a b", "is not an origin"),
+            ("https://a:99999", "is not an origin"),
+            ("https://me@a", "is not an origin"),
+            ("null", "is not an origin"),
         ] {
             let found = problems(&format!("server: {{cors: {{origins: [\"{text}\"]}}}}\n"));
             assert!(found.len() == 1 && found[0].contains(words), "{text}: {found:?}");
@@ -261,7 +261,7 @@ mod tests {
         );
         for text in ["https://a", "a:80", "a/b", "", "a..b"] {
             let found = problems(&format!("server: {{allowed_hosts: [\"{text}\"]}}\n"));
-            assert!(found.len() == 1 && found[0].contains("is no host's name"), "{text}: {found:?}");
+            assert!(found.len() == 1 && found[0].contains("is not a host name"), "{text}: {found:?}");
         }
     }
 
@@ -312,7 +312,7 @@ mod tests {
             ("{burst: 5}", "lacks `requests_per_second`"),
             ("{requests_per_second: -1}", "from 0.01"),
             ("{requests_per_second: nan}", "from 0.01"),
-            ("{requests_per_second: 5, burst: 0}", "whole number from 1"),
+            ("{requests_per_second: 5, burst: 0}", "integer from 1"),
             ("5", "must be a mapping"),
         ] {
             let found = problems(&format!("limits: {{rate: {{per_key: {rate}}}}}\n"));

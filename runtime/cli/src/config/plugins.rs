@@ -81,7 +81,7 @@ fn keys(s: &mut Section<'_>) -> Vec<PublicKey> {
 
 fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
     let place = s.place("require_signatures");
-    // Whoever names keys means them.
+    // Keys are listed to be required.
     let must_be_signed = s.boolean("require_signatures").unwrap_or(!keys.is_empty());
     if let (true, true, Some(place)) = (must_be_signed, keys.is_empty(), place) {
         let message = "`plugins.require_signatures` is on, and `plugins.keys` names no key";
@@ -125,8 +125,8 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     }
     let (id, role, place) = (id?, role?, place?);
     if role == PluginRole::Dialect && !id.starts_with("dialect-") {
-        let diagnostic = Diagnostic::error(Code::WrongValue, format!("`{id}` is no id of a dialect"));
-        s.report(place.mark(diagnostic.hint("a dialect is called `dialect-` and the warehouse's type")));
+        let diagnostic = Diagnostic::error(Code::WrongValue, format!("`{id}` is not the id of a dialect"));
+        s.report(place.mark(diagnostic.hint("Name it `dialect-` and the warehouse's type.")));
         return None;
     }
     Some(PluginConfig { id, role, source, sha256, is_required, is_monitored, config_json, grants, limits, place })
@@ -151,16 +151,16 @@ fn grants(s: &mut Section<'_>) -> Grants {
 
 /// Keeps the first entry of each id.
 fn unique(s: &mut Section<'_>, listed: Vec<PluginConfig>) -> Vec<PluginConfig> {
-    let mut kept: Vec<PluginConfig> = Vec::with_capacity(listed.len());
+    let mut unique: Vec<PluginConfig> = Vec::with_capacity(listed.len());
     for plugin in listed {
-        if kept.iter().any(|other| other.id == plugin.id) {
-            let diagnostic = Diagnostic::error(Code::DuplicateName, format!("two plugins have the id `{}`", plugin.id));
-            s.report(plugin.place.mark(diagnostic.hint("a plugin is listed once, and an id is one plugin's")));
+        if unique.iter().any(|other| other.id == plugin.id) {
+            let diagnostic = Diagnostic::error(Code::DuplicateName, format!("duplicate plugin id `{}`", plugin.id));
+            s.report(plugin.place.mark(diagnostic.hint("List each plugin once, with its own id.")));
         } else {
-            kept.push(plugin);
+            unique.push(plugin);
         }
     }
-    kept
+    unique
 }
 
 fn id(text: &str) -> Option<String> {

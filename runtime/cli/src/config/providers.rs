@@ -8,7 +8,10 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_identity::SignatureAlgorithm;
 
 use super::reader::{Located, Place, Secret, Section};
-use super::security::{ClaimNames, ScopeRoleNames, claims, scope_roles};
+use super::security::{ClaimNames, JwtConfig, ScopeRoleNames, claims, scope_roles};
+
+/// The algorithms of tokens whose issuer names none.
+pub(super) const DEFAULT_ALGORITHMS: &[SignatureAlgorithm] = &[SignatureAlgorithm::RS256];
 
 /// Where callers sign in.
 #[derive(Debug, Clone)]
@@ -17,6 +20,8 @@ pub struct OAuthConfig {
     pub enabled: Option<bool>,
     /// This server, as browsers reach it.
     pub public_url: Option<Located<String>>,
+    /// The URL of a server that listens on a loopback address; set once the address is known.
+    pub default_public_url: Option<String>,
     pub providers: Vec<ProviderConfig>,
 }
 
@@ -24,6 +29,11 @@ impl OAuthConfig {
     /// Providers are used unless they are switched off.
     pub fn is_on(&self) -> bool {
         self.enabled.unwrap_or(!self.providers.is_empty())
+    }
+
+    /// The URL of this server as browsers reach it: the configured one, or that of the loopback address.
+    pub fn public_url(&self) -> Option<&str> {
+        self.public_url.as_ref().map(|url| url.value.as_str()).or(self.default_public_url.as_deref())
     }
 }
 
@@ -41,12 +51,41 @@ pub struct ProviderConfig {
     pub userinfo_url: Option<String>,
     pub issuer: Option<String>,
     pub jwks_url: Option<String>,
-    /// RS256 where none is named.
-    pub algorithms: Vec<SignatureAlgorithm>,
+    /// The algorithms of ID tokens, if the provider has its own.
+    pub algorithms: Option<Vec<SignatureAlgorithm>>,
     pub scopes: Option<Vec<String>>,
     pub claims: ClaimNames,
     pub scope_roles: ScopeRoleNames,
     pub has_bare_user_ids: bool,
+}
+
+/// The issuer of a provider's ID tokens, and the keys that sign them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenIdConfig<'c> {
+    pub issuer: &'c str,
+    pub jwks_url: &'c str,
+    pub algorithms: &'c [SignatureAlgorithm],
+}
+
+impl ProviderConfig {
+    /// The provider's own settings of ID tokens; for a provider that says nothing of the user, those of the external
+    /// issuer of `security.jwt`.
+    pub fn openid<'c>(&'c self, jwt: &'c JwtConfig) -> Option<OpenIdConfig<'c>> {
+        if let (Some(issuer), Some(jwks_url)) = (&self.issuer, &self.jwks_url) {
+            let algorithms = self.algorithms.as_deref().unwrap_or(DEFAULT_ALGORITHMS);
+            return Some(OpenIdConfig { issuer, jwks_url, algorithms });
+        }
+        if !self.uses_external_issuer() {
+            return None;
+        }
+        let (issuer, jwks_url) = (jwt.issuer.as_deref()?, &jwt.external_jwks_url.as_ref()?.value);
+        Some(OpenIdConfig { issuer, jwks_url, algorithms: self.algorithms.as_deref().unwrap_or(&jwt.algorithms) })
+    }
+
+    /// Whether the provider says nothing of the user: it has no issuer, no keys and no user-info endpoint.
+    pub fn uses_external_issuer(&self) -> bool {
+        self.issuer.is_none() && self.jwks_url.is_none() && self.userinfo_url.is_none()
+    }
 }
 
 /// How this server proves to a provider that it is the client.
@@ -72,6 +111,7 @@ pub(super) fn oauth(s: &mut Section<'_>, place: Option<Place>) -> OAuthConfig {
         place,
         enabled: s.boolean("enabled"),
         public_url: s.located("public_url"),
+        default_public_url: None,
         providers: s.sections("providers", provider).unwrap_or_default(),
     }
 }
@@ -102,8 +142,9 @@ pub(super) fn outgoing(s: &mut Section<'_>) -> OutgoingConfig {
     OutgoingConfig { allow: s.located_texts("allow").unwrap_or_default(), ca_path: s.text("ca_path") }
 }
 
-/// Each must be one of public keys: a symmetric one would let whoever reads the keys sign.
-pub(super) fn algorithms(s: &mut Section<'_>) -> Vec<SignatureAlgorithm> {
+/// Reads algorithms of public keys: with a symmetric one, everybody who reads the keys could sign. `None` if none is
+/// named.
+pub(super) fn algorithms(s: &mut Section<'_>) -> Option<Vec<SignatureAlgorithm>> {
     let mut read = Vec::new();
     for Located { value, place } in s.located_texts("algorithms").unwrap_or_default() {
         match SignatureAlgorithm::named(&value) {
@@ -116,5 +157,5 @@ pub(super) fn algorithms(s: &mut Section<'_>) -> Vec<SignatureAlgorithm> {
             }
         }
     }
-    if read.is_empty() { vec![SignatureAlgorithm::RS256] } else { read }
+    (!read.is_empty()).then_some(read)
 }

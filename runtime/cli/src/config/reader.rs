@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
-use terrane_compiler::model::{likely, nearest};
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
+use terrane_compiler::text::nearest::{likely, nearest};
+use terrane_terminal::TerminalText;
 
 use super::environment::{Environment, PREFIX};
-use super::settings::Asked;
+use super::settings::ReadKeys;
 
 /// The variables whose names the interface fixes.
 pub(super) const SPELLED: &[(&str, &str)] = &[
@@ -41,7 +42,7 @@ pub(super) const SPELLED: &[(&str, &str)] = &[
 
 const SECURITY: [&str; 2] = ["SERVICE_SECURITY", "SERVICE_PLUGINS"];
 
-/// A text that must not appear in logs and messages.
+/// A string that must not appear in logs and messages.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -107,7 +108,7 @@ pub(super) struct Section<'a> {
 pub(super) struct Collected {
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) variables: BTreeSet<String>,
-    pub(super) asked: Asked,
+    pub(super) read_keys: ReadKeys,
     /// Prefixes of variables for keys that the user names.
     open_levels: Vec<String>,
 }
@@ -193,7 +194,7 @@ impl<'a> Section<'a> {
         let node = node.filter(|node| !matches!(node.value, NodeValue::Null));
         let variable = set.as_ref().map(|(name, text)| (name.as_str(), *text));
         let shown = self.shown(key);
-        self.collected.asked.note(&shown, variable, node);
+        self.collected.read_keys.note(&shown, variable, node);
         (set, node)
     }
 
@@ -260,7 +261,7 @@ impl<'a> Section<'a> {
 
     pub(super) fn secret(&mut self, key: &'static str) -> Option<Secret> {
         let shown = self.shown(key);
-        self.collected.asked.mark_secret(&shown);
+        self.collected.read_keys.mark_secret(&shown);
         self.text(key).map(Secret)
     }
 
@@ -289,9 +290,9 @@ impl<'a> Section<'a> {
 
     pub(super) fn integer(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         let wanted = if *range.end() == u64::MAX {
-            format!("a whole number of at least {}", range.start())
+            format!("an integer of at least {}", range.start())
         } else {
-            format!("a whole number from {} to {}", range.start(), range.end())
+            format!("an integer from {} to {}", range.start(), range.end())
         };
         self.checked(key, &wanted, |text| text.trim().replace('_', "").parse().ok().filter(|n| range.contains(n)))
     }
@@ -403,7 +404,7 @@ impl<'a> Section<'a> {
     /// Reads a mapping with keys of another owner as JSON. It may contain secrets.
     pub(super) fn json(&mut self, key: &'static str) -> Option<Json> {
         let shown = self.shown(key);
-        self.collected.asked.mark_secret(&shown);
+        self.collected.read_keys.mark_secret(&shown);
         let name = self.full(key);
         let (set, node) = self.take(key);
         let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));
@@ -525,7 +526,7 @@ impl Collected {
 
 /// Cuts a value for a message.
 fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(60).filter(|c| !c.is_control()).collect();
+    let mut short: String = TerminalText::visible(text).chars().take(60).collect();
     if short.len() < text.len() {
         short.push('…');
     }

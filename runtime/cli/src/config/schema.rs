@@ -25,7 +25,7 @@ pub fn project_schema() -> Schema {
     let mut collected = Collected::default();
     collect(Some(EVERY_SECTION), &Environment::default(), &mut collected);
     let mut whole = schema(FileKind::Project);
-    for setting in collected.asked.settings() {
+    for setting in collected.read_keys.settings() {
         let section = setting.key.split('.').next().unwrap_or_default();
         if !DEFINITIONS.contains(&section) {
             put(&mut whole, &setting.key, about(&setting.key.replace("[0]", "")));

@@ -221,7 +221,7 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     let refresh_seconds = s.integer("refresh_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(604_800);
     let (issuer, audience, own_issuer) = (s.text("issuer"), s.text("audience"), s.text("own_issuer"));
     let external_jwks_url = s.located("external_jwks_url");
-    let algorithms = providers::algorithms(s);
+    let algorithms = providers::algorithms(s).unwrap_or_else(|| providers::DEFAULT_ALGORITHMS.to_vec());
     let jwks_refresh_seconds = s.integer("jwks_refresh_seconds", 1..=86_400).unwrap_or(300);
     let jwks_stale_seconds = s.integer("jwks_stale_seconds", 0..=604_800).unwrap_or(86_400);
     let scope_roles = s.section("scope_mapping", scope_roles);

@@ -54,14 +54,14 @@ impl std::fmt::Display for Source {
 
 /// The keys that were read.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ReadKeys {
     /// In the order of their first reading.
     keys: Vec<String>,
     written: BTreeMap<String, (String, Source)>,
     secrets: Vec<String>,
 }
 
-impl Asked {
+impl ReadKeys {
     /// Records a key and its effective value.
     pub(super) fn note(&mut self, key: &str, variable: Option<(&str, &str)>, node: Option<&Node>) {
         if !self.keys.iter().any(|known| known == key) {

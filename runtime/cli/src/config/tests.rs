@@ -10,7 +10,7 @@ fn read_with(file: &str, variables: &[(&str, &str)]) -> (Config, Vec<String>) {
     (config, problems.iter().map(Diagnostic::to_string).collect())
 }
 
-/// The one problem of a file under some variables.
+/// Returns the only problem of a file with some variables.
 fn problem(file: &str, variables: &[(&str, &str)]) -> String {
     let (_, problems) = read_with(file, variables);
     assert_eq!(problems.len(), 1, "{file}: {problems:?}");
@@ -101,7 +101,7 @@ fn variables_stand_in_values() {
 }
 
 #[test]
-fn what_is_wrong_has_its_place_and_the_nearest_name() {
+fn problems_have_a_place_and_the_nearest_name() {
     for (file, start, words) in [
         ("name: a\nserver: {prot: 1}\n", "service_project.yml:2:10: error[unknown-key]", "did you mean `port`"),
         ("warehuose: {}\n", "service_project.yml:1:1: error[unknown-key]", "did you mean `warehouse`"),
@@ -127,10 +127,10 @@ fn what_is_wrong_has_its_place_and_the_nearest_name() {
 }
 
 #[test]
-fn variables_that_set_nothing_are_told() {
+fn variables_that_set_nothing_are_reported() {
     let text = problem("", &[("SERVICE_SERVER__PROT", "1")]);
     assert!(text.starts_with("warning[unknown-variable]") && text.contains("SERVICE_SERVER__PORT"), "{text}");
-    // Whoever writes such a name means to close something.
+    // A misspelled security setting may leave something open.
     let text = problem("", &[("SERVICE_SECURITY__ENABELD", "true")]);
     assert!(text.starts_with("error[unknown-variable]"), "{text}");
     let text = problem("", &[("SERVICE_SERVER__PORT", "many")]);
@@ -197,7 +197,7 @@ fn a_hook_is_required_unless_it_is_only_watched() {
 }
 
 #[test]
-fn what_is_wrong_with_a_plugin_is_told_at_its_place() {
+fn problems_of_a_plugin_have_a_place() {
     for (entry, words) in [
         ("{id: X, role: check}", "2:10: error[wrong-value]"),
         ("{id: x, role: hook}", "one of dialect, detector, check, governance"),
@@ -209,7 +209,7 @@ fn what_is_wrong_with_a_plugin_is_told_at_its_place() {
         ("{id: x, role: check, limits: {time: 1}}", "unknown key `time`"),
         ("{id: x, role: check, signature: y}", "unknown key `signature`"),
         ("{id: x, role: check, config: [1]}", "must be a mapping"),
-        ("{id: x, role: dialect}", "is no id of a dialect"),
+        ("{id: x, role: dialect}", "is not the id of a dialect"),
         ("{id: x, role: governance, mode: monitor, enforcement: required}", "can't be `required`"),
         ("{id: x, role: check}\n  - {id: x, role: check}", "3:10: error[duplicate-name]"),
     ] {
@@ -222,7 +222,7 @@ fn what_is_wrong_with_a_plugin_is_told_at_its_place() {
     assert!(text.contains("names no key"), "{text}");
 }
 
-/// What `config show` tells of keys that nobody set is what is used: setting all of them so changes nothing.
+/// The defaults that `config show` lists are the effective ones: setting all of them explicitly changes nothing.
 #[test]
 fn the_defaults_of_the_reference_are_those_that_are_used() {
     // Being there means something, or the default stands in later.
@@ -334,7 +334,7 @@ fn the_reference_names_every_setting() {
     // No variable names what is in a list.
     let within_lists =
         |key: &str| ["plugins.list.", "security.oauth.providers."].iter().any(|list| key.starts_with(list));
-    let items = collected.asked.settings().into_iter().map(|setting| setting.key.replace("[0]", ""));
+    let items = collected.read_keys.settings().into_iter().map(|setting| setting.key.replace("[0]", ""));
     let items: Vec<String> = items.filter(|key| within_lists(key)).collect();
     let holds_others = |key: &String| items.iter().any(|other| other.starts_with(&format!("{key}.")));
     let items: Vec<String> = items.iter().filter(|key| !holds_others(key)).cloned().collect();

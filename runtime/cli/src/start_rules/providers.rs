@@ -4,18 +4,20 @@
 //! can be without asking; the rest is found out when a provider is used, and the server starts all the same.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use terrane_compiler::diagnostic::Diagnostic;
-use terrane_identity::{Allow, BrowserUrl, Outgoing};
+use terrane_identity::BrowserUrl;
+use terrane_outgoing::{AllowList, OutgoingClient};
 
 use super::error;
-use crate::config::{Place, ProviderConfig, SecurityConfig, TokenAuth};
+use crate::config::{JwtConfig, OAuthConfig, Place, ProviderConfig, SecurityConfig, TokenAuth};
 
 pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
     let mut refused = Vec::new();
     let mut entries = Vec::new();
     for entry in &security.outgoing.allow {
-        match Allow::read([entry.value.as_str()]) {
+        match AllowList::parse([entry.value.as_str()]) {
             Ok(_) => entries.push(entry.value.as_str()),
             Err(problem) => refused.push(entry.place.mark(error(
                 format!("`security.outgoing.allow`: {problem}"),
@@ -23,8 +25,8 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
             ))),
         }
     }
-    let allow = Allow::read(entries).unwrap_or_default();
-    let Ok(outgoing) = Outgoing::new(allow, None) else {
+    let allow = AllowList::parse(entries).unwrap_or_default();
+    let Ok(outgoing) = OutgoingClient::new(allow, None) else {
         refused.push(error("TLS cannot be used on this machine", "identity providers are asked over https"));
         return refused;
     };
@@ -34,7 +36,7 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
 }
 
 /// Tokens of an external provider.
-fn external(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
+fn external(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic> {
     let jwt = &security.jwt;
     let Some(url) = jwt.external_jwks_url.as_ref().filter(|_| jwt.is_external()) else { return Vec::new() };
     let mut refused = Vec::new();
@@ -55,11 +57,30 @@ fn external(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
     refused
 }
 
+/// The URL by which browsers on this machine reach a server that listens on a loopback address.
+pub(super) fn default_public_url(host: &str, bound: SocketAddr, is_tls: bool) -> Option<String> {
+    let scheme = if is_tls { "https" } else { "http" };
+    let is_loopback = bound.ip().to_canonical().is_loopback();
+    is_loopback.then(|| match host.eq_ignore_ascii_case("localhost") {
+        true => format!("{scheme}://localhost:{}", bound.port()),
+        false => format!("{scheme}://{bound}"),
+    })
+}
+
+/// Refuses providers without a public URL on an address that others can reach.
+pub(super) fn check_public_url(oauth: &OAuthConfig, address: SocketAddr) -> Result<(), Diagnostic> {
+    if !oauth.is_on() || oauth.public_url().is_some() || address.ip().to_canonical().is_loopback() {
+        return Ok(());
+    }
+    let hint = "write where browsers reach this server, like https://data.example.com: providers send them back there";
+    Err(marked(oauth.place.as_ref(), error("`security.oauth.public_url` is not set", hint)))
+}
+
 const ASKED_OVER_HTTPS: &str = "providers are asked over https; `security.outgoing.allow` lists hosts and networks of \
                                 your own, and http is for a listed loopback host";
 
 /// Providers to sign in through.
-fn oauth(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
+fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic> {
     let oauth = &security.oauth;
     if !oauth.is_on() {
         return Vec::new();
@@ -73,22 +94,20 @@ fn oauth(security: &SecurityConfig, outgoing: &Outgoing) -> Vec<Diagnostic> {
         let message = "`security.oauth` begins sessions of this server, which signs no tokens".to_owned();
         refuse(message, "set `security.jwt.secret`, or the key files of RS256");
     }
-    match &oauth.public_url {
-        None => refuse(
-            "`security.oauth.public_url` is not set".to_owned(),
-            "write where browsers reach this server, like https://data.example.com: providers send them back there",
-        ),
-        Some(url) => {
-            if let Err(problem) = BrowserUrl::read(&url.value) {
-                let message = format!("`security.oauth.public_url`: {problem}");
-                refuse(message, "write where browsers reach this server, like https://data.example.com");
-            }
-        }
+    if let Some(Err(problem)) = oauth.public_url().map(BrowserUrl::read) {
+        let message = format!("`security.oauth.public_url`: {problem}");
+        refuse(message, "write where browsers reach this server, like https://data.example.com");
     }
     let mut names = BTreeSet::new();
     for provider in &oauth.providers {
         let name = provider.name.as_deref().unwrap_or_default();
-        let mut found = of_provider(provider, outgoing);
+        let mut found = of_provider(provider, &security.jwt, outgoing);
+        if provider.uses_external_issuer()
+            && oauth.providers.iter().filter(|other| other.uses_external_issuer()).count() > 1
+        {
+            let message = "another provider has no `issuer` and `jwks_url` either".to_owned();
+            found.push((message, "set them: `security.jwt.issuer` is the issuer of one provider"));
+        }
         if !names.insert(name) {
             found.push(("another one has this name".to_owned(), "give each its own name"));
         }
@@ -105,7 +124,7 @@ fn together(name: &str, found: Vec<(String, &'static str)>) -> Option<Diagnostic
     (!messages.is_empty()).then(|| error(message, hints.join("; ")))
 }
 
-fn of_provider(provider: &ProviderConfig, outgoing: &Outgoing) -> Vec<(String, &'static str)> {
+fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingClient) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     if !provider.name.as_deref().is_some_and(is_name) {
         let message = "`name` must be 1 to 32 of a-z, 0-9, - and _".to_owned();
@@ -133,9 +152,11 @@ fn of_provider(provider: &ProviderConfig, outgoing: &Outgoing) -> Vec<(String, &
     }
     match (&provider.issuer, &provider.jwks_url, &provider.userinfo_url) {
         (Some(_), Some(_), _) | (None, None, Some(_)) => {}
+        (None, None, None) if provider.openid(jwt).is_some() => {}
         (None, None, None) => found.push((
             "nothing says who signed in".to_owned(),
-            "set `issuer` and `jwks_url` for ID tokens (OpenID Connect), or `userinfo_url`",
+            "set `issuer` and `jwks_url` for ID tokens (OpenID Connect), or `userinfo_url`, or `issuer` and \
+             `external_jwks_url` of `security.jwt`",
         )),
         _ => found.push((
             "`issuer` and `jwks_url` go together".to_owned(),
@@ -172,6 +193,7 @@ fn marked(place: Option<&Place>, diagnostic: Diagnostic) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::config::{self, Environment};
 
     fn check(security: &str) -> Vec<String> {
@@ -193,10 +215,10 @@ mod tests {
         for (jwt, words) in [
             ("external_jwks_url: \"https://a.example/keys\", audience: b".to_owned(), "`security.jwt.issuer`"),
             ("external_jwks_url: \"https://a.example/keys\", issuer: b".to_owned(), "`security.jwt.audience`"),
-            (format!("external_jwks_url: \"http://a.example/keys\", {names}"), "not asked over https"),
+            (format!("external_jwks_url: \"http://a.example/keys\", {names}"), "must be requested over https"),
             (format!("external_jwks_url: \"https://10.0.0.1/keys\", {names}"), "does not list it"),
             (format!("external_jwks_url: \"https://169.254.169.254/keys\", {names}"), "does not list it"),
-            (format!("external_jwks_url: keys, {names}"), "no URL"),
+            (format!("external_jwks_url: keys, {names}"), "invalid URL"),
             (
                 format!(
                     "secret: 0123456789abcdef0123456789abcdef, external_jwks_url: \"https://a.example/keys\", \
@@ -223,10 +245,9 @@ mod tests {
         for (security, words) in [
             (format!("{{{SECRET}, oauth: {{enabled: true, public_url: \"https://d.example\"}}}}"), "no `providers`"),
             (format!("{{oauth: {{public_url: \"https://d.example\", providers: [{{{OAUTH}}}]}}}}"), "signs no tokens"),
-            (format!("{{{SECRET}, oauth: {{providers: [{{{OAUTH}}}]}}}}"), "public_url"),
             (
                 format!("{{{SECRET}, oauth: {{public_url: \"http://d.example\", providers: [{{{OAUTH}}}]}}}}"),
-                "over http",
+                "expected https",
             ),
             (with(&format!("{{{OAUTH}}}, {{{OAUTH}}}")), "another one has this name"),
             (with(&format!("{{{}}}", OAUTH.replace("name: idp", "name: \"a/b\""))), "`name` must be"),
@@ -245,6 +266,65 @@ mod tests {
             assert!(!refused[0].contains("hush-hush"), "{refused:?}");
         }
         assert!(check("{oauth: {enabled: false, providers: [{name: half}]}}").is_empty());
+    }
+
+    /// The five fields of the specification.
+    const FIVE: &str = "name: idp, client_id: c, client_secret: hush-hush, authorize_url: \"https://idp.example/a\", \
+                        token_url: \"https://idp.example/t\"";
+
+    #[test]
+    fn a_provider_takes_the_external_issuer_of_tokens_where_it_has_none() {
+        let external = "external_jwks_url: \"https://idp.example/keys\", issuer: \"https://idp.example\", \
+                        audience: terrane-api";
+        let jwt = format!("jwt: {{secret: 0123456789abcdef0123456789abcdef, {external}}}");
+        let with = |jwt: &str, providers: &str| format!("{{{jwt}, oauth: {{providers: [{providers}]}}}}");
+        assert!(check(&with(&jwt, &format!("{{{FIVE}}}"))).is_empty());
+        assert!(
+            check(&with(&jwt, &format!("{{{FIVE}}}, {{{}}}", OAUTH.replace("name: idp", "name: other")))).is_empty()
+        );
+        for (security, words) in [
+            (with(SECRET, &format!("{{{FIVE}}}")), "nothing says who signed in"),
+            (with(&jwt, &format!("{{{FIVE}, issuer: \"https://idp.example\"}}")), "go together"),
+        ] {
+            let refused = check(&security);
+            assert!(refused.len() == 1 && refused[0].contains(words), "{security}: {refused:?}");
+        }
+        let two = with(&jwt, &format!("{{{FIVE}}}, {{{}}}", FIVE.replace("name: idp", "name: other")));
+        assert_eq!(check(&two).len(), 2, "one issuer is not that of two providers");
+    }
+
+    #[test]
+    fn a_server_on_a_loopback_address_knows_its_url() {
+        let bound = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for (host, address, is_tls, expected) in [
+            ("127.0.0.1", "127.0.0.1:8000", false, Some("http://127.0.0.1:8000")),
+            ("127.0.0.1", "127.0.0.1:43210", true, Some("https://127.0.0.1:43210")),
+            ("localhost", "127.0.0.1:8000", false, Some("http://localhost:8000")),
+            ("LocalHost", "127.0.0.1:8000", false, Some("http://localhost:8000")),
+            ("my-machine", "127.0.1.1:8000", false, Some("http://127.0.1.1:8000")),
+            ("::1", "[::1]:8000", false, Some("http://[::1]:8000")),
+            ("0.0.0.0", "0.0.0.0:8000", false, None),
+            ("10.0.0.1", "10.0.0.1:8000", false, None),
+        ] {
+            let url = default_public_url(host, bound(address), is_tls);
+            assert_eq!(url.as_deref(), expected, "{host} {address}");
+            assert!(url.is_none_or(|url| BrowserUrl::read(&url).is_ok()), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_others_reach_needs_its_public_url() {
+        let address = |oauth: &str, host: &str| {
+            let file = format!("security: {{{SECRET}, oauth: {{{oauth}providers: [{{{OAUTH}}}]}}}}\n");
+            let (config, problems) = config::read(Some(&file), &Environment::default());
+            assert!(problems.is_empty(), "{problems:?}");
+            crate::start_rules::address(&config.security, host, 8000).map_err(|problem| problem.to_string())
+        };
+        assert!(address("", "127.0.0.1").is_ok());
+        assert!(address("", "localhost").is_ok());
+        assert!(address("public_url: \"https://d.example\", ", "0.0.0.0").is_ok());
+        assert!(address("enabled: false, ", "0.0.0.0").is_ok());
+        assert!(address("", "0.0.0.0").unwrap_err().contains("public_url"));
     }
 
     #[test]

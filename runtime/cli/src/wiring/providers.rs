@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::providers::IdentityProvider;
+use terrane_app::security::oauth::Transport;
 use terrane_identity::{
-    Allow, BrowserUrl, ClaimsMapping, ClientAuth, Endpoint, ExternalSettings, ExternalTokens, OpenIdSettings, Outgoing,
-    Provider, ProviderSettings, RefreshSettings, RemoteKeys,
+    BrowserUrl, ClaimsMapping, ClientAuth, ExternalSettings, ExternalTokens, OpenIdSettings, Provider,
+    ProviderSettings, RefreshSettings, RemoteKeys,
 };
+use terrane_outgoing::{AllowList, Endpoint, OutgoingClient};
 
 use super::security::mapping;
 use crate::config::{Config, ProviderConfig, Secret, TokenAuth};
@@ -23,7 +25,7 @@ use crate::failure::Failure;
 pub(super) struct Providers<'a> {
     config: &'a Config,
     clock: &'a Arc<dyn Clock>,
-    outgoing: Outgoing,
+    outgoing: OutgoingClient,
 }
 
 impl<'a> Providers<'a> {
@@ -37,9 +39,9 @@ impl<'a> Providers<'a> {
             Ok::<_, Failure>((path, text))
         });
         let ca = ca.transpose()?;
-        let allow = Allow::read(settings.allow.iter().map(|entry| entry.value.as_str()));
+        let allow = AllowList::parse(settings.allow.iter().map(|entry| entry.value.as_str()));
         let allow = allow.map_err(|problem| failed("security.outgoing.allow", &problem))?;
-        let outgoing = Outgoing::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
+        let outgoing = OutgoingClient::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
         let outgoing = outgoing.map_err(|problem| failed("security.outgoing", &problem))?;
         Ok(Providers { config, clock, outgoing })
     }
@@ -60,10 +62,11 @@ impl<'a> Providers<'a> {
         Ok(Some(Arc::new(ExternalTokens::new(settings, keys))))
     }
 
-    /// Whether browsers reach this server over https.
-    pub(super) fn is_secure(&self) -> bool {
-        let url = self.config.security.oauth.public_url.as_ref();
-        url.and_then(|url| BrowserUrl::read(&url.value).ok()).is_none_or(|url| url.is_https())
+    /// Returns the protocol by which browsers reach this server.
+    pub(super) fn transport(&self) -> Transport {
+        let url = self.config.security.oauth.public_url();
+        let is_https = url.and_then(|url| BrowserUrl::read(url).ok()).is_none_or(|url| url.is_https());
+        if is_https { Transport::Https } else { Transport::Http }
     }
 
     /// Those that callers sign in through.
@@ -72,8 +75,8 @@ impl<'a> Providers<'a> {
         if !oauth.is_on() {
             return Ok(Vec::new());
         }
-        let public = oauth.public_url.as_ref().map_or("", |url| url.value.as_str());
-        let public = BrowserUrl::read(public).map_err(|problem| failed("security.oauth.public_url", &problem))?;
+        let public = BrowserUrl::read(oauth.public_url().unwrap_or_default())
+            .map_err(|problem| failed("security.oauth.public_url", &problem))?;
         oauth.providers.iter().map(|provider| self.sign_in(provider, &public)).collect()
     }
 
@@ -83,14 +86,14 @@ impl<'a> Providers<'a> {
         let endpoint = |of: &str, url: &str| self.endpoint(&key(of), url);
         let secret = config.client_secret.as_ref().map(Secret::expose).unwrap_or_default().to_owned();
         let authorize_url = BrowserUrl::read(config.authorize_url.as_deref().unwrap_or_default());
-        let openid = match (&config.issuer, &config.jwks_url) {
-            (Some(issuer), Some(url)) => Some(OpenIdSettings {
-                issuer: issuer.clone(),
-                keys: self.keys(endpoint("jwks_url", url)?),
-                algorithms: config.algorithms.clone(),
-            }),
-            _ => None,
-        };
+        let openid = config.openid(&self.config.security.jwt).map(|openid| {
+            Ok::<_, Failure>(OpenIdSettings {
+                issuer: openid.issuer.to_owned(),
+                keys: self.keys(endpoint("jwks_url", openid.jwks_url)?),
+                algorithms: openid.algorithms.to_vec(),
+            })
+        });
+        let openid = openid.transpose()?;
         let default_scopes: &[&str] = if openid.is_some() { &["openid", "profile", "email"] } else { &[] };
         let default_scopes = || default_scopes.iter().map(|scope| (*scope).to_owned()).collect();
         let settings = ProviderSettings {

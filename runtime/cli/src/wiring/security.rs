@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_app::ports::clock::Clock;
-use terrane_app::ports::tokens::Tokens;
-use terrane_app::security::oauth::{OAuth, TicketKey};
-use terrane_app::security::{Authenticator, Journal, SecurityPorts, SessionSettings};
+use terrane_app::ports::providers::IdentityProvider;
+use terrane_app::ports::tokens::{Randomness as _, Tokens};
+use terrane_app::security::SessionSettings;
+use terrane_app::security::oauth::{StateTokenKey, Transport};
 use terrane_identity::{
-    ApplicationSettings, Argon2Passwords, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings,
-    OsRandomness, ScopeRoles, SigningKey,
+    ApplicationSettings, ClaimPath, ClaimsMapping, ExternalTokens, Issuers, Jwt, JwtSettings, OsRandomness, ScopeRoles,
+    SigningKey,
 };
+
 use terrane_store::StateStore;
 
 use super::providers::Providers;
@@ -20,41 +22,42 @@ use crate::config::{ClaimNames, Config, JwtAlgorithm, JwtConfig, ScopeRoleNames}
 use crate::failure::Failure;
 use crate::project::Project;
 
+/// The ports and settings of credentials.
 pub(super) struct Security {
-    pub(super) authenticator: Arc<Authenticator>,
-    pub(super) journal: Arc<Journal>,
-    pub(super) oauth: Arc<OAuth>,
+    pub(super) tokens: Option<Arc<dyn Tokens>>,
+    pub(super) providers: Vec<Arc<dyn IdentityProvider>>,
+    pub(super) state_token_key: StateTokenKey,
+    pub(super) transport: Transport,
+    pub(super) sessions: SessionSettings,
 }
 
-/// What finds out who calls, over an open state database.
+/// Opens keys and providers. Nobody is asked.
 ///
 /// # Errors
-/// A key file can't be read or used, or others may read it; or a provider can't be asked as it is written.
-pub(super) fn open(project: &Project, store: &Arc<StateStore>, clock: &Arc<dyn Clock>) -> Result<Security, Failure> {
+/// A key file can't be read or used, or others may read it; a provider can't be asked as it is written; or the state
+/// database is unavailable.
+pub(super) async fn open(
+    project: &Project,
+    store: &Arc<StateStore>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Security, Failure> {
     let (config, root) = (&project.config, project.folder.root());
-    let journal = Arc::new(Journal::new(store.clone(), clock.clone()));
     let providers = Providers::new(config, root, clock)?;
     let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
-    // The same on every replica, and known to nobody else; without a key no provider is used.
-    let secret = key.as_ref().and_then(SigningKey::secret_bytes).unwrap_or_default();
-    let ticket_key = TicketKey::derived_from(secret);
-    let ports = SecurityPorts {
-        credentials: store.clone(),
-        tokens: tokens(config, key, providers.external()?)?,
-        passwords: Arc::new(Argon2Passwords::default()),
-        randomness: Arc::new(OsRandomness),
-        clock: clock.clone(),
-        journal: journal.clone(),
-    };
-    let settings = SessionSettings {
+    let state_token_key = StateTokenKey::derived_from(&server_secret(store, "sign_ins").await?);
+    let proof_key = server_secret(store, "sessions").await?;
+    let sessions = SessionSettings {
         access_lifetime: Duration::from_secs(config.security.jwt.access_seconds),
         refresh_lifetime: Duration::from_secs(config.security.jwt.refresh_seconds),
         accepts_keys: config.security.api_keys,
     };
-    let authenticator = Arc::new(Authenticator::new(ports, settings));
-    let is_secure = providers.is_secure();
-    let oauth = Arc::new(OAuth::new(authenticator.clone(), providers.sign_ins()?, ticket_key, is_secure));
-    Ok(Security { authenticator, journal, oauth })
+    Ok(Security {
+        tokens: tokens(config, key, providers.external()?, proof_key)?,
+        transport: providers.transport(),
+        providers: providers.sign_ins()?,
+        state_token_key,
+        sessions,
+    })
 }
 
 /// Whether tokens are accepted, with keys and providers that can be used; nobody is asked.
@@ -62,15 +65,24 @@ pub(super) fn accepts_tokens(project: &Project, clock: &Arc<dyn Clock>) -> Resul
     let (config, root) = (&project.config, project.folder.root());
     let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
     let providers = Providers::new(config, root, clock)?;
-    Ok(tokens(config, key, providers.external()?)?.is_some())
+    // No token is signed or verified here.
+    Ok(tokens(config, key, providers.external()?, [0; 32])?.is_some())
+}
+
+/// A secret that the servers on this state database share.
+async fn server_secret(store: &StateStore, name: &'static str) -> Result<[u8; 32], Failure> {
+    let mut random = [0; 32];
+    OsRandomness.fill(&mut random);
+    store.server_secret(name, random).await.map_err(|error| super::unwritable(&error))
 }
 
 fn tokens(
     config: &Config,
     key: Option<SigningKey>,
     external: Option<Arc<ExternalTokens>>,
+    proof_key: [u8; 32],
 ) -> Result<Option<Arc<dyn Tokens>>, Failure> {
-    let own = key.map(|key| own_tokens(config, key)).transpose()?;
+    let own = key.map(|key| own_tokens(config, key, proof_key)).transpose()?;
     Ok(match (own, external) {
         (Some(own), Some(external)) => Some(Arc::new(Issuers::new(own, external))),
         (Some(own), None) => Some(Arc::new(own)),
@@ -79,7 +91,7 @@ fn tokens(
     })
 }
 
-fn own_tokens(config: &Config, key: SigningKey) -> Result<Jwt, Failure> {
+fn own_tokens(config: &Config, key: SigningKey, proof_key: [u8; 32]) -> Result<Jwt, Failure> {
     let jwt = &config.security.jwt;
     let (issuer, audience) = jwt.own_names();
     // Read from tokens that others sign; this server's own tokens name a session.
@@ -93,7 +105,10 @@ fn own_tokens(config: &Config, key: SigningKey) -> Result<Jwt, Failure> {
         mapping: mapping.clone(),
     };
     let tokens = Jwt::new(settings).map_err(|error| Failure::new(format!("security.jwt: {error}")))?;
-    Ok(if jwt.application_tokens { tokens.with_applications(applications(jwt, mapping)) } else { tokens })
+    Ok(match jwt.application_tokens {
+        true => tokens.with_applications(applications(jwt, mapping), proof_key),
+        false => tokens,
+    })
 }
 
 /// Requirements on tokens of applications. `issuer` and `audience` are a provider's where there is one.

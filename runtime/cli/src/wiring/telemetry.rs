@@ -36,7 +36,7 @@ impl Watching {
 ///
 /// # Errors
 /// The endpoint of traces is none.
-pub fn watching(config: &Config) -> Result<Watching, Failure> {
+pub fn watching(config: &Config, process_id: &str) -> Result<Watching, Failure> {
     let collector = config.telemetry.otlp_endpoint.as_ref().map(|endpoint| {
         let settings = TraceSettings {
             endpoint: endpoint.expose().to_owned(),
@@ -50,13 +50,14 @@ pub fn watching(config: &Config) -> Result<Watching, Failure> {
         Failure::new(format!("`telemetry.otlp_endpoint`: {error}")).hint("write `http://collector:4318`")
     })?;
     let traces = collector.clone().map(|collector| collector as Arc<dyn Traces>);
-    Ok(Watching { watch: Watch { metrics: metrics(config)?, traces }, collector })
+    Ok(Watching { watch: Watch { metrics: metrics(config, process_id)?, traces }, collector })
 }
 
-fn metrics(config: &Config) -> Result<Option<Arc<Metrics>>, Failure> {
+fn metrics(config: &Config, process_id: &str) -> Result<Option<Arc<Metrics>>, Failure> {
     let wanted = &config.metrics;
     let settings = MetricsSettings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        worker_id: process_id.to_owned(),
         include_process: wanted.include_process,
         include_runtime: wanted.include_runtime,
         has_traces: config.telemetry.otlp_endpoint.is_some(),

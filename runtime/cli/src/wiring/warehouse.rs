@@ -15,7 +15,7 @@ use terrane_warehouse::{
     sqlite,
 };
 
-use super::mark;
+use super::{WarehouseUse, mark};
 use crate::config::{Located, WarehouseConfig};
 use crate::project::Project;
 
@@ -29,14 +29,14 @@ const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB t
 /// A warehouse, and what builds models in it.
 pub(super) type Opened = (Arc<dyn Warehouse>, Arc<dyn ModelBuilder>);
 
-/// Opens the warehouse and runs its `init`. `is_written`: a file is opened for builds.
+/// Opens the warehouse and runs its `init`.
 pub(super) async fn open(
     project: &Project,
     registered: &[RegisteredCube],
-    is_written: bool,
+    usage: WarehouseUse,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Opened> {
-    match connect(project, registered, is_written).await {
+    match connect(project, registered, usage).await {
         Ok(opened) => Some(opened),
         Err(problem) => {
             problems.push(problem);
@@ -51,10 +51,10 @@ fn without_builds(config: &WarehouseConfig, warehouse: impl Warehouse + 'static)
     (Arc::new(warehouse), Arc::new(BuildsNothing(why)))
 }
 
-async fn connect(project: &Project, registered: &[RegisteredCube], is_written: bool) -> Result<Opened, Diagnostic> {
+async fn connect(project: &Project, registered: &[RegisteredCube], usage: WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     match config.kind.as_str() {
-        "duckdb" => duckdb(project, registered, is_written).await,
+        "duckdb" => duckdb(project, registered, usage).await,
         "postgres" => {
             let settings = server(config)?;
             let warehouse = postgres::connect(&settings).await.map_err(|error| explain_connect(config, &error))?;
@@ -75,7 +75,7 @@ async fn connect(project: &Project, registered: &[RegisteredCube], is_written: b
     }
 }
 
-async fn duckdb(project: &Project, registered: &[RegisteredCube], is_written: bool) -> Result<Opened, Diagnostic> {
+async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     let settings = DuckDbSettings {
         path: file(project)?,
@@ -85,7 +85,7 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], is_written: bo
         memory_limit: config.memory_limit.clone(),
         connections: connections(config),
         file_access: config.file_access.unwrap_or_else(|| needed_access(project, registered)),
-        is_written,
+        is_written: usage == WarehouseUse::Build,
     };
     // Opening runs the operator's SQL, which may take its time.
     match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {

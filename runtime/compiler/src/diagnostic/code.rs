@@ -87,7 +87,7 @@ codes! {
     EmptyFile = "empty-file",
     /// Pages of any origin may read answers.
     EveryOrigin = "every-origin",
-    /// Cubes extend each other in a circle.
+    /// Cubes extend each other in a cycle.
     ExtendsCycle = "extends-cycle",
     /// A cube extends others over too many steps.
     ExtendsLimit = "extends-limit",
@@ -159,7 +159,7 @@ codes! {
     MissingVar = "missing-var",
     /// A setting names an environment variable that is not set.
     MissingVariable = "missing-variable",
-    /// Models read each other in a circle.
+    /// Models read each other in a cycle.
     ModelCycle = "model-cycle",
     /// The warehouse cannot read a model.
     ModelNotDescribed = "model-not-described",
@@ -207,7 +207,7 @@ codes! {
     PluginIdle = "plugin-idle",
     /// A plugin cannot be used.
     PluginRefused = "plugin-refused",
-    /// Members refer to each other in a circle.
+    /// Members refer to each other in a cycle.
     ReferenceCycle = "reference-cycle",
     /// Members refer to members over too many steps.
     ReferenceDepth = "reference-depth",

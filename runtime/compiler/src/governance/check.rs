@@ -1,6 +1,6 @@
 //! One hook's obligations against the model and the query, then those of all hooks as one.
 //!
-//! In: [`Obligations`]. Out: [`Checked`], or the fault of the hook; then a [`Bound`] for `Access`. What a
+//! In: [`Obligations`]. Out: [`Checked`], or the fault of the hook; then [`MergedObligations`] for `Access`. What a
 //! hook says of a cube holds for its aliases. A cube over the same table that the hook said nothing of is
 //! closed, as the project's own policies close it: nobody knows how its rows would be filtered.
 
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::condition::{predicate, type_of};
 use super::inspect::Inspection;
 use super::{HookMask, MemberMask, Obligations};
+use crate::access::MergedObligations;
 use crate::model::{Cube, CubeId, DimensionId, DimensionType, Mask, Member, Model};
 use crate::plan::fit;
 use crate::query::Predicate;
@@ -20,7 +21,7 @@ pub const MAX_CONDITION_DEPTH: usize = 32;
 /// Tests and connectives of one condition.
 pub const MAX_CONDITION_NODES: usize = 512;
 
-/// What is wrong with a hook's obligations: a fault of the hook, not of the query.
+/// An error in a hook's obligations: a fault of the hook, not of the query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObligationFault {
     #[error("it speaks of a cube `{cube}`, which there is not")]
@@ -51,41 +52,22 @@ pub struct Checked {
     max_rows: Option<u64>,
 }
 
-/// The obligations of all hooks.
-#[derive(Debug, Default)]
-pub(crate) struct Bound {
-    /// The hooks that said something.
-    pub(crate) hooks: Vec<Arc<str>>,
-    pub(crate) filters: HashMap<CubeId, Vec<Predicate>>,
-    pub(crate) masks: HashMap<DimensionId, Mask>,
-    pub(crate) denied: HashSet<Member>,
-    /// Nothing of these can be shown. Aliases are not in it, the cubes that they stand for are.
-    pub(crate) closed: HashSet<CubeId>,
-    pub(crate) max_rows: Option<u64>,
-}
-
-impl Bound {
-    pub(super) fn merged(all: Vec<(Arc<str>, Checked)>) -> Self {
-        let mut bound = Bound::default();
-        for (hook, checked) in all {
-            bound.hooks.push(hook);
-            for (cube, filters) in checked.filters {
-                bound.filters.entry(cube).or_default().extend(filters);
-            }
-            for (id, mask) in checked.masks {
-                stricter(&mut bound.masks, id, mask);
-            }
-            bound.denied.extend(checked.denied);
-            bound.closed.extend(checked.closed);
-            bound.max_rows = [bound.max_rows, checked.max_rows].into_iter().flatten().min();
+/// Merges the obligations of all hooks: filters are ANDed, the strictest mask and the lowest limit win.
+pub(super) fn merged(all: Vec<(Arc<str>, Checked)>) -> MergedObligations {
+    let mut merged = MergedObligations::default();
+    for (hook, checked) in all {
+        merged.hooks.push(hook);
+        for (cube, filters) in checked.filters {
+            merged.filters.entry(cube).or_default().extend(filters);
         }
-        bound
+        for (id, mask) in checked.masks {
+            stricter(&mut merged.masks, id, mask);
+        }
+        merged.denied.extend(checked.denied);
+        merged.closed.extend(checked.closed);
+        merged.max_rows = [merged.max_rows, checked.max_rows].into_iter().flatten().min();
     }
-
-    /// Whether some rows or values are not the caller's to see.
-    pub(crate) fn hides_something(&self) -> bool {
-        !(self.filters.is_empty() && self.masks.is_empty() && self.denied.is_empty() && self.closed.is_empty())
-    }
+    merged
 }
 
 fn stricter(masks: &mut HashMap<DimensionId, Mask>, id: DimensionId, mask: Mask) {
@@ -127,7 +109,7 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
         // A masked column is covered wherever its table is named; a query's columns can't be told.
         let lacks_mask =
             |id: CubeId| masked.contains(origin) && !masked.contains(&id) && !model.has_rows_of(id, *origin);
-        let readers = model.kin(*origin).readers.iter().copied();
+        let readers = model.shared_rows(*origin).readers.iter().copied();
         checked.closed.extend(readers.filter(|id| lacks_filter(*id) || lacks_mask(*id)));
     }
     Ok(checked)
@@ -177,6 +159,6 @@ fn add_mask(checked: &mut Checked, own: &Cube, cube: &Cube, wanted: &MemberMask)
 impl Cube {
     /// The cube and the names that joins give it.
     fn with_aliases(&self, model: &Model) -> Vec<CubeId> {
-        std::iter::once(self.id).chain(model.kin(self.id).aliases.iter().copied()).collect()
+        std::iter::once(self.id).chain(model.shared_rows(self.id).aliases.iter().copied()).collect()
     }
 }

@@ -17,17 +17,17 @@ use crate::types::{LogicalType, Value};
 /// # Errors
 /// An unknown dimension, a value of another type, a tree that is too deep or too large.
 pub(super) fn predicate(cube: &Cube, own_name: &str, condition: &HookCondition) -> Result<Predicate, ObligationFault> {
-    let mut reading = Reading { cube, own_name, nodes: 0 };
+    let mut reading = ConditionReader { cube, own_name, nodes: 0 };
     reading.condition(condition, 1)
 }
 
-struct Reading<'a> {
+struct ConditionReader<'a> {
     cube: &'a Cube,
     own_name: &'a str,
     nodes: usize,
 }
 
-impl Reading<'_> {
+impl ConditionReader<'_> {
     fn condition(&mut self, condition: &HookCondition, depth: usize) -> Result<Predicate, ObligationFault> {
         if depth > MAX_CONDITION_DEPTH {
             return Err(ObligationFault::TooDeep { limit: MAX_CONDITION_DEPTH });
@@ -64,7 +64,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a dimension's values are compared as.
+/// Returns the type that a dimension's values are compared as.
 pub(super) fn type_of(dimension: &Dimension) -> LogicalType {
     match (dimension.column_type, dimension.ty) {
         (LogicalType::Unknown, DimensionType::String) => LogicalType::Text,
@@ -136,14 +136,16 @@ impl Tested<'_> {
             (text @ Value::Text(_), LogicalType::Text | LogicalType::Unknown) => {
                 Ok(Test::Match { kind, text: text.clone() })
             }
-            (value, ty) => Err(self.misfit(value, ty)),
+            (value, ty) => Err(self.invalid_value(value, ty)),
         }
     }
 
     /// True is not greater than false.
     fn ordered(&self, value: &Value) -> Result<Value, ObligationFault> {
         match (self.fitted(value)?, type_of(self.dimension)) {
-            (_, ty @ (LogicalType::Boolean | LogicalType::Geo | LogicalType::Binary)) => Err(self.misfit(value, ty)),
+            (_, ty @ (LogicalType::Boolean | LogicalType::Geo | LogicalType::Binary)) => {
+                Err(self.invalid_value(value, ty))
+            }
             (fitted, _) => Ok(fitted),
         }
     }
@@ -170,10 +172,10 @@ impl Tested<'_> {
             (ty, Value::Decimal(digits)) => fit(Value::Text(digits.clone()), ty),
             (ty, value) => fit(value.clone(), ty),
         };
-        fitted.ok_or_else(|| self.misfit(value, ty))
+        fitted.ok_or_else(|| self.invalid_value(value, ty))
     }
 
-    fn misfit(&self, value: &Value, expected: LogicalType) -> ObligationFault {
+    fn invalid_value(&self, value: &Value, expected: LogicalType) -> ObligationFault {
         let (member, operator) = (self.member.clone(), self.operator.as_str());
         ObligationFault::WrongType { member, operator, found: value.logical_type(), expected }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::query::Test;
 use crate::types::LogicalType;
 
-/// What a query reads and how, under the cubes' own names.
+/// The members and conditions of a query, under the cubes' own names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryFacts {
     /// Every cube whose rows the query reads, also those it only joins through, those that a policy of the

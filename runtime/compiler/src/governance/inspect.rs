@@ -8,17 +8,18 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::Obligations;
-use super::authorized::Authorized;
-use super::check::{Checked, ObligationFault, check};
+use super::check::{Checked, ObligationFault, check, merged};
 use super::condition::type_of;
 use super::facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
-use crate::compile::Environment;
+use crate::access::Authorized;
+use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, ColumnName, Cube, CubeId, DimensionId, DimensionType, Governed, MeasureId,
     MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
 };
 use crate::plan::{Fact, JoinTree, LogicalPlan, RowGuard, SecuredPlan, plan, secure};
-use crate::query::{Operand, OrderTarget, Predicate, QueryError, ResolvedQuery, SemanticQuery, Test, ValueId, resolve};
+use crate::query::{Operand, OrderTarget, Predicate, QueryError, ResolvedQuery, SemanticQuery, Test, ValueId};
+use crate::resolve::resolve;
 use crate::security::SecurityContext;
 use crate::types::LogicalType;
 
@@ -30,7 +31,7 @@ pub struct Inspection<'m> {
     facts: QueryFacts,
     /// The cubes of the facts.
     read: HashSet<CubeId>,
-    /// Those that the query itself reads; of the others it reads the tables, by another name.
+    /// The cubes that the query itself reads; of the others it reads the tables, by another name.
     named: HashSet<CubeId>,
 }
 
@@ -79,10 +80,10 @@ impl<'m> Inspection<'m> {
 
     /// The caller under what each hook, by its id, obliges the query to.
     pub fn authorize(self, obligations: Vec<(Arc<str>, Checked)>) -> Authorized<'m> {
-        Authorized::under(self.model, self.caller, obligations)
+        Authorized::under(self.model, self.caller, merged(obligations))
     }
 
-    /// Whether the query reads the cube itself, not only its table by another name.
+    /// Returns whether the query reads the cube itself, not only its table by another name.
     pub(super) fn names(&self, cube: CubeId) -> bool {
         self.named.contains(&cube)
     }
@@ -97,7 +98,7 @@ impl<'m> Inspection<'m> {
     }
 }
 
-/// What a query was found to use.
+/// The members that a query uses.
 struct Found<'m> {
     model: &'m Model,
     uses: Vec<MemberUse>,
@@ -180,19 +181,19 @@ impl<'m> Found<'m> {
             return (all.clone(), all);
         }
         let named: HashSet<CubeId> = trees(secured).flat_map(JoinTree::cubes).map(original).collect();
-        let tables = named.iter().flat_map(|id| model.kin(*id).protected.iter().copied());
+        let tables = named.iter().flat_map(|id| model.shared_rows(*id).protected.iter().copied());
         let read = named.iter().copied().chain(tables).collect();
         (named, read)
     }
 
-    /// What other cubes call a column of the same table: whoever guards it may know it by that name alone.
+    /// Adds the names that other cubes have for a column of the same table: a hook may know it by such a name only.
     fn twins(&mut self, cube: CubeId, column: &ColumnName, usage: Usage) {
         let model = self.model;
         let own = model.cube(cube).alias_of.unwrap_or(cube);
         if !model.is_one_table(own) {
             return;
         }
-        for other in model.kin(own).protected.iter().filter(|id| model.is_one_table(**id)) {
+        for other in model.shared_rows(own).protected.iter().filter(|id| model.is_one_table(**id)) {
             for dimension in &model.cube(*other).dimensions {
                 let is_same = |part: &SqlPart| matches!(part, SqlPart::Column { name, .. } if name.text.eq_ignore_ascii_case(&column.text));
                 if dimension.sql.parts.iter().any(is_same) {
@@ -373,7 +374,7 @@ fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
-/// Whether a condition gives a time of the cube a start.
+/// Returns whether a condition gives a time of the cube a start.
 fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
     match predicate {
         Predicate::And(all) => all.iter().any(|inner| starts(model, cube, inner)),

@@ -9,27 +9,19 @@ use std::sync::{Arc, OnceLock};
 use sqlparser::dialect::Dialect;
 
 use super::inherit::{Inherited, Merged};
-use super::kept::{KeptCube, KeptCubes, Moves};
-use super::nearest::suggest;
-use super::relation::{CleanModels, Models};
+use super::relation::Models;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
     Model, Presentation, Relation, Segment, SegmentId, Snippet,
 };
 use crate::diagnostic::{Code, Diagnostic, Span};
-use crate::parallel::map_with;
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
+use crate::text::nearest::suggest;
 use crate::types::LogicalType;
 
-/// A model without snippets, but for cubes that are as they were.
+/// A model without snippets.
 pub(super) struct Skeleton<'d> {
     pub(super) model: Model,
-    /// Parallel to the model's cubes: what is as it was.
-    pub(super) kept: Vec<Option<Arc<KeptCube>>>,
-    /// Warnings of each cube's relation.
-    pub(super) relation_told: Vec<Vec<Diagnostic>>,
-    /// Models whose texts have been checked.
-    pub(super) clean: CleanModels,
     /// Parallel to the model's cubes: the cube, or the target of the alias.
     pub(super) texts: Vec<usize>,
     /// Parallel to the joins of each cube.
@@ -45,11 +37,10 @@ pub(super) fn assemble<'d>(
     definitions: &'d Definitions,
     merged: &[Merged<'d>],
     unusable: HashSet<&'d str>,
-    before: &KeptCubes,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Skeleton<'d> {
-    let models = Models::new(definitions, dialect, &before.models, diagnostics);
+    let models = Models::new(definitions, dialect, diagnostics);
     let mut unread = definitions.unread.clone();
     unread.extend(unusable.into_iter().map(Arc::from));
     let mut skeleton = Skeleton {
@@ -61,102 +52,43 @@ pub(super) fn assemble<'d>(
             has_unread_files: !definitions.unread_files.is_empty(),
             cube_names: HashMap::with_capacity(merged.len()),
             metric_names: HashMap::new(),
-            reach: Vec::new(),
+            join_paths: Vec::new(),
             ties: Vec::new(),
             tables: Vec::new(),
-            kin: Vec::new(),
+            shared_rows: Vec::new(),
         },
         texts: Vec::with_capacity(merged.len()),
         joins: Vec::with_capacity(merged.len()),
         unread,
-        kept: Vec::with_capacity(merged.len()),
-        relation_told: Vec::with_capacity(merged.len()),
-        clean: CleanModels::default(),
     };
     for (at, cube) in merged.iter().enumerate() {
         let name = &cube.definition.name.value;
-        let known = before.made_of(name, &cube.line).filter(|known| {
-            known.made.alias_of.is_none()
-                && cube.relation.is_some_and(|relation| models.makes(relation, &known.cube.relation))
-        });
-        let mut told = known.map_or_else(Vec::new, |known| known.made.relation_told.clone());
-        let relation = match known {
-            Some(known) => Some(known.cube.relation.clone()),
-            None => cube.relation.and_then(|relation| models.relation(relation, dialect, &mut told)),
-        };
-        diagnostics.extend(told.iter().cloned());
-        match relation {
-            Some(relation) => {
-                skeleton.relation_told.push(told);
-                skeleton.add(at, cube, Arc::clone(name), None, relation, known);
-            }
+        match cube.relation.and_then(|relation| models.relation(relation, dialect, diagnostics)) {
+            Some(relation) => skeleton.add(at, cube, Arc::clone(name), None, relation),
             None => {
                 skeleton.unread.insert(Arc::clone(name));
             }
         }
     }
-    skeleton.clean = models.clean;
-    skeleton.add_aliases(merged, before, diagnostics);
-    skeleton.add_joins(merged, before, diagnostics);
-    skeleton.model.reach = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
+    skeleton.add_aliases(merged, diagnostics);
+    skeleton.add_joins(merged, diagnostics);
+    skeleton.model.join_paths = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
     skeleton.model.ties = skeleton.model.cubes.iter().map(|_| OnceLock::new()).collect();
-    skeleton.settle(merged, before);
     skeleton
 }
 
 impl<'d> Skeleton<'d> {
-    /// A cube as it was, if `known` has the same number and is alias of the same; else one to be filled.
-    fn add(
-        &mut self,
-        text: usize,
-        merged: &Merged<'d>,
-        name: Arc<str>,
-        alias_of: Option<CubeId>,
-        relation: Relation,
-        known: Option<&Arc<KeptCube>>,
-    ) {
+    /// Adds a cube whose snippets and joins are still missing.
+    fn add(&mut self, text: usize, merged: &Merged<'d>, name: Arc<str>, alias_of: Option<CubeId>, relation: Relation) {
         let id = CubeId(self.model.cubes.len() as u32);
-        let in_place = known.filter(|known| known.cube.id == id && known.cube.alias_of == alias_of);
         self.model.cube_names.insert(Arc::clone(&name), id);
-        self.model.cubes.push(match in_place {
-            Some(known) => Arc::clone(&known.cube),
-            None => Arc::new(empty(id, merged, name, alias_of, relation)),
-        });
-        self.kept.push(known.cloned());
+        self.model.cubes.push(empty(id, merged, name, alias_of, relation));
         self.texts.push(text);
         self.joins.push(Vec::new());
     }
 
-    /// Takes over what holds as it was, and empties the rest, so that it is filled anew.
-    fn settle(&mut self, merged: &[Merged<'d>], before: &KeptCubes) {
-        let moves = Moves::new(before, &self.model);
-        let model = &self.model;
-        let again = |(): &mut (), (at, known): &(u32, Arc<KeptCube>)| known.again(CubeId(*at), model, &moves);
-        let known = (0u32..).zip(&self.kept).filter_map(|(at, known)| Some((at, Arc::clone(known.as_ref()?))));
-        let known: Vec<_> = known.collect();
-        let copied = if moves.is_still() { 0 } else { known.len() };
-        let settled = map_with(&known, copied, || (), again);
-        for ((at, _), settled) in known.iter().zip(settled) {
-            let at = *at as usize;
-            match &settled {
-                Some(kept) => self.model.cubes[at] = Arc::clone(&kept.cube),
-                None => self.empty_again(at, merged),
-            }
-            self.kept[at] = settled;
-        }
-    }
-
-    /// A cube in the place of one that was taken over and can't stay.
-    fn empty_again(&mut self, at: usize, merged: &[Merged<'d>]) {
-        let cube = &self.model.cubes[at];
-        let mut new =
-            empty(cube.id, &merged[self.texts[at]], Arc::clone(&cube.name), cube.alias_of, cube.relation.clone());
-        new.joins = cube.joins.iter().map(|join| Join { on: Snippet::default(), ..join.clone() }).collect();
-        self.model.cubes[at] = Arc::new(new);
-    }
-
     /// `cube: airports` under another name: one more cube, whoever declares it first.
-    fn add_aliases(&mut self, merged: &[Merged<'d>], before: &KeptCubes, diagnostics: &mut Vec<Diagnostic>) {
+    fn add_aliases(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
         let mut spans: HashMap<Arc<str>, Span> = HashMap::new();
         let mut reported: HashSet<(&str, u32, u32)> = HashSet::new();
         for join in merged.iter().flat_map(|cube| &cube.joins).map(|join| join.item) {
@@ -192,16 +124,12 @@ impl<'d> Skeleton<'d> {
                 self.unread.insert(Arc::clone(&join.name.value));
                 continue;
             }
-            let (target, relation, original) = (target.id, target.relation.clone(), Arc::clone(&target.name));
+            let (target, relation) = (target.id, target.relation.clone());
             match self.model.cube_named(&join.name.value) {
                 None => {
                     let text = self.texts[target.0 as usize];
                     let name = Arc::clone(&join.name.value);
-                    let known = before.made_of(&name, &merged[text].line).filter(|known| {
-                        known.made.alias_of.as_ref() == Some(&original) && known.cube.relation == relation
-                    });
-                    self.relation_told.push(Vec::new());
-                    self.add(text, &merged[text], name, Some(target), relation, known);
+                    self.add(text, &merged[text], name, Some(target), relation);
                     spans.insert(Arc::clone(&join.name.value), join.name.span());
                 }
                 Some(existing) if existing.alias_of == Some(target) => {}
@@ -227,22 +155,9 @@ impl<'d> Skeleton<'d> {
         }
     }
 
-    fn add_joins(&mut self, merged: &[Merged<'d>], before: &KeptCubes, diagnostics: &mut Vec<Diagnostic>) {
-        let moves = Moves::new(before, &self.model);
+    fn add_joins(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
         for at in 0..self.model.cubes.len() {
-            let joins = self.joins_of(at, merged, diagnostics);
-            self.kept[at] = self.kept[at].take().filter(|known| known.has_joins(&joins, &moves));
-            let old = &self.model.cubes[at];
-            let is_in_place = old.joins.len() == joins.len()
-                && old.joins.iter().zip(&joins).all(|(old, new)| old.target == new.target);
-            if self.kept[at].is_some() && is_in_place {
-                continue;
-            }
-            // What has moved gets its snippets when it is settled.
-            if Arc::strong_count(old) > 1 {
-                self.empty_again(at, merged);
-            }
-            Arc::make_mut(&mut self.model.cubes[at]).joins = joins;
+            self.model.cubes[at].joins = self.joins_of(at, merged, diagnostics);
         }
     }
 
@@ -317,14 +232,14 @@ fn empty(id: CubeId, merged: &Merged<'_>, name: Arc<str>, alias_of: Option<CubeI
 }
 
 fn members(id: CubeId, merged: &Merged<'_>) -> Members {
-    let count = merged.measures().len() + merged.dimensions().len() + merged.segments().len();
+    let count = merged.measures.len() + merged.dimensions.len() + merged.segments.len();
     let mut names = HashMap::with_capacity(count);
     let (mut measures, mut dimensions, mut segments) = (
-        Vec::with_capacity(merged.measures().len()),
-        Vec::with_capacity(merged.dimensions().len()),
-        Vec::with_capacity(merged.segments().len()),
+        Vec::with_capacity(merged.measures.len()),
+        Vec::with_capacity(merged.dimensions.len()),
+        Vec::with_capacity(merged.segments.len()),
     );
-    for (index, dimension) in (0u32..).zip(merged.dimensions()) {
+    for (index, dimension) in (0u32..).zip(&merged.dimensions) {
         let item = dimension.item;
         names.insert(Arc::clone(&item.name.value), Member::Dimension(DimensionId { cube: id, index }));
         dimensions.push(Dimension {
@@ -340,7 +255,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             sql_span: Some(item.sql.origin.span()),
         });
     }
-    for (index, measure) in (0u32..).zip(merged.measures()) {
+    for (index, measure) in (0u32..).zip(&merged.measures) {
         let item = measure.item;
         names.insert(Arc::clone(&item.name.value), Member::Measure(MeasureId { cube: id, index }));
         let mut presentation = presentation(&item.name.value, &item.wording);
@@ -353,7 +268,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             sql_span: item.sql.as_ref().map(|sql| sql.origin.span()),
         });
     }
-    for (index, segment) in (0u32..).zip(merged.segments()) {
+    for (index, segment) in (0u32..).zip(&merged.segments) {
         let item = segment.item;
         names.insert(Arc::clone(&item.name.value), Member::Segment(SegmentId { cube: id, index }));
         segments.push(Segment {
@@ -380,7 +295,7 @@ fn empty_kind(measure: &MeasureDefinition) -> MeasureKind {
 
 /// The marked one, else the only time dimension.
 fn primary_time(merged: &Merged<'_>) -> Option<u32> {
-    let times = || (0u32..).zip(merged.dimensions()).filter(|(_, d)| d.item.ty == super::DimensionType::Time);
+    let times = || (0u32..).zip(&merged.dimensions).filter(|(_, d)| d.item.ty == super::DimensionType::Time);
     if let Some((index, _)) = times().find(|(_, dimension)| dimension.item.primary_time.is_some()) {
         return Some(index);
     }

@@ -4,79 +4,68 @@
 //! and joins (`assemble`), snippets (`read`), metrics, circles, then whatever stands on something
 //! broken is left out (`prune`), so that what remains can be trusted.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use sqlparser::dialect::Dialect;
 
 use super::assemble::{Skeleton, assemble};
 use super::cycles::{self, Edge, Item, Items, References};
-use super::grammar::{Problem, grammar};
 use super::inherit::{Inherited, Merged, merge};
-use super::kept::{self, Asked, Beside, Found, KeptCube, KeptCubes, Made, Notes, Told};
-use super::nearest::suggest;
 use super::read::read;
-use super::scope::{Place, Scope};
-use super::tables::{TableReader, Tables};
-use super::written::Written;
+use super::scope::{NameScope, Place};
+use super::source_text::SourceText;
+use super::tables::TableReader;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
-    Member, Model, SegmentId, Snippet, SqlPart, expansion, metrics, policies, pre_aggregations, prune, reach, relation,
+    Member, Model, SegmentId, Snippet, SqlPart, expansion, join_graph, metrics, policies, pre_aggregations, prune,
+    relation,
 };
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;
 use crate::project::{Definitions, MeasureDefinition, SqlText};
+use crate::snippet::grammar::{Problem, grammar};
+use crate::text::nearest::suggest;
 
 /// Resolves every reference. What is broken is reported and left out; the rest stays usable.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
-    let (model, diagnostics, _) = build_again(definitions, &KeptCubes::default());
-    (model, diagnostics)
-}
-
-/// The same, where cubes may have been built before: those for which nothing has changed are not built again.
-/// Also what was built, for the next time.
-pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec<Diagnostic>, KeptCubes) {
-    let nothing = KeptCubes::default();
-    let before = if before.warehouse == definitions.warehouse { before } else { &nothing };
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
-    let (merged, unusable) = merge(definitions, before, &mut diagnostics);
-    let skeleton = assemble(definitions, &merged, unusable, before, &*dialect, &mut diagnostics);
-    let cubes: Vec<(&Arc<Cube>, &Option<Arc<KeptCube>>)> = skeleton.model.cubes.iter().zip(&skeleton.kept).collect();
+    let (merged, unusable) = merge(definitions, &mut diagnostics);
+    let skeleton = assemble(definitions, &merged, unusable, &*dialect, &mut diagnostics);
     let own_dialect = || grammar(&definitions.warehouse);
-    let fill_one = |dialect: &mut Box<dyn Dialect>, (cube, kept): &(&Arc<Cube>, &Option<Arc<KeptCube>>)| {
-        kept.is_none().then(|| Reading::of(cube, &skeleton, &merged, &**dialect))
-    };
-    let new = skeleton.kept.iter().filter(|kept| kept.is_none()).count();
-    let filled = parallel::map_with(&cubes, new, own_dialect, fill_one);
-    let written = Written::new(&skeleton, &merged, definitions);
-    tell(&skeleton.kept, &filled, &mut diagnostics);
+    let read_cube = |dialect: &mut Box<dyn Dialect>, cube: &Cube| CubeReader::of(cube, &skeleton, &merged, &**dialect);
+    let mut filled = parallel::map_with(&skeleton.model.cubes, own_dialect, read_cube);
+    let source_text = SourceText::new(&skeleton, &merged, definitions);
+    for cube in &mut filled {
+        report(std::mem::take(&mut cube.findings), &mut diagnostics);
+    }
     for (cube, text) in skeleton.model.cubes.iter().zip(&skeleton.texts).filter(|(cube, _)| cube.alias_of.is_none()) {
         let definition = merged[*text].definition;
         pre_aggregations::check(cube, definition, &skeleton.model, &skeleton.unread, &mut diagnostics);
     }
     let mut broken = Items::default();
-    let (mut model, found, mut keeping, unread) = fill(skeleton, filled, &merged, &definitions.warehouse, &mut broken);
-    keeping.metrics =
-        metrics::add(&mut model, definitions, before, (&unread, &*dialect), &mut broken, &mut diagnostics);
-    let metric_edges = cycles::of_metrics(&model);
-    let edges: Vec<&Edge> = found.iter().flat_map(|found| &found.edges).chain(&metric_edges).collect();
-    let constants = model.cubes.iter().zip(&found).filter(|(_, found)| found.has_constants).map(|(cube, _)| cube.id);
-    let constants: Vec<CubeId> = constants.collect();
-    expansion::check_constants(&model, &constants, &written, &mut broken, &mut diagnostics);
-    let references = References::of(&model, edges);
-    cycles::report(&model, &written, &references, &mut broken, &mut diagnostics);
+    let Skeleton { mut model, unread, .. } = skeleton;
+    for (cube, filled) in model.cubes.iter_mut().zip(filled) {
+        filled.into_cube(cube, &mut broken);
+    }
+    metrics::add(&mut model, definitions, &unread, &*dialect, &mut broken, &mut diagnostics);
+    expansion::check_constants(&model, &source_text, &mut broken, &mut diagnostics);
+    let edges: Vec<Edge> = model.cubes.iter().flat_map(cycles::of_cube).chain(cycles::of_metrics(&model)).collect();
+    let references = References::of(&model, &edges);
+    cycles::report(&model, &source_text, &references, &mut broken, &mut diagnostics);
     expansion::check(&model, &references, &mut broken, &mut diagnostics);
     let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
-    model.tables = read_tables(&model, definitions, before, &mut keeping, &*dialect);
+    let reader = TableReader::new(definitions, &*dialect);
+    model.tables = model.cubes.iter().map(|cube| reader.tables(&cube.relation)).collect();
     // Whom a policy reaches is decided by what is defined; where the rows are read, by what was built.
     relation::read_built(&mut model.cubes, definitions, &*dialect);
-    model.kin = model.cubes.iter().map(|_| OnceLock::new()).collect();
+    model.shared_rows = model.cubes.iter().map(|_| OnceLock::new()).collect();
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);
     policies::warn_of_closed_cubes(&model, definitions, &mut diagnostics);
-    reach::warn_of_ties(&model, &mut diagnostics);
+    join_graph::warn_of_ties(&model, &mut diagnostics);
     // A join may be missing for its own errors.
     if !definitions.has_errors && !diagnostics.iter().any(Diagnostic::is_error) {
         metrics::tell_unreachable_filters(&model, definitions, &mut diagnostics);
@@ -90,96 +79,18 @@ pub fn build_again(definitions: &Definitions, before: &KeptCubes) -> (Model, Vec
         );
     }
     diagnostic::sort(&mut diagnostics);
-    (model, diagnostics, keeping)
+    (model, diagnostics)
 }
 
-/// Tells of every cube, in their order. An inherited text is read once for each heir; its problem is told once.
-fn tell(kept: &[Option<Arc<KeptCube>>], filled: &[Option<Filled>], diagnostics: &mut Vec<Diagnostic>) {
-    for (kept, filled) in kept.iter().zip(filled) {
-        let own = kept.iter().flat_map(|kept| &kept.made.told);
-        for Told { diagnostic, is_shared } in own.chain(filled.iter().flat_map(|filled| &filled.told)) {
-            let is_same = |told: &Diagnostic| told.span == diagnostic.span && told.code == diagnostic.code;
-            if !is_shared || !diagnostics.iter().any(is_same) {
-                diagnostics.push(diagnostic.clone());
-            }
+/// Reports the findings of one cube. An inherited text is read once for each cube that inherits it; its problem is
+/// reported once.
+fn report(findings: Vec<Finding>, diagnostics: &mut Vec<Diagnostic>) {
+    for Finding { diagnostic, is_shared } in findings {
+        let is_same = |other: &Diagnostic| other.span == diagnostic.span && other.code == diagnostic.code;
+        if !is_shared || !diagnostics.iter().any(is_same) {
+            diagnostics.push(diagnostic);
         }
     }
-}
-
-/// The model with all cubes filled, what is found in each, what is kept for the next time, and the names that need
-/// no second report.
-fn fill(
-    skeleton: Skeleton<'_>,
-    filled: Vec<Option<Filled>>,
-    merged: &[Merged<'_>],
-    warehouse: &Arc<str>,
-    broken: &mut Items,
-) -> (Model, Vec<Arc<Found>>, KeptCubes, BTreeSet<Arc<str>>) {
-    let Skeleton { mut model, unread, kept, texts, relation_told, clean, .. } = skeleton;
-    let mut keeping = KeptCubes {
-        warehouse: Arc::clone(warehouse),
-        models: clean,
-        names: model.cubes.iter().map(|cube| Arc::clone(&cube.name)).collect(),
-        graph: kept::graph(&model),
-        cubes: HashMap::with_capacity(model.cubes.len()),
-        ..KeptCubes::default()
-    };
-    let mut found = Vec::with_capacity(model.cubes.len());
-    for (at, ((known, filled), relation_told)) in kept.into_iter().zip(filled).zip(relation_told).enumerate() {
-        keeping.built.count(known.is_some());
-        if let Some(known) = known {
-            found.push(Arc::clone(&known.found));
-            keeping.cubes.insert(Arc::clone(&known.cube.name), known);
-            continue;
-        }
-        let mut new = filled.unwrap_or_else(|| unreachable!("a cube that is not as it was is filled"));
-        let is_sound = new.broken.is_empty();
-        broken.extend(std::mem::take(&mut new.broken));
-        let text = &merged[texts[at]];
-        let made = Made {
-            line: text.line.iter().map(|cube| Arc::clone(cube)).collect(),
-            alias_of: model.cubes[at].alias_of.map(|original| Arc::clone(&model.cube(original).name)),
-            asked: std::mem::take(&mut new.asked),
-            relation_told,
-            told: std::mem::take(&mut new.told),
-            names_told: text.names_told.clone(),
-        };
-        let cube = &mut model.cubes[at];
-        new.into_cube(Arc::make_mut(cube));
-        let of_cube = Arc::new(Found::of(cube));
-        if is_sound {
-            let kept = KeptCube { cube: Arc::clone(cube), made, found: Arc::clone(&of_cube) };
-            keeping.cubes.insert(Arc::clone(&cube.name), Arc::new(kept));
-        }
-        found.push(of_cube);
-    }
-    (model, found, keeping, unread)
-}
-
-/// What each cube reads. What was found of a cube that is as it was holds while the models that it was found through
-/// are, and what all models are built as: any cube may name that.
-fn read_tables(
-    model: &Model,
-    definitions: &Definitions,
-    before: &KeptCubes,
-    keeping: &mut KeptCubes,
-    dialect: &dyn Dialect,
-) -> Vec<Arc<Tables>> {
-    keeping.beside = Beside::of(definitions);
-    let changed = keeping.beside.changed(&before.beside).filter(|_| keeping.warehouse == before.warehouse);
-    let reader = TableReader::new(definitions, dialect);
-    let known = |cube: &Cube| {
-        let changed = changed.as_ref()?;
-        before.cubes.get(&cube.name).filter(|kept| kept.cube.relation == cube.relation)?;
-        before.tables.get(&cube.name).filter(|tables| tables.hold_without(changed))
-    };
-    let mut all = Vec::with_capacity(model.cubes.len());
-    for cube in &model.cubes {
-        let tables = known(cube).map_or_else(|| Arc::new(reader.tables(&cube.relation)), Arc::clone);
-        keeping.tables.insert(Arc::clone(&cube.name), Arc::clone(&tables));
-        all.push(tables);
-    }
-    all
 }
 
 /// The names that policies are not told about: what is left out has been told.
@@ -195,25 +106,32 @@ fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &Items, model: &Model) ->
 }
 
 /// A column for an example: one that a dimension of the cube names and that is a number.
-fn some_column(scope: Scope<'_>) -> String {
+fn some_column(scope: NameScope<'_>) -> String {
     let dimensions = scope.own().map(|own| own.dimensions.as_slice()).unwrap_or_default();
     let number = dimensions.iter().find(|d| d.ty == DimensionType::Number && !d.primary_key);
     number.map_or("amount".to_owned(), |dimension| dimension.name.to_string())
 }
 
-/// What snippets became, until the model can be written to.
+/// A problem of one cube.
+struct Finding {
+    diagnostic: Diagnostic,
+    /// Cubes that inherit the text have the same problem; it is reported once.
+    is_shared: bool,
+}
+
+/// The snippets of one cube, until the model can be written to.
 struct Filled {
     dimensions: Vec<Snippet>,
     measures: Vec<MeasureKind>,
     segments: Vec<Snippet>,
     joins: Vec<Snippet>,
-    asked: Asked,
-    told: Vec<Told>,
+    findings: Vec<Finding>,
     broken: Items,
 }
 
 impl Filled {
-    fn into_cube(self, cube: &mut Cube) {
+    fn into_cube(self, cube: &mut Cube, broken: &mut Items) {
+        broken.extend(self.broken);
         for (dimension, sql) in cube.dimensions.iter_mut().zip(self.dimensions) {
             dimension.sql = sql;
         }
@@ -231,47 +149,44 @@ impl Filled {
 
 /// The reading of one cube.
 #[derive(Default)]
-struct Reading {
-    told: Vec<Told>,
+struct CubeReader {
+    findings: Vec<Finding>,
     broken: Items,
 }
 
-impl Reading {
+impl CubeReader {
     fn of<'d>(cube: &Cube, skeleton: &Skeleton<'d>, merged: &[Merged<'d>], dialect: &dyn Dialect) -> Filled {
         let text = &merged[skeleton.texts[cube.id.0 as usize]];
-        let mut reading = Reading::default();
-        let notes = Notes::default();
-        let scope = Scope {
+        let mut reading = CubeReader::default();
+        let scope = NameScope {
             model: &skeleton.model,
             cube: Some(cube.id),
             written_in: &text.definition.name.value,
             place: Place::Dimension,
             unread: &skeleton.unread,
-            notes: &notes,
         };
-        let dimensions = (0u32..).zip(text.dimensions()).map(|(index, dimension)| {
+        let dimensions = (0u32..).zip(&text.dimensions).map(|(index, dimension)| {
             let item = Item::Dimension(DimensionId { cube: cube.id, index });
-            let scope = Scope { written_in: dimension.written_in, ..scope };
+            let scope = NameScope { written_in: dimension.written_in, ..scope };
             reading.snippet(&dimension.item.sql, scope, item, dialect)
         });
         let dimensions = dimensions.collect();
-        let measures =
-            (0u32..).zip(text.measures().iter().zip(&cube.measures)).map(|(index, (definition, measure))| {
-                let id = MeasureId { cube: cube.id, index };
-                let scope = Scope { written_in: definition.written_in, ..scope };
-                reading.measure(definition.item, measure, scope, id, dialect)
-            });
+        let measures = (0u32..).zip(text.measures.iter().zip(&cube.measures)).map(|(index, (definition, measure))| {
+            let id = MeasureId { cube: cube.id, index };
+            let scope = NameScope { written_in: definition.written_in, ..scope };
+            reading.measure(definition.item, measure, scope, id, dialect)
+        });
         let measures = measures.collect();
-        let segments = (0u32..).zip(text.segments()).map(|(index, segment)| {
+        let segments = (0u32..).zip(&text.segments).map(|(index, segment)| {
             let item = Item::Segment(SegmentId { cube: cube.id, index });
-            let scope = Scope { place: Place::Segment, written_in: segment.written_in, ..scope };
+            let scope = NameScope { place: Place::Segment, written_in: segment.written_in, ..scope };
             reading.snippet(&segment.item.sql, scope, item, dialect)
         });
         let segments = segments.collect();
         let declared = &skeleton.joins[cube.id.0 as usize];
         let joins = (0u32..).zip(declared.iter().zip(&cube.joins)).map(|(index, (join, model_join))| {
             let item = Item::Join(cube.id, index);
-            let scope = Scope { place: Place::Join(model_join.target), written_in: join.written_in, ..scope };
+            let scope = NameScope { place: Place::Join(model_join.target), written_in: join.written_in, ..scope };
             let on = reading.snippet(&join.item.sql, scope, item, dialect);
             if cube.alias_of.is_none() && !reading.broken.contains(&item) {
                 reading.check_join(cube, model_join, &on, &join.item.sql, &skeleton.model);
@@ -282,34 +197,34 @@ impl Reading {
         if cube.alias_of.is_none() {
             reading.check_marks(cube, text);
         }
-        let Reading { told, broken } = reading;
-        Filled { dimensions, measures, segments, joins, asked: notes.answered(&skeleton.model), told, broken }
+        let CubeReader { findings, broken } = reading;
+        Filled { dimensions, measures, segments, joins, findings, broken }
     }
 
     /// Reads one text; what is wrong with an alias is wrong with its target, and told there.
-    fn snippet(&mut self, sql: &SqlText, scope: Scope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
+    fn snippet(&mut self, sql: &SqlText, scope: NameScope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
         match read(sql, scope, dialect) {
             Ok(snippet) => snippet,
             Err(problems) => {
                 self.broken.insert(item);
                 if scope.own().is_some_and(|own| own.alias_of.is_none()) {
-                    self.note(problems.into_iter().map(|problem| problem.in_text(sql)));
+                    self.add(problems.into_iter().map(|problem| problem.in_text(sql)));
                 }
                 Snippet::default()
             }
         }
     }
 
-    /// Notes what heirs may come to as well.
-    fn note(&mut self, diagnostics: impl Iterator<Item = Diagnostic>) {
-        self.told.extend(diagnostics.map(|diagnostic| Told { diagnostic, is_shared: true }));
+    /// Adds problems that derived cubes may have as well.
+    fn add(&mut self, diagnostics: impl Iterator<Item = Diagnostic>) {
+        self.findings.extend(diagnostics.map(|diagnostic| Finding { diagnostic, is_shared: true }));
     }
 
     fn measure(
         &mut self,
         definition: &MeasureDefinition,
         measure: &Measure,
-        scope: Scope<'_>,
+        scope: NameScope<'_>,
         id: MeasureId,
         dialect: &dyn Dialect,
     ) -> MeasureKind {
@@ -326,17 +241,17 @@ impl Reading {
                 };
                 let message = format!("measure `{}` has no `sql`", definition.name.value);
                 let hint = format!("{hint}: `sql: {example}`");
-                self.note(std::iter::once(
+                self.add(std::iter::once(
                     Diagnostic::error(Code::MissingField, message).hint(hint).at(definition.name.span()),
                 ));
             }
             return measure.kind.clone();
         }
-        let rows = Scope { place: Place::Measure, ..scope };
+        let rows = NameScope { place: Place::Measure, ..scope };
         let filters: Vec<Snippet> =
             definition.filters.iter().map(|filter| self.snippet(filter, rows, item, dialect)).collect();
         let mut argument =
-            |place| definition.sql.as_ref().map(|sql| self.snippet(sql, Scope { place, ..scope }, item, dialect));
+            |place| definition.sql.as_ref().map(|sql| self.snippet(sql, NameScope { place, ..scope }, item, dialect));
         match &measure.kind {
             MeasureKind::Aggregate(aggregate) => {
                 let argument = argument(Place::Measure);
@@ -362,7 +277,7 @@ impl Reading {
         definition: &MeasureDefinition,
         function: AggregateFunction,
         argument: Option<&Snippet>,
-        scope: Scope<'_>,
+        scope: NameScope<'_>,
         item: Item,
     ) {
         let Some([SqlPart::Dimension(id)]) = argument.map(|argument| argument.parts.as_slice()) else { return };
@@ -378,7 +293,7 @@ impl Reading {
         let message = format!("measure `{name}` adds up `{}`, which is a time dimension", dimension.name);
         let hint = "name a number, or use one of the types min, max, count, count_distinct";
         let problem = Problem::new(Code::MisplacedMember, message, hint).whole();
-        self.note(std::iter::once(problem.in_text(sql)));
+        self.add(std::iter::once(problem.in_text(sql)));
     }
 
     /// A join that doesn't compare both sides is most likely a slip.
@@ -401,13 +316,13 @@ impl Reading {
             let problem = Problem::new(Code::OneSidedJoin, message, hint).whole();
             let diagnostic = problem.in_text(sql);
             let diagnostic = Diagnostic { severity: Severity::Warning, ..diagnostic };
-            self.told.push(Told { diagnostic, is_shared: false });
+            self.findings.push(Finding { diagnostic, is_shared: false });
         }
     }
 
     /// Groups behind a to-many join need to tell the rows of the cube apart.
     fn check_key(&mut self, cube: &Cube, text: &Merged<'_>) {
-        let has_key = text.dimensions().iter().any(|dimension| dimension.item.primary_key);
+        let has_key = text.dimensions.iter().any(|dimension| dimension.item.primary_key);
         let join = text.joins.iter().find(|join| !join.item.relationship.is_to_one());
         let (Some(join), false, false) = (join, has_key, cube.measures.is_empty()) else { return };
         let target = &join.item.name;
@@ -416,11 +331,11 @@ impl Reading {
             cube.name, target.value
         );
         let hint = format!("mark the dimension that tells rows of `{}` apart: `primary_key: true`", cube.name);
-        self.note(std::iter::once(Diagnostic::warning(Code::MissingPrimaryKey, message).hint(hint).at(target.span())));
+        self.add(std::iter::once(Diagnostic::warning(Code::MissingPrimaryKey, message).hint(hint).at(target.span())));
     }
 
     fn check_marks(&mut self, cube: &Cube, text: &Merged<'_>) {
-        let mut marked = text.dimensions().iter().filter_map(|d| Some((d.item, d.item.primary_time.clone()?)));
+        let mut marked = text.dimensions.iter().filter_map(|d| Some((d.item, d.item.primary_time.clone()?)));
         if let (Some((first, _)), Some((second, span))) = (marked.next(), marked.next()) {
             let message = format!(
                 "cube `{}` has two primary time dimensions, `{}` and `{}`",
@@ -429,10 +344,10 @@ impl Reading {
             let diagnostic = Diagnostic::error(Code::DuplicatePrimaryTime, message)
                 .hint("keep `primary_time: true` on one")
                 .at(span);
-            self.told.push(Told { diagnostic, is_shared: false });
+            self.findings.push(Finding { diagnostic, is_shared: false });
         }
         self.check_key(cube, text);
-        for Inherited { item, .. } in text.measures() {
+        for Inherited { item, .. } in &text.measures {
             for member in &item.drill_members {
                 let name = member.value.split('.').next_back().unwrap_or_default();
                 let is_own = !member.value.contains('.') || member.value.split('.').next() == Some(&*cube.name);
@@ -444,7 +359,7 @@ impl Reading {
                     let diagnostic = Diagnostic::error(Code::UnknownDrillMember, message)
                         .hint(suggest(name, "members", known))
                         .at(member.span());
-                    self.note(std::iter::once(Diagnostic { severity: Severity::Warning, ..diagnostic }));
+                    self.add(std::iter::once(Diagnostic { severity: Severity::Warning, ..diagnostic }));
                 }
             }
         }

@@ -4,15 +4,12 @@
 //! is a wall clock whatever the author wrote (semantics, rule 16).
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::{
-    Cube, CubeId, Dimension, DimensionId, DimensionType, Measure, MeasureId, MeasureKind, Model, Snippet, TimeKind,
-};
-use crate::sql::JoinOperandId;
+use super::{Cube, CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Model, Snippet, TimeKind};
+use crate::ids::JoinOperandId;
 use crate::types::LogicalType;
 
-/// What a probe of the warehouse found; a member that is missing stays `Unknown`.
+/// The types that probes of the warehouse found; a member that is missing stays `Unknown`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ColumnTypes {
     pub dimensions: HashMap<DimensionId, LogicalType>,
@@ -32,17 +29,6 @@ pub struct ComparedId {
     pub index: u32,
 }
 
-/// Cubes without types, as they were built, and the same with types, by number.
-#[derive(Debug, Default)]
-pub struct TypedCubes(Vec<(Arc<Cube>, Arc<Cube>)>);
-
-impl TypedCubes {
-    /// `plain`: the cubes of a model before it got its types.
-    pub fn of(plain: Vec<Arc<Cube>>, typed: &Model) -> TypedCubes {
-        TypedCubes(plain.into_iter().zip(typed.cubes.iter().cloned()).collect())
-    }
-}
-
 /// The type that was told of a dimension or, of an alias, of its target's.
 fn dimension_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<LogicalType> {
     let find = |cube| types.dimensions.get(&DimensionId { cube, index }).copied();
@@ -52,20 +38,6 @@ fn dimension_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<Logica
 fn measure_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<LogicalType> {
     let find = |cube| types.measures.get(&MeasureId { cube, index }).copied();
     find(cube.id).or_else(|| cube.alias_of.and_then(find))
-}
-
-/// Whether a cube has these types, and no others.
-fn has_types(cube: &Cube, types: &ColumnTypes) -> bool {
-    let has_dimension = |(index, dimension): (u32, &Dimension)| {
-        dimension.column_type == dimension_type(cube, index, types).unwrap_or(LogicalType::Unknown)
-    };
-    let has_measure = |(index, measure): (u32, &Measure)| match &measure.kind {
-        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
-            aggregate.argument_type == measure_type(cube, index, types).unwrap_or(LogicalType::Unknown)
-        }
-        MeasureKind::Number(_) => true,
-    };
-    (0u32..).zip(&cube.dimensions).all(has_dimension) && (0u32..).zip(&cube.measures).all(has_measure)
 }
 
 fn set_types(cube: &mut Cube, types: &ColumnTypes) {
@@ -91,21 +63,9 @@ fn set_types(cube: &mut Cube, types: &ColumnTypes) {
 impl Model {
     /// The model with its column types. An alias without types of its own takes its target's.
     #[must_use]
-    pub fn with_types(self, types: &ColumnTypes) -> Model {
-        self.with_types_again(types, &TypedCubes::default())
-    }
-
-    /// The same, where cubes may have got their types before: those that are as they were, with the same types,
-    /// are shared.
-    #[must_use]
-    pub fn with_types_again(mut self, types: &ColumnTypes, before: &TypedCubes) -> Model {
-        for (at, cube) in self.cubes.iter_mut().enumerate() {
-            let typed = before.0.get(at).filter(|(plain, _)| Arc::ptr_eq(plain, cube)).map(|(_, typed)| typed);
-            match typed.filter(|typed| has_types(typed, types)) {
-                Some(typed) => *cube = Arc::clone(typed),
-                None if has_types(cube, types) => {}
-                None => set_types(Arc::make_mut(cube), types),
-            }
+    pub fn with_types(mut self, types: &ColumnTypes) -> Model {
+        for cube in &mut self.cubes {
+            set_types(cube, types);
         }
         for (policy, definition) in (0u32..).zip(&mut self.policies) {
             for (effect, cube) in (0u32..).zip(&mut definition.cubes) {
@@ -121,7 +81,7 @@ impl Model {
         self
     }
 
-    /// What policies compare a caller's values with, over the rows of one cube.
+    /// Returns the expressions that policies compare a caller's values with, over the rows of one cube.
     pub fn compared_of(&self, cube: CubeId) -> impl Iterator<Item = (ComparedId, &Snippet)> {
         (0u32..).zip(&self.policies).flat_map(move |(policy, definition)| {
             // Of rows that are not the filter's own nothing is compared: the cube is closed.

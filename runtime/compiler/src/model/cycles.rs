@@ -1,15 +1,15 @@
-//! What refers to what, and circles in it.
+//! References between items, and cycles in them.
 //!
 //! In: a model whose snippets are read. Out: diagnostics that show each circle as its path; its items
 //! and everything that stands on something broken join the broken ones.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::written::Written;
+use super::source_text::SourceText;
 use super::{
     Aggregate, Cube, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
 };
-use crate::diagnostic::{Code, Diagnostic, Span, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Span, Step, cycle_path};
 
 /// Anything that has SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,8 +104,8 @@ pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
 
 /// All that refers to anything, and where to find it.
 pub(super) struct References<'e> {
-    pub(super) edges: Vec<&'e Edge>,
-    /// Of each cube the numbers of its first dimension, measure, segment and join.
+    pub(super) edges: &'e [Edge],
+    /// The numbers of each cube's first dimension, measure, segment and join.
     starts: Vec<[usize; 4]>,
     first_metric: usize,
     /// By number: the edge of an item.
@@ -113,7 +113,7 @@ pub(super) struct References<'e> {
 }
 
 impl<'e> References<'e> {
-    pub(super) fn of(model: &Model, edges: Vec<&'e Edge>) -> Self {
+    pub(super) fn of(model: &Model, edges: &'e [Edge]) -> Self {
         let mut next = 0;
         let starts = model.cubes.iter().map(|cube| {
             let counts = [cube.dimensions.len(), cube.measures.len(), cube.segments.len(), cube.joins.len()];
@@ -125,7 +125,7 @@ impl<'e> References<'e> {
         let starts = starts.collect();
         let found = vec![None; next + model.metrics.len()];
         let mut references = References { edges, starts, first_metric: next, found };
-        for (at, (item, _)) in (0u32..).zip(&references.edges) {
+        for (at, (item, _)) in (0u32..).zip(edges) {
             let number = references.number(*item);
             references.found[number] = Some(at);
         }
@@ -151,7 +151,7 @@ impl<'e> References<'e> {
         self.found[self.number(item)].map(|at| at as usize)
     }
 
-    /// What an item refers to.
+    /// Returns the items that an item refers to.
     pub(super) fn from(&self, item: Item) -> &'e [Item] {
         self.edge_of(item).map_or(&[], |at| &self.edges[at].1)
     }
@@ -160,17 +160,17 @@ impl<'e> References<'e> {
 /// Reports circles and completes `broken`.
 pub(super) fn report(
     model: &Model,
-    written: &Written<'_, '_>,
+    source_text: &SourceText<'_, '_>,
     references: &References<'_>,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    circles(model, written, references, broken, diagnostics);
-    spread(&references.edges, broken);
+    cycles(model, source_text, references, broken, diagnostics);
+    spread(references.edges, broken);
 }
 
 /// Whatever stands on something broken is broken too.
-pub(super) fn spread(edges: &[&Edge], broken: &mut Items) {
+pub(super) fn spread(edges: &[Edge], broken: &mut Items) {
     if broken.is_empty() {
         return;
     }
@@ -191,14 +191,14 @@ pub(super) fn spread(edges: &[&Edge], broken: &mut Items) {
 }
 
 /// Depth first without recursion: a chain may be as long as the project is large.
-fn circles(
+fn cycles(
     model: &Model,
-    written: &Written<'_, '_>,
+    source_text: &SourceText<'_, '_>,
     references: &References<'_>,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let edges = &references.edges;
+    let edges = references.edges;
     let mut is_done = vec![false; edges.len()];
     let mut is_open = vec![false; edges.len()];
     let mut stack: Vec<(usize, usize)> = Vec::new();
@@ -219,11 +219,11 @@ fn circles(
             let Some(target) = references.edge_of(*target) else { continue };
             if is_open[target] {
                 let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
-                let circle: Vec<Item> = stack[from..].iter().map(|(open, _)| edges[*open].0).collect();
-                if !circle.iter().any(|item| broken.contains(item)) {
-                    diagnostics.extend(told(model, written, &circle));
+                let cycle: Vec<Item> = stack[from..].iter().map(|(open, _)| edges[*open].0).collect();
+                if !cycle.iter().any(|item| broken.contains(item)) {
+                    diagnostics.extend(diagnostic(model, source_text, &cycle));
                 }
-                broken.extend(circle);
+                broken.extend(cycle);
             } else if !is_done[target] {
                 stack.push((target, 0));
             }
@@ -232,7 +232,7 @@ fn circles(
 }
 
 /// A circle of an alias is its target's circle, and told there.
-fn told(model: &Model, written: &Written<'_, '_>, items: &[Item]) -> Option<Diagnostic> {
+fn diagnostic(model: &Model, source_text: &SourceText<'_, '_>, items: &[Item]) -> Option<Diagnostic> {
     if items.iter().all(|item| cube_of(*item).is_some_and(|cube| model.cube(cube).alias_of.is_some())) {
         return None;
     }
@@ -243,7 +243,7 @@ fn told(model: &Model, written: &Written<'_, '_>, items: &[Item]) -> Option<Diag
         .zip(following)
         .map(|(item, next)| Step {
             name: name(model, *item).into(),
-            span: written.reference(model, *item, *next).or_else(|| span(model, *item)),
+            span: source_text.reference(model, *item, *next).or_else(|| span(model, *item)),
         })
         .collect();
     let hint = match (first, items.len()) {
@@ -252,7 +252,7 @@ fn told(model: &Model, written: &Written<'_, '_>, items: &[Item]) -> Option<Diag
         (Item::Metric(_), _) => "let one of them name measures only, as cube.measure".to_owned(),
         _ => "let one of them aggregate columns instead, as in SUM(amount)".to_owned(),
     };
-    let message = format!("these refer to one another in a circle: {}", circle(&path));
+    let message = format!("these refer to one another in a cycle: {}", cycle_path(&path));
     let diagnostic = Diagnostic::error(Code::ReferenceCycle, message).hint(hint);
     let place = path.first().and_then(|step| step.span.clone());
     let diagnostic = diagnostic.along(path);

@@ -1,12 +1,12 @@
-//! How much SQL a member becomes once everything it refers to is written out.
+//! The size of a member's SQL with all its references expanded.
 //!
 //! In: a model without circles among its sound items. Out: diagnostics for members that grow beyond
 //! bounds, so that no query does, and for join conditions that would need further joins to be
 //! evaluated. What is wrong joins the broken items, with whatever stands on it.
 
 use super::cycles::{self, Item, Items, References};
-use super::written::Written;
-use super::{Cube, CubeId, MeasureKind, Model, Snippet, SqlPart};
+use super::source_text::SourceText;
+use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::{Code, Diagnostic};
 
 /// References inside references.
@@ -38,7 +38,7 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
     let before = broken.len();
     let mut sizes = Sizes { references, known: std::iter::repeat_with(|| None).take(references.count()).collect() };
     let mut open = Vec::new();
-    for (item, _) in references.edges.iter().copied() {
+    for (item, _) in references.edges {
         let item = *item;
         open.push((item, false));
         measure_items(model, &mut open, broken, &mut sizes);
@@ -66,7 +66,7 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
         }
     }
     if broken.len() > before {
-        cycles::spread(&references.edges, broken);
+        cycles::spread(references.edges, broken);
     }
 }
 
@@ -93,7 +93,7 @@ fn measure_items(model: &Model, open: &mut Vec<(Item, bool)>, broken: &Items, si
     }
 }
 
-/// Whether a dimension's own text names columns of another cube.
+/// Returns whether a dimension's own text names columns of another cube.
 fn is_foreign(model: &Model, item: Item) -> bool {
     let Item::Dimension(id) = item else { return false };
     names_other(&model.dimension(id).sql, id.cube)
@@ -114,26 +114,21 @@ fn foreign_side(model: &Model, item: Item, sizes: &Sizes<'_>) -> Option<String> 
     Some(cycles::name(model, foreign))
 }
 
-/// Whether a cube has a `number` measure that names no measure.
-pub(super) fn has_constants(cube: &Cube) -> bool {
-    cube.measures.iter().any(|measure| matches!(&measure.kind, MeasureKind::Number(sql) if !has_value(sql)))
-}
-
+/// Returns whether a cube has a `number` measure that names no measure.
 fn has_value(sql: &Snippet) -> bool {
     let mut found = false;
     sql.for_each(&mut |part| found |= matches!(part, SqlPart::Measure(_) | SqlPart::Aggregate(_)));
     found
 }
 
-/// A `number` measure that names no measure has no rows to be computed from. `cubes`: those that have any.
+/// Reports `number` measures that name no measure: they have no rows to be computed from.
 pub(super) fn check_constants(
     model: &Model,
-    cubes: &[CubeId],
-    written: &Written<'_, '_>,
+    source_text: &SourceText<'_, '_>,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    for cube in cubes.iter().map(|id| model.cube(*id)) {
+    for cube in &model.cubes {
         for (index, measure) in (0u32..).zip(&cube.measures) {
             let MeasureKind::Number(snippet) = &measure.kind else { continue };
             let item = Item::Measure(super::MeasureId { cube: cube.id, index });
@@ -145,7 +140,7 @@ pub(super) fn check_constants(
                 let message = format!("number measure `{}` names no measure and aggregates nothing", measure.name);
                 let hint = "name a measure in braces, as in {revenue}, or aggregate, as in SUM(amount)";
                 let diagnostic = Diagnostic::error(Code::ConstantMeasure, message).hint(hint);
-                diagnostics.push(match written.whole(item).or_else(|| measure.span.clone()) {
+                diagnostics.push(match source_text.whole(item).or_else(|| measure.span.clone()) {
                     Some(span) => diagnostic.at(span),
                     None => diagnostic,
                 });

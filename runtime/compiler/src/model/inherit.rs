@@ -4,15 +4,14 @@
 //! inherited ones by name, at their place; names are unique among measures, dimensions and segments.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::kept::KeptCubes;
-use super::nearest::suggest;
-use crate::diagnostic::{Code, Diagnostic, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Step, cycle_path};
 use crate::project::{
     CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MAX_ANCESTORS, MeasureDefinition,
     RelationDefinition, SegmentDefinition, Text,
 };
+use crate::text::nearest::suggest;
 
 /// A definition and the cube whose file has it: that cube's name in its SQL means whoever inherits it.
 #[derive(Debug)]
@@ -31,47 +30,26 @@ impl<T> Copy for Inherited<'_, T> {}
 
 pub(super) struct Merged<'d> {
     pub(super) definition: &'d CubeDefinition,
-    /// The definition and those that it extends, the eldest first.
-    pub(super) line: Vec<&'d Arc<CubeDefinition>>,
     pub(super) relation: Option<&'d RelationDefinition>,
     pub(super) joins: Vec<Inherited<'d, JoinDefinition>>,
-    /// What was told of the definition's own names.
-    pub(super) names_told: Vec<Diagnostic>,
-    /// Made when they are first asked for: of a cube that is as it was nobody asks.
-    members: OnceLock<Members<'d>>,
-}
-
-#[derive(Default)]
-struct Members<'d> {
-    measures: Vec<Inherited<'d, MeasureDefinition>>,
-    dimensions: Vec<Inherited<'d, DimensionDefinition>>,
-    segments: Vec<Inherited<'d, SegmentDefinition>>,
+    pub(super) measures: Vec<Inherited<'d, MeasureDefinition>>,
+    pub(super) dimensions: Vec<Inherited<'d, DimensionDefinition>>,
+    pub(super) segments: Vec<Inherited<'d, SegmentDefinition>>,
 }
 
 /// Also the names of cubes that can't be used and have been reported.
 pub(super) fn merge<'d>(
     definitions: &'d Definitions,
-    before: &KeptCubes,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Vec<Merged<'d>>, HashSet<&'d str>) {
-    let by_name: HashMap<&str, &Arc<CubeDefinition>> =
+    let by_name: HashMap<&str, &CubeDefinition> =
         definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect();
     let mut merged = Vec::with_capacity(definitions.cubes.len());
     let mut unusable = HashSet::new();
     for cube in &definitions.cubes {
-        let line = ancestors(cube, &by_name, definitions);
-        let known = line.as_ref().ok().and_then(|line| before.made_of(&cube.name.value, line));
-        let names_told = known.map_or_else(|| check_own_names(cube), |known| known.made.names_told.clone());
-        diagnostics.extend(names_told.iter().cloned());
-        match line {
-            Ok(line) => merged.push(Merged {
-                definition: cube,
-                relation: line.iter().rev().find_map(|cube| cube.relation.as_ref()),
-                joins: joins_of(&line),
-                line,
-                names_told,
-                members: OnceLock::new(),
-            }),
+        check_own_names(cube, diagnostics);
+        match ancestors(cube, &by_name, definitions) {
+            Ok(line) => merged.push(Merged::new(cube, &line)),
             Err(diagnostic) => {
                 diagnostics.extend(diagnostic);
                 unusable.insert(&*cube.name.value);
@@ -83,10 +61,10 @@ pub(super) fn merge<'d>(
 
 /// The cube and those it extends, the eldest first.
 fn ancestors<'d>(
-    cube: &'d Arc<CubeDefinition>,
-    by_name: &HashMap<&str, &'d Arc<CubeDefinition>>,
+    cube: &'d CubeDefinition,
+    by_name: &HashMap<&str, &'d CubeDefinition>,
     definitions: &'d Definitions,
-) -> Result<Vec<&'d Arc<CubeDefinition>>, Option<Diagnostic>> {
+) -> Result<Vec<&'d CubeDefinition>, Option<Diagnostic>> {
     let mut line = vec![cube];
     let mut at = cube;
     while let Some(extends) = &at.extends {
@@ -106,7 +84,7 @@ fn ancestors<'d>(
             ));
         };
         if let Some(start) = line.iter().position(|seen| seen.name.value == parent.name.value) {
-            let step = |cube: &&Arc<CubeDefinition>| Step {
+            let step = |cube: &&CubeDefinition| Step {
                 name: Arc::clone(&cube.name.value),
                 span: cube.extends.as_ref().map(Text::span),
             };
@@ -117,7 +95,7 @@ fn ancestors<'d>(
             return Err(tells.then(|| {
                 Diagnostic::error(
                     Code::ExtendsCycle,
-                    format!("cubes extend one another in a circle: {}", circle(&path)),
+                    format!("cubes extend one another in a cycle: {}", cycle_path(&path)),
                 )
                 .hint("remove one of these `extends`")
                 .along(path.clone())
@@ -141,7 +119,7 @@ fn ancestors<'d>(
     Ok(line)
 }
 
-fn joins_of<'d>(line: &[&'d Arc<CubeDefinition>]) -> Vec<Inherited<'d, JoinDefinition>> {
+fn joins_of<'d>(line: &[&'d CubeDefinition]) -> Vec<Inherited<'d, JoinDefinition>> {
     let mut joins = Vec::new();
     for cube in line {
         put(&mut joins, &cube.joins, &cube.name.value, |join| &join.name.value);
@@ -151,43 +129,33 @@ fn joins_of<'d>(line: &[&'d Arc<CubeDefinition>]) -> Vec<Inherited<'d, JoinDefin
     joins
 }
 
-fn members_of<'d>(line: &[&'d Arc<CubeDefinition>]) -> Members<'d> {
-    let mut members = Members::default();
-    for (at, cube) in line.iter().enumerate() {
-        if at > 0 {
-            members.forget_kinds_of(cube);
-        }
-        let written_in = &*cube.name.value;
-        put(&mut members.measures, &cube.measures, written_in, |measure| &measure.name.value);
-        put(&mut members.dimensions, &cube.dimensions, written_in, |dimension| &dimension.name.value);
-        put(&mut members.segments, &cube.segments, written_in, |segment| &segment.name.value);
-    }
-    let mut seen = HashSet::with_capacity(members.measures.len() + members.dimensions.len());
-    members.dimensions.retain(|dimension| seen.insert(&*dimension.item.name.value));
-    members.measures.retain(|measure| seen.insert(&*measure.item.name.value));
-    members.segments.retain(|segment| seen.insert(&*segment.item.name.value));
-    members
-}
-
 impl<'d> Merged<'d> {
-    fn members(&self) -> &Members<'d> {
-        self.members.get_or_init(|| members_of(&self.line))
+    /// Merges a cube's definition with those that it extends. `line` holds all of them, the most distant first.
+    fn new(definition: &'d CubeDefinition, line: &[&'d CubeDefinition]) -> Self {
+        let mut merged = Merged {
+            definition,
+            relation: line.iter().rev().find_map(|cube| cube.relation.as_ref()),
+            joins: joins_of(line),
+            measures: Vec::new(),
+            dimensions: Vec::new(),
+            segments: Vec::new(),
+        };
+        for (at, cube) in line.iter().enumerate() {
+            if at > 0 {
+                merged.forget_kinds_of(cube);
+            }
+            let written_in = &*cube.name.value;
+            put(&mut merged.measures, &cube.measures, written_in, |measure| &measure.name.value);
+            put(&mut merged.dimensions, &cube.dimensions, written_in, |dimension| &dimension.name.value);
+            put(&mut merged.segments, &cube.segments, written_in, |segment| &segment.name.value);
+        }
+        let mut seen = HashSet::with_capacity(merged.measures.len() + merged.dimensions.len());
+        merged.dimensions.retain(|dimension| seen.insert(&*dimension.item.name.value));
+        merged.measures.retain(|measure| seen.insert(&*measure.item.name.value));
+        merged.segments.retain(|segment| seen.insert(&*segment.item.name.value));
+        merged
     }
 
-    pub(super) fn measures(&self) -> &[Inherited<'d, MeasureDefinition>] {
-        &self.members().measures
-    }
-
-    pub(super) fn dimensions(&self) -> &[Inherited<'d, DimensionDefinition>] {
-        &self.members().dimensions
-    }
-
-    pub(super) fn segments(&self) -> &[Inherited<'d, SegmentDefinition>] {
-        &self.members().segments
-    }
-}
-
-impl Members<'_> {
     /// A name that changes its kind, say from measure to dimension, leaves its old list.
     fn forget_kinds_of(&mut self, child: &CubeDefinition) {
         let measures: HashSet<&str> = child.measures.iter().map(|measure| &*measure.name.value).collect();
@@ -215,17 +183,15 @@ fn put<'d, T>(into: &mut Vec<Inherited<'d, T>>, items: &'d [T], written_in: &'d 
 }
 
 /// Two members, or two joins, of one cube with one name.
-fn check_own_names(cube: &CubeDefinition) -> Vec<Diagnostic> {
-    let mut told = Vec::new();
+fn check_own_names(cube: &CubeDefinition, diagnostics: &mut Vec<Diagnostic>) {
     let measures = cube.measures.iter().map(|measure| ("measure", &measure.name));
     let dimensions = cube.dimensions.iter().map(|dimension| ("dimension", &dimension.name));
     let segments = cube.segments.iter().map(|segment| ("segment", &segment.name));
     let members = dimensions.chain(measures).chain(segments);
     let hint = "rename one: measures, dimensions and segments of a cube share their names";
-    once_each(cube, members, hint, &mut told);
+    once_each(cube, members, hint, diagnostics);
     let joins = cube.joins.iter().map(|join| ("join", &join.name));
-    once_each(cube, joins, "give one another name, and say `cube:` for what it joins", &mut told);
-    told
+    once_each(cube, joins, "give one another name, and say `cube:` for what it joins", diagnostics);
 }
 
 fn once_each<'d>(

@@ -10,28 +10,31 @@ use sqlparser::dialect::Dialect;
 
 use super::assemble::presentation;
 use super::cycles::{Item, Items};
-use super::grammar::Problem;
-use super::kept::{KeptCubes, KeptMetric, KeptMetrics, Notes};
-use super::nearest::{likely_word, suggest};
 use super::read::read;
-use super::scope::{Place, Scope};
+use super::scope::{NameScope, Place};
 use super::{
-    CubeId, Dimension, MeasureKind, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart, misfit,
+    CubeId, Dimension, MeasureKind, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart,
+    invalid_value,
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
-use crate::query::{Operator, QueryError, refusal};
+// Against the order of modules: metric filters are checked as filters of queries.
+use crate::query::{Operator, QueryError};
+use crate::resolve::refusal;
+use crate::snippet::grammar::Problem;
+use crate::snippet::likely_word;
+use crate::text::nearest::suggest;
 use crate::types::Value;
 
-/// Also what was read of each metric, for the next time.
+/// Adds the metrics to the model.
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
-    before: &KeptCubes,
-    (unread, dialect): (&BTreeSet<Arc<str>>, &dyn Dialect),
+    unread: &BTreeSet<Arc<str>>,
+    dialect: &dyn Dialect,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
-) -> KeptMetrics {
+) {
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
         let name = Arc::clone(&definition.name.value);
         model.metric_names.insert(Arc::clone(&name), MetricId(index));
@@ -45,32 +48,22 @@ pub(super) fn add(
             span: Some(definition.name.span()),
         });
     }
-    let known = before.metrics.still(model, before);
-    let mut kept = KeptMetrics::default();
+    let mut bodies = Vec::with_capacity(definitions.metrics.len());
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
-        let notes = Notes::default();
-        let scope = Scope { model, cube: None, written_in: "", place: Place::Metric, unread, notes: &notes };
-        let told = diagnostics.len();
+        let scope = NameScope { model, cube: None, written_in: "", place: Place::Metric, unread };
+        let count_before = diagnostics.len();
         for filter in &definition.filters {
             check_filter(filter, scope, diagnostics);
         }
-        let again = known.and_then(|known| known.body(index as usize, definition, model));
-        let body = match again {
-            Some(again) => Some(again),
-            None => body(definition, scope, dialect, diagnostics).map(|body| {
-                let asked = notes.answered(model);
-                Arc::new(KeptMetric { definition: Arc::clone(definition), asked, body })
-            }),
-        };
-        if diagnostics.len() > told || body.is_none() {
+        let body = body(definition, scope, dialect, diagnostics);
+        if diagnostics.len() > count_before || body.is_none() {
             broken.insert(Item::Metric(MetricId(index)));
         }
-        kept.push(&definition.name.value, body);
+        bodies.push(body.unwrap_or_default());
     }
-    for (metric, body) in model.metrics.iter_mut().zip(kept.bodies()) {
-        metric.body = body.cloned().unwrap_or_default();
+    for (metric, body) in model.metrics.iter_mut().zip(bodies) {
+        metric.body = body;
     }
-    kept
 }
 
 fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
@@ -83,7 +76,7 @@ fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
 
 fn body(
     definition: &MetricDefinition,
-    scope: Scope<'_>,
+    scope: NameScope<'_>,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Snippet> {
@@ -98,7 +91,7 @@ fn body(
         MetricBody::Ratio { numerator, denominator } => {
             let (numerator, denominator) = (expression(numerator), expression(denominator));
             let divide = SqlPart::Divide(Box::new(numerator?), Box::new(denominator?));
-            Some(Snippet { parts: vec![divide], is_atomic: true, is_total: false, has_query: false })
+            Some(Snippet { parts: vec![divide], is_atomic: true, is_infallible: false, has_query: false })
         }
         MetricBody::Expression(sql) => {
             let snippet = expression(sql)?;
@@ -133,7 +126,7 @@ fn refers_to_values(snippet: &Snippet) -> bool {
     found
 }
 
-/// What people write for operators.
+/// Common other spellings of operators.
 const SIGNS: [(&str, &str); 14] = [
     ("=", "equals"),
     ("==", "equals"),
@@ -152,7 +145,7 @@ const SIGNS: [(&str, &str); 14] = [
 ];
 
 /// The member must be there, and be what it can be compared with.
-fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: &mut Vec<Diagnostic>) {
+fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let known: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
     if !known.contains(&&*filter.operator.value) {
         let sign = SIGNS.iter().find(|(sign, _)| *sign == filter.operator.value.to_lowercase()).map(|(_, word)| *word);
@@ -212,14 +205,14 @@ fn check_filter(filter: &MetricFilterDefinition, scope: Scope<'_>, diagnostics: 
 /// Filters that no row of the metric's cubes can be held against: every query would be refused.
 pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
     let by_name: HashMap<&str, &MetricDefinition> =
-        definitions.metrics.iter().map(|metric| (&*metric.name.value, &**metric)).collect();
+        definitions.metrics.iter().map(|metric| (&*metric.name.value, metric)).collect();
     for metric in model.metrics.iter().filter(|metric| !metric.filters.is_empty()) {
         let facts = facts(model, &metric.body);
         let Some(definition) = by_name.get(&*metric.name).filter(|_| !facts.is_empty()) else { continue };
         for filter in &definition.filters {
             let cube = filter.member.value.split('.').next().unwrap_or_default();
             let Some(cube) = model.cube_named(cube) else { continue };
-            if facts.iter().any(|fact| *fact == cube.id || model.reach(*fact).reaches(cube.id)) {
+            if facts.iter().any(|fact| *fact == cube.id || model.join_paths(*fact).reaches(cube.id)) {
                 continue;
             }
             let of: Vec<String> = facts.iter().map(|fact| format!("`{}`", model.cube(*fact).name)).collect();
@@ -253,7 +246,7 @@ fn facts(model: &Model, body: &Snippet) -> BTreeSet<CubeId> {
     facts
 }
 
-/// What each query of the metric would be refused for.
+/// Returns the error that each query of the metric would have.
 fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Diagnostic> {
     let (member, operator) = (filter.member.value.parse().ok()?, filter.operator.value.parse().ok()?);
     let written = filter.values.as_ref()?;
@@ -266,7 +259,7 @@ fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Dia
         }
         (QueryError::ValueCount { expected: "no value", .. }, _) => (Code::ValueCount, "remove `value`".to_owned()),
         (QueryError::ValueCount { expected, .. }, _) => (Code::ValueCount, format!("write {expected} as `value`")),
-        (_, Some(written)) => (Code::ValueMismatch, misfit::cure(&written.value, dimension)),
+        (_, Some(written)) => (Code::ValueMismatch, invalid_value::hint(&written.value, dimension)),
         (_, None) => return None,
     };
     let span = written.map_or_else(|| filter.operator.span(), |written| written.origin.span());

@@ -10,16 +10,15 @@ use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;
 
-use super::kept::Notes;
-use super::nearest::suggest;
 use super::policy::{CubePolicy, Mask, Policy};
 use super::read::read;
-use super::scope::{Place, Scope};
+use super::scope::{NameScope, Place};
 use super::tables::Readers;
 use super::transfer::{is_plain, transfer};
-use super::{Cube, CubeId, Member, Model, Snippet, misfit};
+use super::{Cube, CubeId, Member, Model, Snippet, invalid_value};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text, is_registered};
+use crate::text::nearest::suggest;
 
 /// Reads every policy for every cube that it reaches, and closes what can't be protected.
 pub(super) fn add(
@@ -37,7 +36,7 @@ pub(super) fn add(
     let mut policies = Vec::with_capacity(definitions.policies.len());
     for policy in &definitions.policies {
         let is_broken = Cell::new(false);
-        let reading = Reading { model, policy, unread, dialect, readers: &readers, is_broken };
+        let reading = PolicyReader { model, policy, unread, dialect, readers: &readers, is_broken };
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
         if diagnostics[before..].iter().any(Diagnostic::is_error) || reading.is_broken.get() {
@@ -63,7 +62,7 @@ pub(super) fn add(
         let original = cube.alias_of.unwrap_or(cube.id);
         let is_guarded = closed[cube.id.0 as usize] || closed[original.0 as usize];
         if cube.is_guarded != is_guarded {
-            Arc::make_mut(cube).is_guarded = is_guarded;
+            cube.is_guarded = is_guarded;
         }
     }
 }
@@ -112,7 +111,7 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
     }
 }
 
-/// Whether a cube was registered at run time: its author isn't trusted to say what a policy means.
+/// Returns whether a cube was registered at run time: its author isn't trusted to define a policy's names.
 fn is_of_writer(cube: &Cube) -> bool {
     cube.span.as_ref().is_some_and(is_registered)
 }
@@ -151,7 +150,7 @@ pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic
     }
 }
 
-struct Reading<'m> {
+struct PolicyReader<'m> {
     model: &'m Model,
     policy: &'m PolicyDefinition,
     unread: &'m BTreeSet<Arc<str>>,
@@ -161,7 +160,7 @@ struct Reading<'m> {
     is_broken: Cell<bool>,
 }
 
-impl Reading<'_> {
+impl PolicyReader<'_> {
     /// The effects on the cubes that the policy names, their aliases, and what else reads the same tables.
     ///
     /// For masks and denied members, `"*"` names the cubes that have one of them, and acts as the policies that name
@@ -226,7 +225,8 @@ impl Reading<'_> {
         is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })
     }
 
-    /// Whether the policy's texts mean the same for a cube that it names, whoever has defined its members.
+    /// Returns whether the policy's texts mean the same for a cube that it names, independent of who defined its
+    /// members.
     fn means_itself(&self, cube: &Cube) -> bool {
         !is_of_writer(cube) || !self.effect(cube, cube, None).is_closed
     }
@@ -234,7 +234,7 @@ impl Reading<'_> {
     fn named(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<&Cube> {
         let policy = &self.policy.name.value;
         let Some(names) = &self.policy.cubes else {
-            return self.model.cubes.iter().map(|cube| &**cube).filter(|cube| cube.alias_of.is_none()).collect();
+            return self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).collect();
         };
         let mut cubes = Vec::new();
         for name in names {
@@ -296,16 +296,18 @@ impl Reading<'_> {
             MaskDefinition::Constant(constant) => Some((member, constant)),
             _ => None,
         });
-        let misfit = |member: &Text, constant| {
+        let invalid_value = |member: &Text, constant| {
             named.iter().find_map(|cube| match cube.member(&member.value) {
-                Some(Member::Dimension(id)) => misfit::of_mask(constant, cube, &cube.dimensions[id.index as usize]),
+                Some(Member::Dimension(id)) => {
+                    invalid_value::of_mask(constant, cube, &cube.dimensions[id.index as usize])
+                }
                 _ => None,
             })
         };
-        masks.filter_map(|(member, constant)| misfit(member, constant)).collect()
+        masks.filter_map(|(member, constant)| invalid_value(member, constant)).collect()
     }
 
-    /// What the policy, written for `origin`, does to `cube`.
+    /// Returns the effect on `cube` of the policy, which is written for `origin`.
     fn effect(&self, cube: &Cube, origin: &Cube, diagnostics: Option<&mut Vec<Diagnostic>>) -> CubePolicy {
         let mut problems = Vec::new();
         let mut is_unread = false;
@@ -332,7 +334,7 @@ impl Reading<'_> {
                 MaskDefinition::Partial => Mask::Partial,
                 // Engines refuse to group such a constant as a time.
                 MaskDefinition::Constant(constant)
-                    if misfit::of_mask(constant, cube, &cube.dimensions[id.index as usize]).is_some() =>
+                    if invalid_value::of_mask(constant, cube, &cube.dimensions[id.index as usize]).is_some() =>
                 {
                     Mask::Null
                 }
@@ -372,13 +374,12 @@ impl Reading<'_> {
         problems: &mut Vec<Diagnostic>,
         is_unread: &mut bool,
     ) -> Option<Snippet> {
-        let scope = Scope {
+        let scope = NameScope {
             model: self.model,
             cube: Some(cube),
             written_in: &origin.name,
             place: Place::Policy,
             unread: self.unread,
-            notes: &Notes::default(),
         };
         match read(sql, scope, self.dialect) {
             Ok(snippet) => Some(snippet),

@@ -1,4 +1,4 @@
-//! What policies do to cubes, ready to be applied to a caller.
+//! The effects of policies on cubes, ready to be applied to a caller.
 //!
 //! In: nothing; made by `policies`. Out: what `security::Access` matches with a caller. A policy stands
 //! once for each cube that it reaches: those it names, their aliases, and cubes over the same table.
@@ -16,9 +16,9 @@ pub struct Policy {
     /// `None`: everyone.
     pub when: Option<PolicyCondition>,
     pub cubes: Vec<CubePolicy>,
-    /// Where its row filter is written.
+    /// The place of its row filter.
     pub row_filter_span: Option<Span>,
-    /// Where each masked member is named.
+    /// The place of each masked member's name.
     pub mask_spans: Vec<(Arc<str>, Span)>,
 }
 
@@ -36,7 +36,7 @@ pub struct CubePolicy {
     pub allow_aggregate: bool,
 }
 
-/// What a caller sees in place of a value.
+/// The replacement of a value for a caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mask {
     Null,

@@ -1,14 +1,14 @@
-//! Whether what pre-aggregations name is there.
+//! Checks of the members that pre-aggregations name.
 //!
 //! In: the definitions of one cube, and the model. Out: diagnostics. Not here: building them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::nearest::suggest;
 use super::{Cube, DimensionType, Member, Model};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{CubeDefinition, SqlText, Text};
+use crate::text::nearest::suggest;
 
 /// Every name of every pre-aggregation of a cube.
 pub(super) fn check(
@@ -19,7 +19,7 @@ pub(super) fn check(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for built in &definition.pre_aggregations {
-        let reading = Reading { cube, model, unread, name: &built.name.value };
+        let reading = PreAggregationReader { cube, model, unread, name: &built.name.value };
         for measure in &built.measures {
             diagnostics.extend(reading.check(measure, "measure", |member| matches!(member, Member::Measure(_))));
         }
@@ -36,14 +36,14 @@ pub(super) fn check(
     }
 }
 
-struct Reading<'m> {
+struct PreAggregationReader<'m> {
     cube: &'m Cube,
     model: &'m Model,
     unread: &'m BTreeSet<Arc<str>>,
     name: &'m str,
 }
 
-impl Reading<'_> {
+impl PreAggregationReader<'_> {
     fn check(&self, written: &Text, kind: &str, fits: impl Fn(Member) -> bool) -> Option<Diagnostic> {
         let (of, name) = match written.value.split_once('.') {
             Some((cube, name)) => (self.model.cube_named(cube), name),

@@ -53,14 +53,14 @@ pub(super) fn prune(model: &mut Model, broken: Items) {
     for (at, _) in touched.iter().enumerate().filter(|(_, is_touched)| **is_touched) {
         cube(model, at, &broken, &renumbered);
     }
-    let mut kept = renumbered.metrics.iter();
-    model.metrics.retain(|_| kept.next().is_some_and(Option::is_some));
+    let mut retained = renumbered.metrics.iter();
+    model.metrics.retain(|_| retained.next().is_some_and(Option::is_some));
     for metric in &mut model.metrics {
         renumbered.snippet(&mut metric.body);
     }
     model.metric_names =
         (0u32..).zip(&model.metrics).map(|(at, metric)| (Arc::clone(&metric.name), MetricId(at))).collect();
-    model.reach = model.cubes.iter().map(|_| OnceLock::new()).collect();
+    model.join_paths = model.cubes.iter().map(|_| OnceLock::new()).collect();
     model.ties = model.cubes.iter().map(|_| OnceLock::new()).collect();
 }
 
@@ -77,7 +77,7 @@ fn touched(model: &Model, broken: &Items) -> Vec<bool> {
 }
 
 fn cube(model: &mut Model, at: usize, broken: &Items, renumbered: &Renumbered) {
-    let cube = Arc::make_mut(&mut model.cubes[at]);
+    let cube = &mut model.cubes[at];
     let id = cube.id;
     let is_kept = |index: &mut u32, item: &dyn Fn(u32) -> Item| {
         *index += 1;

@@ -1,6 +1,6 @@
 //! An author's SQL text to a [`Snippet`].
 //!
-//! In: a [`SqlText`] and its [`Scope`]. Out: the snippet, or the [`Problem`]s found; none at all means
+//! In: a [`SqlText`] and its [`NameScope`]. Out: the snippet, or the [`Problem`]s found; none at all means
 //! that something it refers to has been reported already. Braces become stand-ins among the parser's
 //! tokens, so strings and comments are never mistaken for references; the tree is walked (`walk`),
 //! printed, and cut at the stand-ins. Common one-name texts skip the parser.
@@ -11,14 +11,15 @@ use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::calls::settle;
-use super::grammar::{Problem, balanced, explain, is_space, is_unseen, offset_of, tokenize, unseen};
-use super::nearest::likely;
-use super::scope::{Place, Scope, Target};
+use super::scope::{NameScope, Place, Target};
 use super::walk::Walk;
 use super::{ColumnName, Snippet, SqlPart, UserPart, UserValue};
 use crate::diagnostic::Code;
 use crate::project::SqlText;
+use crate::snippet::calls::read_as_engine;
+use crate::snippet::grammar::{Problem, balanced, is_space, is_unseen, offset_of, tokenize, unseen};
+use crate::snippet::parser_error::explain;
+use crate::text::nearest::likely;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;
 /// Trees are as deep as their longest chain of operators, and a stack is finite.
@@ -39,7 +40,7 @@ pub(super) struct Braces {
     pub(super) offset: usize,
 }
 
-pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Result<Snippet, Vec<Problem>> {
+pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -> Result<Snippet, Vec<Problem>> {
     let text = &*sql.text;
     if let Some(outcome) = one_name(text.trim(), scope) {
         return outcome.map_err(|problem| {
@@ -94,13 +95,13 @@ pub(super) fn read(sql: &SqlText, scope: Scope<'_>, dialect: &dyn Dialect) -> Re
         );
         return Err(vec![problem.at(offset_of(text, rest.span.start), found.chars().count())]);
     }
-    settle(&mut expr, dialect);
+    read_as_engine(&mut expr, dialect);
     let mut walk = Walk::new(scope, dialect, &braces, text);
     walk.expression(&mut expr);
     walk.finish(&expr)
 }
 
-/// What is wrong inside a CASE: the parser takes one that it can't read for a column of that name.
+/// Returns the error inside a CASE: the parser takes one that it can't read for a column of that name.
 fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserError> {
     let is_case = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::CASE);
     let cases = tokens.iter().enumerate().rev().filter(|(_, token)| is_case(token)).take(20);
@@ -111,14 +112,14 @@ fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserE
 }
 
 /// `amount`, `{orders}.amount`, `{status}` and `{customers.region}` without the parser.
-fn one_name(text: &str, scope: Scope<'_>) -> Option<Result<Snippet, Option<Problem>>> {
+fn one_name(text: &str, scope: NameScope<'_>) -> Option<Result<Snippet, Option<Problem>>> {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     };
     let is_column =
         |name: &str| is_name(name) && ALL_KEYWORDS.binary_search(&name.to_ascii_uppercase().as_str()).is_err();
-    let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true, is_total: true, has_query: false });
+    let single = |part| Ok(Snippet { parts: vec![part], is_atomic: true, is_infallible: true, has_query: false });
     let column =
         |cube, name: &str| single(SqlPart::Column { cube, name: ColumnName { text: name.into(), quoted: false } });
     if is_column(text) {
@@ -194,7 +195,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
 fn resolve_braces(
     mut tokens: Vec<TokenWithSpan>,
     text: &str,
-    scope: Scope<'_>,
+    scope: NameScope<'_>,
 ) -> Result<(Vec<TokenWithSpan>, Vec<Braces>), Vec<Problem>> {
     let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut braces: Vec<Braces> = Vec::new();
@@ -209,7 +210,7 @@ fn resolve_braces(
             Token::LParen => {
                 let before = out.iter().rev().find(|token| !is_space(token));
                 let is_aggregate = before.is_some_and(|token| match &token.token {
-                    Token::Word(word) => super::aggregate::is_aggregate(&word.value) || is_filter_where(word),
+                    Token::Word(word) => crate::snippet::aggregate::is_aggregate(&word.value) || is_filter_where(word),
                     _ => false,
                 });
                 calls.push(is_aggregate);
@@ -260,7 +261,7 @@ fn resolve_braces(
         };
         let inside: Vec<&Token> = tokens[at + 1..close].iter().filter(|t| !is_space(t)).map(|t| &t.token).collect();
         let has_column = tokens.get(close + 1).is_some_and(|next| next.token == Token::Period);
-        let inner = if calls.contains(&true) { Scope { place: inner_place(scope.place), ..scope } } else { scope };
+        let inner = if calls.contains(&true) { NameScope { place: inner_place(scope.place), ..scope } } else { scope };
         let found = match inside.as_slice() {
             [Token::Word(name)] => inner.name(&name.value, has_column),
             [Token::Word(cube), Token::Period, Token::Word(member)] => inner.member_of(&cube.value, &member.value),
@@ -323,7 +324,7 @@ fn user_value(
     before: &[TokenWithSpan],
     text: &str,
 ) -> Result<(SqlPart, String, usize), Problem> {
-    const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }} or \
+    const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }}, {{ user.auth_method }} or \
                         {{ user.attributes.<name> }} can stand here";
     let unclosed = || {
         let name: String = text
@@ -357,7 +358,7 @@ fn user_value(
         let written = text.get(from..to).unwrap_or_default();
         let hint = match words.as_slice() {
             [_, "attributes" | "attribute" | "attrs", name] | ["user", name] | [name] => {
-                let fixed = ["user_id", "email", "roles", "groups"];
+                let fixed = ["user_id", "email", "roles", "groups", "auth_method"];
                 match likely(name, fixed).filter(|meant| strsim::osa_distance(name, meant) < 3) {
                     Some(meant) => format!("did you mean {{{{ user.{meant} }}}}? {HINT}"),
                     None => format!("did you mean {{{{ user.attributes.{name} }}}}? {HINT}"),
@@ -376,6 +377,7 @@ fn user_value(
         ["user", "email"] => UserValue::Email,
         ["user", "roles"] => UserValue::Roles,
         ["user", "groups"] => UserValue::Groups,
+        ["user", "auth_method"] => UserValue::AuthMethod,
         ["user", "attributes", name] => UserValue::Attribute((*name).into()),
         _ => return Err(unknown()),
     };

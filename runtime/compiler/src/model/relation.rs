@@ -14,13 +14,15 @@ use sqlparser::dialect::Dialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
-use super::complaint::word_in;
-use super::grammar::{Offsets, Problem, balanced, column_name, explain, is_space, offset_of, tokenize};
-use super::nearest::likely;
+use super::warehouse_error::word_in;
 use super::{ColumnName, Cube, Relation, TableName};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, Work, quoted};
+use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
+use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, is_space, offset_of, tokenize};
+use crate::snippet::parser_error::explain;
+// Against the order of modules: SQL is text in one file, `sql/print.rs`.
 use crate::sql::print_rows_of;
+use crate::text::nearest::likely;
 
 const MAX_QUERY_BYTES: usize = 1024 * 1024;
 /// Longer queries are not parsed for warnings: the parser recurses on them.
@@ -32,57 +34,14 @@ pub(super) struct Models<'d> {
     index: HashMap<&'d str, usize>,
     /// `None`: reported and unusable.
     texts: Vec<Option<Arc<str>>>,
-    /// For the next time.
-    pub(super) clean: CleanModels,
-}
-
-/// Models whose texts have been checked, by name.
-#[derive(Debug, Default)]
-pub(super) struct CleanModels {
-    models: HashMap<Arc<str>, Arc<CleanModel>>,
-    pub(super) work: Work,
-}
-
-#[derive(Debug)]
-struct CleanModel {
-    definition: Arc<ModelDefinition>,
-    text: Option<Arc<str>>,
-    told: Vec<Diagnostic>,
 }
 
 impl<'d> Models<'d> {
-    /// Of a model whose definition `before` knows the text is not checked again.
-    pub(super) fn new(
-        definitions: &'d Definitions,
-        dialect: &dyn Dialect,
-        before: &CleanModels,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Self {
+    /// Checks the texts of all models.
+    pub(super) fn new(definitions: &'d Definitions, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let index = definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
-        let mut texts = Vec::with_capacity(definitions.models.len());
-        let mut clean = CleanModels::default();
-        for definition in &definitions.models {
-            let name = &definition.name.value;
-            let known = before.models.get(name).filter(|known| Arc::ptr_eq(&known.definition, definition));
-            clean.work.count(known.is_some());
-            let model = known.cloned().unwrap_or_else(|| {
-                let mut told = Vec::new();
-                let text = query(&definition.sql, false, dialect, &mut told);
-                Arc::new(CleanModel { definition: Arc::clone(definition), text, told })
-            });
-            diagnostics.extend(model.told.iter().cloned());
-            texts.push(model.text.clone());
-            clean.models.insert(Arc::clone(name), model);
-        }
-        Models { definitions, index, texts, clean }
-    }
-
-    /// Whether a relation that was made of this very definition would be made so again.
-    pub(super) fn makes(&self, definition: &RelationDefinition, known: &Relation) -> bool {
-        self.needed(definition).is_some_and(|models| match known {
-            Relation::Table(_) => models.is_empty(),
-            Relation::Query { models: known, .. } | Relation::Model { models: known, .. } => *known == models,
-        })
+        let texts = definitions.models.iter().map(|model| query(&model.sql, false, dialect, diagnostics)).collect();
+        Models { definitions, index, texts }
     }
 
     /// The models of a relation, each after those that it needs.
@@ -148,8 +107,8 @@ impl<'d> Models<'d> {
 type Named = Vec<(Arc<str>, Arc<str>)>;
 
 /// Lets cubes read the models that were built as they are now from where they were built.
-pub(super) fn read_built(cubes: &mut [Arc<Cube>], definitions: &Definitions, dialect: &dyn Dialect) {
-    let current = |model: &&Arc<ModelDefinition>| definitions.built.current.contains(&model.name.value);
+pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect: &dyn Dialect) {
+    let current = |model: &&ModelDefinition| definitions.built.current.contains(&model.name.value);
     let rows: HashMap<&str, Arc<str>> = definitions
         .models
         .iter()
@@ -169,14 +128,14 @@ pub(super) fn read_built(cubes: &mut [Arc<Cube>], definitions: &Definitions, dia
             continue;
         }
         let over = over_built(models, reader, |name| rows.get(name).cloned());
-        match &mut Arc::make_mut(cube).relation {
+        match &mut cube.relation {
             Relation::Table(_) => {}
             Relation::Query { models, .. } | Relation::Model { models, .. } => *models = over,
         }
     }
 }
 
-/// What a model is built as, as its name stands in SQL.
+/// Returns the name that a model is built as, quoted for SQL.
 pub(super) fn built_relation(model: &ModelDefinition, dialect: &dyn Dialect) -> Option<String> {
     let (schema, name) = model.built_as()?;
     Some([quoted(schema, dialect), quoted(name, dialect)].join("."))
@@ -189,7 +148,7 @@ pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) 
         return models.clone();
     }
     let mut texts = vec![Arc::clone(reader)];
-    let mut kept: Named = Vec::new();
+    let mut over: Named = Vec::new();
     for (name, text) in models.iter().rev() {
         if texts.iter().all(|text| word_in(text, name).is_none()) {
             continue;
@@ -198,10 +157,10 @@ pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) 
             texts.push(Arc::clone(text));
             Arc::clone(text)
         });
-        kept.push((Arc::clone(name), text));
+        over.push((Arc::clone(name), text));
     }
-    kept.reverse();
-    kept
+    over.reverse();
+    over
 }
 
 /// `raw.orders`, in as many parts as the warehouse has levels.
@@ -328,7 +287,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
     Ok((printed.trim().into(), warning))
 }
 
-/// What the parser can't follow may still be right for the warehouse, so it is only a warning.
+/// Returns a warning for SQL that the parser can't follow: it may still be right for the warehouse.
 fn warning(tokens: &[TokenWithSpan], text: &str, dialect: &dyn Dialect) -> Option<Problem> {
     let mut parser = Parser::new(dialect).with_recursion_limit(100).with_tokens_with_locations(tokens.to_vec());
     match parser.parse_statement() {

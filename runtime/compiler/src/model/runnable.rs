@@ -6,11 +6,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::grammar::grammar;
-use super::kept::KeptCubes;
 use super::relation::{Models, built_relation, over_built};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, quote_name};
+use crate::snippet::grammar::grammar;
+// Against the order of modules: SQL is text in one file, `sql/print.rs`.
 use crate::sql::{print_queries, print_rows_of};
 
 /// One model's query.
@@ -18,20 +18,20 @@ use crate::sql::{print_queries, print_rows_of};
 pub struct RunnableModel {
     /// Index into [`Definitions::models`].
     pub index: usize,
-    /// What runs; `None` where the model, or one that it reads, can't be read.
+    /// The statement; `None` if the model, or one that it reads, can't be read.
     pub text: Option<Arc<str>>,
-    /// Of this model's own text.
+    /// Diagnostics of this model's own text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Every model, in dependency order. Texts that were checked when `built` was made are not checked again.
-pub fn runnable_models(definitions: &Definitions, built: &KeptCubes) -> Vec<RunnableModel> {
-    let queries = ModelQueries::new(definitions, built);
+/// Returns every model, in dependency order.
+pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
+    let queries = ModelQueries::new(definitions);
     let indexes = 0..definitions.models.len();
     indexes
         .map(|index| {
             let file = &definitions.models[index].name.origin.file.path;
-            let is_own = |told: &&Diagnostic| told.span.as_ref().is_some_and(|span| span.file == *file);
+            let is_own = |diagnostic: &&Diagnostic| diagnostic.span.as_ref().is_some_and(|span| span.file == *file);
             let diagnostics = queries.diagnostics.iter().filter(is_own).cloned().collect();
             RunnableModel { index, text: queries.complete(index), diagnostics }
         })
@@ -59,11 +59,11 @@ struct ModelQuery {
 }
 
 impl ModelQueries {
-    /// Texts that were checked when `built` was made are not checked again.
-    pub fn new(definitions: &Definitions, built: &KeptCubes) -> Self {
+    /// Checks the texts of all models.
+    pub fn new(definitions: &Definitions) -> Self {
         let dialect = grammar(&definitions.warehouse);
         let mut diagnostics = Vec::new();
-        let models = Models::new(definitions, &*dialect, built.models_for(definitions), &mut diagnostics);
+        let models = Models::new(definitions, &*dialect, &mut diagnostics);
         let index: HashMap<&str, usize> =
             definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
         // Models stand in dependency order, so what one reads is known already.

@@ -1,4 +1,4 @@
-//! What a name in braces may stand for, at one place of the project.
+//! Resolution of names in braces, at one place of the project.
 //!
 //! In: the model's names and joins (snippets are still empty), and where the text stands. Out: a
 //! [`Target`], or a [`Problem`] that lists what could stand there, nearest first.
@@ -7,12 +7,11 @@ use crate::diagnostic::Code;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::grammar::Problem;
-use super::kept::Notes;
-use super::nearest::suggest;
 use super::{Cube, CubeId, Member, Model, SqlPart};
+use crate::snippet::grammar::Problem;
+use crate::text::nearest::suggest;
 
-/// Where a snippet stands; it decides what it may refer to.
+/// The place of a snippet; it decides the references that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Dimension,
@@ -42,7 +41,7 @@ impl Place {
     }
 }
 
-/// What a reference stands for.
+/// The target of a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Target {
     /// A cube's rows; a column must follow.
@@ -52,7 +51,7 @@ pub(super) enum Target {
 
 /// Names as one snippet sees them.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'m> {
+pub(super) struct NameScope<'m> {
     pub(super) model: &'m Model,
     /// `None` in metrics.
     pub(super) cube: Option<CubeId>,
@@ -61,23 +60,19 @@ pub(super) struct Scope<'m> {
     pub(super) place: Place,
     /// Names that exist but could not be read.
     pub(super) unread: &'m BTreeSet<Arc<str>>,
-    /// What is asked of cubes other than the own one; all of it must be written down here.
-    pub(super) notes: &'m Notes,
 }
 
 /// A reference that can't be used; `None`: its reason has been reported elsewhere.
 pub(super) type Unresolved = Option<Problem>;
 
-impl<'m> Scope<'m> {
+impl<'m> NameScope<'m> {
     pub(super) fn own(&self) -> Option<&'m Cube> {
         self.cube.map(|id| self.model.cube(id))
     }
 
     /// A cube of the project.
     pub(super) fn cube_named(&self, name: &str) -> Option<CubeId> {
-        let found = self.model.cube_named(name).map(|cube| cube.id);
-        self.notes.note_name(name, found);
-        found
+        self.model.cube_named(name).map(|cube| cube.id)
     }
 
     /// The own cube or, in a join, its target, under a name that the author may use.
@@ -111,9 +106,6 @@ impl<'m> Scope<'m> {
             return Err(self.unknown_cube(cube));
         };
         let of = self.model.cube(id);
-        if Some(id) != self.cube {
-            self.notes.note_member(id, name);
-        }
         match of.member(name) {
             Some(member) => self.member(of, name, member),
             None if self.unread.contains(name) => Err(None),
@@ -265,8 +257,7 @@ impl<'m> Scope<'m> {
                 format!("refer to a measure: {{{name}.some_measure}}"),
             )));
         }
-        if self.model.reach(own.id).is_to_one(cube) {
-            self.notes.note_reached(cube);
+        if self.model.join_paths(own.id).is_to_one(cube) {
             return Ok(cube);
         }
         if self.may_be_behind_unread(cube) {
@@ -276,11 +267,11 @@ impl<'m> Scope<'m> {
     }
 }
 
-impl Scope<'_> {
-    /// Whether a join that could not be read may lead there.
+impl NameScope<'_> {
+    /// Returns whether a join that could not be read may lead there.
     fn may_be_behind_unread(&self, cube: CubeId) -> bool {
         let unread = self.unread.iter().filter_map(|name| self.model.cube_named(name));
-        unread.map(|unread| self.model.reach(unread.id)).any(|reach| reach.reaches(cube))
+        unread.map(|unread| self.model.join_paths(unread.id)).any(|paths| paths.reaches(cube))
     }
 }
 
@@ -298,12 +289,12 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
         let hint = format!("aggregate in cube `{}` instead, or join so that each row finds one", to.name);
         return Problem::new(Code::ToManyReference, message, hint);
     }
-    let reached = model.reach(from.id).order.iter().map(|id| &*model.cube(*id).name);
-    let hint = format!(
-        "add a many_to_one join from `{}` to `{}`; {}",
-        from.name,
-        to.name,
-        suggest(&to.name, "reachable", reached).replace("there are no reachable yet", "no cube is reachable")
-    );
+    let reached = model.join_paths(from.id).order.iter().map(|id| &*model.cube(*id).name);
+    let reached: Vec<&str> = reached.collect();
+    let reachable = match reached.as_slice() {
+        [] => "no cube is reachable".to_owned(),
+        _ => suggest(&to.name, "reachable", reached),
+    };
+    let hint = format!("add a many_to_one join from `{}` to `{}`; {reachable}", from.name, to.name);
     Problem::new(Code::NoJoinPath, format!("`{}` can't be reached from `{}`", to.name, from.name), hint)
 }

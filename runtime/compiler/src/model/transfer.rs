@@ -15,7 +15,7 @@ pub(super) fn transfer(model: &Model, snippet: &Snippet, from: CubeId, to: CubeI
     Transfer { model, from, to, has_joins }.snippet(snippet, 0)
 }
 
-/// Whether each member in a snippet is the column of its name, as its cube has it.
+/// Returns whether each member in a snippet is the column of its name, as its cube has it.
 pub(super) fn is_plain(model: &Model, snippet: &Snippet) -> bool {
     let mut is_plain = true;
     snippet.for_each(&mut |part| {
@@ -49,8 +49,9 @@ impl Transfer<'_> {
         if depth > MAX_DEPTH {
             return None;
         }
-        let Snippet { parts: _, is_atomic, is_total, has_query } = *snippet;
-        let mut result = Snippet { parts: Vec::with_capacity(snippet.parts.len()), is_atomic, is_total, has_query };
+        let Snippet { parts: _, is_atomic, is_infallible, has_query } = *snippet;
+        let mut result =
+            Snippet { parts: Vec::with_capacity(snippet.parts.len()), is_atomic, is_infallible, has_query };
         for part in &snippet.parts {
             self.part(part, &mut result, depth)?;
         }
@@ -96,7 +97,7 @@ impl Transfer<'_> {
             result.parts.push(SqlPart::Dimension(other));
             return Some(());
         }
-        result.is_total &= sql.is_total;
+        result.is_infallible &= sql.is_infallible;
         result.has_query |= sql.has_query;
         if sql.is_atomic {
             result.parts.extend(sql.parts);
@@ -112,6 +113,6 @@ impl Transfer<'_> {
         if cube == self.from {
             return Some(self.to);
         }
-        (self.has_joins && self.model.reach(self.to).is_to_one(cube)).then_some(cube)
+        (self.has_joins && self.model.join_paths(self.to).is_to_one(cube)).then_some(cube)
     }
 }

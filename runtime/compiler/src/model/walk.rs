@@ -12,18 +12,18 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::Dialect;
 
-use super::aggregate;
-use super::calls::{has_methods, method_of, picks_columns};
-use super::grammar::{Problem, column_name, offset_of, placeholder};
+use super::infallible::is_infallible;
 use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, put_back, stand_in};
-use super::scope::{Place, Scope, Target};
-use super::total::is_total;
+use super::scope::{NameScope, Place, Target};
 use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
 use crate::diagnostic::Code;
+use crate::snippet::calls::{has_methods, method_of, picks_columns};
+use crate::snippet::grammar::{Problem, column_name, offset_of, placeholder};
+use crate::snippet::{aggregate, is_unit, takes_unit};
 use crate::types::LogicalType;
 
 pub(super) struct Walk<'w> {
-    scope: Scope<'w>,
+    scope: NameScope<'w>,
     dialect: &'w dyn Dialect,
     braces: &'w [Braces],
     text: &'w str,
@@ -32,16 +32,16 @@ pub(super) struct Walk<'w> {
     /// Something that has been reported elsewhere.
     is_broken: bool,
     subqueries: usize,
-    /// Whether there was any.
+    /// True if there was any.
     has_query: bool,
     /// Names that are parameters of the lambdas around.
     parameters: Vec<String>,
-    /// How many of them each enclosing lambda brought.
+    /// The number of names that each enclosing lambda adds.
     brought: Vec<usize>,
 }
 
 impl<'w> Walk<'w> {
-    pub(super) fn new(scope: Scope<'w>, dialect: &'w dyn Dialect, braces: &'w [Braces], text: &'w str) -> Self {
+    pub(super) fn new(scope: NameScope<'w>, dialect: &'w dyn Dialect, braces: &'w [Braces], text: &'w str) -> Self {
         Walk {
             scope,
             dialect,
@@ -73,7 +73,7 @@ impl<'w> Walk<'w> {
         Snippet {
             parts: cut(&expr.to_string(), &self.parts),
             is_atomic: is_atomic(expr),
-            is_total: is_total(expr, &self.parts, self.scope.place),
+            is_infallible: is_infallible(expr, &self.parts, self.scope.place),
             has_query: self.has_query,
         }
     }
@@ -279,7 +279,7 @@ impl<'w> Walk<'w> {
 
     /// An expression over the rows of the own cube, inside an aggregation.
     fn rows(&mut self, mut expr: Expr) -> Option<Snippet> {
-        let scope = Scope { place: Place::Measure, ..self.scope };
+        let scope = NameScope { place: Place::Measure, ..self.scope };
         let mut walk = Walk::new(scope, self.dialect, self.braces, self.text);
         walk.expression(&mut expr);
         match walk.finish(&expr) {
@@ -475,7 +475,7 @@ impl VisitorMut for Walk<'_> {
     }
 }
 
-/// The one argument of a call, as it is printed, where it holds no stand-ins.
+/// Returns the only argument of a call as it is printed, if it contains no stand-ins.
 fn argument_of(function: &Function) -> Option<String> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else { return None };
@@ -493,59 +493,6 @@ fn without_brackets(mut expr: &Expr) -> &Expr {
 pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
-}
-
-/// Whether an argument of the function, whose name has small letters, may be a bare word such as `day`.
-pub(crate) fn takes_unit(function: &str) -> bool {
-    TAKES_UNIT.contains(&function)
-}
-
-/// Functions whose first or last argument may be a bare word such as `day`.
-const TAKES_UNIT: &[&str] = &[
-    "date_add",
-    "date_diff",
-    "date_part",
-    "date_sub",
-    "date_trunc",
-    "dateadd",
-    "datediff",
-    "datename",
-    "datepart",
-    "datetime_add",
-    "datetime_diff",
-    "datetime_sub",
-    "datetime_trunc",
-    "last_day",
-    "time_diff",
-    "time_trunc",
-    "timestamp_add",
-    "timestamp_diff",
-    "timestamp_sub",
-    "timestamp_trunc",
-    "timestampadd",
-    "timestampdiff",
-];
-pub(crate) fn is_unit(word: &str) -> bool {
-    const UNITS: &[&str] = &[
-        "microsecond",
-        "millisecond",
-        "second",
-        "minute",
-        "hour",
-        "day",
-        "dayofweek",
-        "dayofyear",
-        "week",
-        "isoweek",
-        "month",
-        "quarter",
-        "year",
-        "isoyear",
-        "decade",
-        "century",
-    ];
-    let lower = word.to_ascii_lowercase();
-    UNITS.contains(&lower.as_str()) || UNITS.contains(&lower.trim_end_matches('s'))
 }
 
 /// Marks a name that is no column.

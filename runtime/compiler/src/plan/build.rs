@@ -99,7 +99,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
 ///
 /// # Errors
 /// A member or filter that the cube can't reach.
-pub(crate) fn plan_profile<'m>(
+pub(crate) fn plan_statistics<'m>(
     model: &'m Model,
     query: ResolvedQuery,
     cube: CubeId,
@@ -160,7 +160,7 @@ struct Values<'m> {
     has_axis: bool,
     /// Such a sum leaves out rows without a time, and no range does so.
     leaves_out_undated: bool,
-    /// Of what is being expanded.
+    /// The period of the value that is being expanded.
     period: Period,
     nodes: usize,
 }
@@ -309,17 +309,17 @@ fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, Qu
         })
         .collect();
     let Some(first) = dimensions.first() else { return Err(QueryError::MetricTimeOfNothing) };
-    let reaches_all = |cube: CubeId| dimensions.iter().all(|id| model.reach(cube).is_to_one(id.cube));
+    let reaches_all = |cube: CubeId| dimensions.iter().all(|id| model.join_paths(cube).is_to_one(id.cube));
     let mut owners = dimensions.iter().map(|id| id.cube);
     owners.find(|cube| reaches_all(*cube)).ok_or_else(|| {
         let owner = first.cube;
-        let blocked = dimensions.iter().find(|id| !model.reach(owner).is_to_one(id.cube)).unwrap_or(first);
-        let public = model.reach(owner).order.iter().map(|id| model.cube(*id)).filter(|cube| cube.public);
-        let reach = public.map(|cube| cube.name.clone());
+        let blocked = dimensions.iter().find(|id| !model.join_paths(owner).is_to_one(id.cube)).unwrap_or(first);
+        let public = model.join_paths(owner).order.iter().map(|id| model.cube(*id)).filter(|cube| cube.public);
+        let names = public.map(|cube| cube.name.clone());
         QueryError::NoCommonCube {
             cube: model.cube(owner).name.clone(),
             target: member_name(model, *blocked),
-            reachable: std::iter::once(model.cube(owner).name.clone()).chain(reach).take(20).collect(),
+            reachable: std::iter::once(model.cube(owner).name.clone()).chain(names).take(20).collect(),
         }
     })
 }
@@ -421,7 +421,7 @@ where
     Ok(Fact { tree, period: fact.period, groups, row_filters, segments, semi_joins, distinct, is_selected: true })
 }
 
-/// Whether a range narrows the rows by this time, and so leaves out those without it.
+/// Returns whether a range narrows the rows by this time, and so leaves out rows without it.
 fn has_range_along(query: &ResolvedQuery, by: GroupBy) -> bool {
     query.ranges.iter().any(|range| is_along(range, by))
 }
@@ -454,7 +454,7 @@ fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -
     Predicate::Test { operand: Operand::Dimension { id: range.dimension, granularity: None }, test }
 }
 
-/// What tells a cube's rows apart, once joins have repeated them.
+/// Returns the key that identifies a cube's rows, once joins have repeated them.
 fn row_key(model: &Model, cube: CubeId, group_behind: Option<&Arc<str>>) -> Result<RowKey, QueryError> {
     let definition = model.cube(cube);
     match (&definition.primary_key[..], group_behind) {

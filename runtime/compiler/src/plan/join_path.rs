@@ -30,7 +30,7 @@ pub struct PlannedJoin<'m> {
     pub is_to_many: bool,
 }
 
-/// Who needs a cube that can't be reached, for the error.
+/// The value and the target that need a join, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asker<'a> {
     /// The measure or metric as sent, or the cube.
@@ -166,9 +166,9 @@ impl<'m> JoinTree<'m> {
 pub(super) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(CubeId, usize)>> {
     let mut hops = Vec::new();
     let mut at = cube;
-    let reach = if at == start { return Some(hops) } else { model.reach(start) };
+    let paths = if at == start { return Some(hops) } else { model.join_paths(start) };
     while at != start {
-        let hop = reach.any_hop(at)?;
+        let hop = paths.any_hop(at)?;
         hops.push((hop.from, hop.join as usize));
         at = hop.from;
     }
@@ -178,7 +178,7 @@ pub(super) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(Cu
 
 fn unreachable(model: &Model, from: CubeId, asker: Asker<'_>) -> QueryError {
     // A cube that isn't public stays unnamed.
-    let reached = std::iter::once(from).chain(model.reach(from).all()).map(|id| model.cube(id));
+    let reached = std::iter::once(from).chain(model.join_paths(from).all()).map(|id| model.cube(id));
     let reachable = reached.filter(|cube| cube.public).map(|cube| cube.name.clone()).take(20).collect();
     QueryError::NoJoinPath { what: asker.value.into(), target: asker.target.into(), reachable }
 }

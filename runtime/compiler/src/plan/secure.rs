@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use super::build::member_name;
 use super::join_path::{JoinTree, joins_for};
 use super::user_values::{fitted, type_of};
-use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedOrder, PlannedTarget, Shape};
-use crate::governance::AuthorizedAccess;
+use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Shape, rules};
+use crate::access::Access;
+use crate::access::AuthorizedAccess;
 use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserPart, UserValue};
 use crate::query::{Operand, Predicate, QueryError};
-use crate::security::Access;
 use crate::types::{LogicalType, Value};
 
 /// Row filters may name cubes whose own row filters name others; deeper ones hide everything.
@@ -27,7 +27,7 @@ pub struct SecuredPlan<'m> {
     protection: Protection<'m>,
 }
 
-/// What of the model's rows and values the caller sees.
+/// The rows and values of the model that the caller sees.
 #[derive(Debug, Default)]
 pub struct Protection<'m> {
     /// A cube that is missing shows all rows.
@@ -37,14 +37,14 @@ pub struct Protection<'m> {
     values: HashMap<(UserValue, LogicalType), Vec<Value>>,
 }
 
-/// What a cube's rows must meet to exist.
+/// The conditions that a cube's rows must meet.
 #[derive(Debug)]
 pub enum RowGuard<'m> {
     /// ANDed, with the joins that they need.
     Filters {
         tree: JoinTree<'m>,
         all: Vec<&'m Snippet>,
-        /// Of hooks, over dimensions of the cube.
+        /// Filters of hooks, over dimensions of the cube.
         predicates: Vec<&'m Predicate>,
     },
     /// A policy speaks of something that the caller does not have.
@@ -59,6 +59,12 @@ impl<'m> SecuredPlan<'m> {
     pub fn protection(&self) -> &Protection<'m> {
         &self.protection
     }
+
+    /// Rewrites the plan. The protection stays as it is, so that no rewrite shows more than the policies allow.
+    pub(super) fn rewrite(mut self, rewrite: impl FnOnce(&mut LogicalPlan<'m>, &Protection<'m>)) -> Self {
+        rewrite(&mut self.plan, &self.protection);
+        self
+    }
 }
 
 impl<'m> Protection<'m> {
@@ -66,7 +72,7 @@ impl<'m> Protection<'m> {
         self.rows.get(&cube)
     }
 
-    /// Of every cube that has one.
+    /// Returns the guard of every cube that has one.
     pub(crate) fn guards(&self) -> impl Iterator<Item = (CubeId, &RowGuard<'m>)> {
         self.rows.iter().map(|(cube, guard)| (*cube, guard))
     }
@@ -149,7 +155,7 @@ fn key_of(model: &Model, part: &UserPart) -> (UserValue, LogicalType) {
 ///
 /// # Errors
 /// [`QueryError::ClosedCube`], [`QueryError::Masked`], [`QueryError::Covered`]: 403 for this caller.
-pub fn secure<'m>(mut plan: LogicalPlan<'m>, access: &AuthorizedAccess<'m>) -> Result<SecuredPlan<'m>, QueryError> {
+pub fn secure<'m>(plan: LogicalPlan<'m>, access: &AuthorizedAccess<'m>) -> Result<SecuredPlan<'m>, QueryError> {
     let mut protection = Protection::default();
     for cube in plan.cubes() {
         protection.guard(access, cube, 0)?;
@@ -166,42 +172,18 @@ pub fn secure<'m>(mut plan: LogicalPlan<'m>, access: &AuthorizedAccess<'m>) -> R
     check.aggregates()?;
     check.order()?;
     plan.group_filters.iter().try_for_each(|filter| check.group_filter(filter))?;
-    if plan.ungrouped {
-        mask_row_order(&mut plan, access, &mut protection);
-    }
-    Ok(SecuredPlan { plan, protection })
-}
-
-/// Orders plain rows by the masks of hidden keys, since an order by their values would disclose them. A mask that is
-/// the same for all rows orders nothing and some engines refuse it: the shown columns order the rows in its place.
-fn mask_row_order<'m>(plan: &mut LogicalPlan<'m>, access: &Access<'m>, protection: &mut Protection<'m>) {
-    let by = |target| PlannedOrder { target, descending: false, is_explicit: false };
-    let mut has_constants = false;
-    for order in std::mem::take(&mut plan.order) {
-        let key = match order.target {
-            PlannedTarget::Dimension(id) => access.mask(id).map(|mask| (id, mask)),
-            _ => None,
-        };
-        if let Some((id, mask)) = key {
+    for order in &plan.order {
+        // Plain rows are ordered by the masks of hidden keys: an order by their values would disclose them.
+        if let PlannedTarget::Dimension(id) = order.target
+            && let Some(mask) = access.mask(id)
+        {
             protection.mask(access, id, mask);
-            if protection.masks[&id].is_constant() {
-                has_constants = true;
-                continue;
-            }
         }
-        plan.order.push(order);
     }
-    if has_constants {
-        let is_ordered = |index: usize| {
-            let is_group = |order: &PlannedOrder<'_>| matches!(order.target, PlannedTarget::Group(own) if own == index);
-            plan.order.iter().any(is_group)
-        };
-        let rest: Vec<_> = (0..plan.groups.len()).filter(|index| !is_ordered(*index)).collect();
-        plan.order.extend(rest.into_iter().map(|index| by(PlannedTarget::Group(index))));
-    }
+    Ok(rules::apply(SecuredPlan { plan, protection }))
 }
 
-/// What the plan reads, against what the caller may.
+/// Checks of the members that the plan reads against the caller's access.
 struct Check<'p, 'm> {
     plan: &'p LogicalPlan<'m>,
     access: &'p Access<'m>,

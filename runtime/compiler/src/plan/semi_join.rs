@@ -133,7 +133,7 @@ fn compared(from: CubeId, join: &Join) -> Option<(&ColumnName, &ColumnName)> {
     }
 }
 
-/// Whether a filter lets a row pass in which everything that it reads is null.
+/// Returns whether a filter lets a row pass if every column that it reads is null.
 fn holds_for_nulls(filter: &Predicate) -> bool {
     fn of_test(test: &Test) -> bool {
         match test {

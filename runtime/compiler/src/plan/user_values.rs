@@ -5,7 +5,7 @@
 //! `'5 or so' = 5` true (semantics, rules 13 and 20). Not here: who the caller is.
 
 use crate::model::{Compared, DimensionType, Model, SqlPart};
-use crate::query::{number, time_point};
+use crate::resolve::{number, time_point};
 use crate::security::attribute_value;
 use crate::types::{LogicalType, Value};
 

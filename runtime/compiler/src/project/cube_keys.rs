@@ -4,8 +4,9 @@
 
 use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, PUBLIC, Shape, TITLE, Words};
-use crate::model::{AggregateFunction, DimensionType, Relationship, TimeKind};
+use crate::snippet::AggregateFunction;
 use crate::types::Granularity;
+use crate::types::{DimensionType, Relationship, TimeKind};
 
 pub(super) static CUBE: Shape =
     Shape {
@@ -341,5 +342,5 @@ pub(super) static TIME_KINDS: Words<TimeKind> = Words {
     also: &[("local", "none"), ("wall_clock", "none"), ("gmt", "utc"), ("z", "utc")],
 };
 
-/// Whether all rows count, or those of the range alone.
+/// The rows of a running total: all, or those of the range alone.
 pub(super) static FROM: Words<bool> = Words { list: &[("range", false), ("all", true)], also: &[] };

@@ -11,23 +11,24 @@ use super::cube_keys::{
     CUBE, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE, MEASURE_TYPES, PRE_AGGREGATION,
     REFRESH, RELATIONSHIPS, SEGMENT, TIME_KINDS,
 };
+use super::definitions::Governed;
 use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
     RelationDefinition, SegmentDefinition, Wording,
 };
-use super::fields::{Fields, choice_of, shorten};
+use super::fields::{Fields, choice_of};
 use super::jinja::Renderer;
-use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{DimensionType, Governed, Relationship, TimeKind};
-use crate::query::METRIC_TIME;
+use crate::text::shorten;
+use crate::text::{SqlText, Text};
 use crate::types::Granularity;
+use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};
 
 /// One cube; the names of members and joins that could not be read become `unread`.
 pub(super) fn cube(
     node: &Node,
-    renderer: &mut Renderer,
+    renderer: &Renderer,
     unread: &mut BTreeSet<Arc<str>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CubeDefinition> {
@@ -63,28 +64,28 @@ pub(super) fn cube(
     }
     for item in fields.list("measures") {
         let read = measure(item, renderer, fields.diagnostics());
-        cube.measures.extend(kept(read, item, unread));
+        cube.measures.extend(or_unread(read, item, unread));
     }
     for item in fields.list("dimensions") {
         let read = dimension(item, renderer, fields.diagnostics());
-        cube.dimensions.extend(kept(read, item, unread));
+        cube.dimensions.extend(or_unread(read, item, unread));
     }
     for item in fields.list("segments") {
         let read = segment(item, renderer, fields.diagnostics());
-        cube.segments.extend(kept(read, item, unread));
+        cube.segments.extend(or_unread(read, item, unread));
     }
     for item in fields.list("joins") {
         let read = join(item, renderer, fields.diagnostics());
-        cube.joins.extend(kept(read, item, unread));
+        cube.joins.extend(or_unread(read, item, unread));
     }
     for item in fields.list("pre_aggregations") {
         let read = pre_aggregation(item, fields.diagnostics());
-        cube.pre_aggregations.extend(kept(read, item, unread));
+        cube.pre_aggregations.extend(or_unread(read, item, unread));
     }
     Some(cube)
 }
 
-/// What others may call a cube that has no name: its table, or its file.
+/// Returns the name that others may use for a cube without a name: its table, or its file.
 fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     let NodeValue::Map(map) = &node.value else { return Vec::new() };
     let file = node.origin.file.path.rsplit('/').next().and_then(|name| name.split('.').next());
@@ -96,16 +97,16 @@ fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     words.rfind(|word| !word.is_empty()).into_iter().chain(file).map(Arc::from).collect()
 }
 
-/// What could be read; the name of anything else is remembered.
-fn kept<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
+/// Reads an item; adds the name of one that can't be read to `unread`.
+fn or_unread<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
     if read.is_none() {
         unread.extend(name_of(node).map(|name| name.value));
     }
     read
 }
 
-/// Where the rows come from; nothing where the cube takes them over from another.
-fn relation(fields: &mut Fields, name: &Text, renderer: &mut Renderer) -> Option<RelationDefinition> {
+/// Reads the source of the rows; `None` if the cube takes it over from another.
+fn relation(fields: &mut Fields, name: &Text, renderer: &Renderer) -> Option<RelationDefinition> {
     if let Some(second) = fields.conflicting() {
         let message = format!("cube `{}` has both `sql` and `sql_table`", name.value);
         let hint = "keep one: `sql_table` for a plain table, `sql` for a query";
@@ -182,12 +183,12 @@ fn member_name(fields: &mut Fields) -> Option<Text> {
 }
 
 /// The rendered text of a key.
-fn sql(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -> Option<SqlText> {
+fn sql(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Option<SqlText> {
     let text = fields.text(key)?;
     renderer.snippet(&text, fields.diagnostics())
 }
 
-fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MeasureDefinition> {
+fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MeasureDefinition> {
     let mut fields = Fields::open(node, &MEASURE, diagnostics)?;
     let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
@@ -232,7 +233,7 @@ fn measure(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     })
 }
 
-fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<DimensionDefinition> {
+fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<DimensionDefinition> {
     let mut fields = Fields::open(node, &DIMENSION, diagnostics)?;
     let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
@@ -288,7 +289,7 @@ fn dimension(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnos
     })
 }
 
-fn segment(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<SegmentDefinition> {
+fn segment(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<SegmentDefinition> {
     let mut fields = Fields::open(node, &SEGMENT, diagnostics)?;
     let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
@@ -296,7 +297,7 @@ fn segment(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnosti
     Some(SegmentDefinition { name, sql, wording })
 }
 
-fn join(node: &Node, renderer: &mut Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<JoinDefinition> {
+fn join(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<JoinDefinition> {
     let mut fields = Fields::open(node, &JOIN, diagnostics)?;
     let name = fields.name()?;
     let cube = fields.text("cube");

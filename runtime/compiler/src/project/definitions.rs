@@ -1,4 +1,4 @@
-//! What a project's files define, as written and with the place of every value.
+//! The definitions in a project's files, as written and with the place of every value.
 //!
 //! In: made by [`read`](super::read) alone. Out: input of [`build`](crate::model::build). Names are not
 //! resolved yet; shapes, words and Jinja are settled. Not here: YAML types.
@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::source::{Origin, SqlText, Text};
 use crate::diagnostic::Span;
-use crate::model::{AggregateFunction, DimensionType, Governed, MetricKind, Relationship, TimeKind};
+use crate::security::AuthMethod;
+use crate::snippet::AggregateFunction;
+use crate::text::{Origin, SqlText, Text};
+use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
 use crate::types::{Granularity, Value};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,13 +23,13 @@ pub struct Definitions {
     pub warehouse: Arc<str>,
     /// The statements that each connection to the warehouse begins with.
     pub init: Vec<Arc<str>>,
-    pub sources: Vec<Arc<SourceDefinition>>,
-    pub models: Vec<Arc<ModelDefinition>>,
-    /// Models that refer to one another in a circle; nothing is built on them.
-    pub circular_models: Vec<Arc<ModelDefinition>>,
-    pub cubes: Vec<Arc<CubeDefinition>>,
-    pub metrics: Vec<Arc<MetricDefinition>>,
-    pub policies: Vec<Arc<PolicyDefinition>>,
+    pub sources: Vec<SourceDefinition>,
+    pub models: Vec<ModelDefinition>,
+    /// Models that refer to one another in a cycle; nothing is built on them.
+    pub cyclic_models: Vec<ModelDefinition>,
+    pub cubes: Vec<CubeDefinition>,
+    pub metrics: Vec<MetricDefinition>,
+    pub policies: Vec<PolicyDefinition>,
     /// Some policy could not be read in full, so nobody knows which rows it hides.
     pub has_broken_policies: bool,
     /// The first problem of each file that could not be read: it may have held policies.
@@ -39,11 +41,11 @@ pub struct Definitions {
     pub unread: BTreeSet<Arc<str>>,
     /// Something of the files was left out: what seems to be missing may be what was meant.
     pub has_errors: bool,
-    /// What the warehouse holds of models. The files know nothing of it: whoever asked the warehouse sets it.
+    /// The models that the warehouse contains. Set by the caller who asked the warehouse, not by the files.
     pub built: Built,
 }
 
-/// What was built of models, held against what they are now.
+/// The state of built models compared with their definitions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Built {
     /// Models that were built as they are defined now: they are read where they were built.
@@ -59,7 +61,7 @@ pub(crate) const MAX_ANCESTORS: usize = 32;
 
 impl CubeDefinition {
     /// The cube and those it extends, itself first: as far as they are there, and each of a circle once.
-    pub(crate) fn line<'d>(&'d self, named: impl Fn(&str) -> Option<&'d CubeDefinition>) -> Vec<&'d CubeDefinition> {
+    pub fn line<'d>(&'d self, named: impl Fn(&str) -> Option<&'d CubeDefinition>) -> Vec<&'d CubeDefinition> {
         let mut line = vec![self];
         let mut at = self;
         while let Some(parent) = at.extends.as_ref().and_then(|name| named(&name.value)) {
@@ -72,7 +74,7 @@ impl CubeDefinition {
         line
     }
 
-    /// Of measures, dimensions and segments.
+    /// Returns the names of measures, dimensions and segments.
     pub(crate) fn member_names(&self) -> impl Iterator<Item = &Arc<str>> {
         let measures = self.measures.iter().map(|measure| &measure.name.value);
         let dimensions = self.dimensions.iter().map(|dimension| &dimension.name.value);
@@ -121,7 +123,7 @@ impl Materialization {
     }
 }
 
-/// Where models are built that name no schema.
+/// The schema of built models that name none.
 pub const MODEL_SCHEMA: &str = "analytics";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -199,7 +201,7 @@ pub enum MeasureType {
 pub struct MeasureDefinition {
     pub name: Text,
     pub ty: MeasureType,
-    /// Where the type stands.
+    /// The place of the type.
     pub sql: Option<SqlText>,
     pub filters: Vec<SqlText>,
     pub drill_members: Vec<Text>,
@@ -303,6 +305,8 @@ pub struct PolicyCondition {
     pub unless_roles: Vec<Arc<str>>,
     pub groups: Vec<Arc<str>>,
     pub unless_groups: Vec<Arc<str>>,
+    pub auth_methods: Vec<AuthMethod>,
+    pub unless_auth_methods: Vec<AuthMethod>,
     /// Attribute and the values of which one must be there.
     pub attributes: Vec<(Arc<str>, Vec<Value>)>,
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
@@ -327,4 +331,12 @@ pub enum MaskDefinition {
     Null,
     Constant(WrittenValue),
     Sql(SqlText),
+}
+
+/// The part of a member's `meta` that governance hooks see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Governed {
+    pub tags: Vec<Arc<str>>,
+    pub pii: bool,
+    pub classification: Option<Arc<str>>,
 }

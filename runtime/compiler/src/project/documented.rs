@@ -143,7 +143,7 @@ fn each_key(shape: &'static Shape, around: &dyn Fn(&str) -> String, check: &mut 
     }
 }
 
-/// What the tables say, schemas tell; this proves that the readers read it.
+/// Checks that the readers read the keys that the tables list and schemas describe.
 #[test]
 fn every_key_of_the_tables_is_read() {
     let mut count = 0;
@@ -153,16 +153,16 @@ fn every_key_of_the_tables_is_read() {
         tree.files.insert("service_project.yml".into(), "name: a\n".into());
         tree.files.insert(path.into(), text.into());
         let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-        let (definitions, mut told) = read(&tree, &inputs);
-        told.extend(crate::model::build(&definitions).1);
+        let (definitions, mut diagnostics) = read(&tree, &inputs);
+        diagnostics.extend(crate::model::build(&definitions).1);
         // The operator of a metric's filter is judged with its member, which isn't there either.
         let written = format!("{}: {wrong}", key.name);
         let place = text.find(&written).expect("the key is there") as u32 + 1;
-        let is_told = told
+        let is_reported = diagnostics
             .iter()
             .filter_map(|diagnostic| diagnostic.span.as_ref())
             .any(|span| &*span.file == path && (place..=place + written.len() as u32).contains(&span.column));
-        assert!(is_told, "nothing reads `{}` in {text}: {told:?}", key.name);
+        assert!(is_reported, "nothing reads `{}` in {text}: {diagnostics:?}", key.name);
     };
     each_key(&FILE, &|file: &str| file.to_owned(), &mut |key, text, wrong| check("cubes/a.yml", key, text, wrong));
     each_key(&settings::PROJECT, &|file: &str| file.to_owned(), &mut |key, text, wrong| {

@@ -8,10 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::keys::{self, Kind, Shape, Words};
-use super::source::{Origin, Text};
+use super::yaml::mapping::{self, Mapping};
 use super::yaml::{Key, Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::nearest::{likely, likely_word, nearest};
+use crate::snippet::likely_word;
+use crate::text::nearest::{likely, nearest};
+use crate::text::{Origin, Text, shorten};
 
 /// ``measure `revenue` ``: what the messages call a mapping. Only put into words when one is written.
 #[derive(Clone)]
@@ -29,11 +31,18 @@ impl fmt::Display for What<'_> {
     }
 }
 
+/// The readers of a mapping: this one alone, or also others with keys of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ownership {
+    Exclusive,
+    Shared,
+}
+
 /// One mapping whose keys are known.
 pub(super) struct Fields<'n, 'd> {
     shape: &'static Shape,
     what: What<'n>,
-    /// Where the mapping is told of: at its name, else at its first key.
+    /// The place of diagnostics about the mapping: its name, else its first key.
     origin: Origin,
     /// By the name that each key has, also where it is misspelt.
     entries: Vec<(&'static str, &'n Key, &'n Node)>,
@@ -54,23 +63,24 @@ impl<'n, 'd> Fields<'n, 'd> {
         what: impl Into<Cow<'static, str>>,
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
-        Fields::open_all(node, shape, what, false, diagnostics)
+        Fields::open_all(node, shape, what, Ownership::Exclusive, diagnostics)
     }
 
-    /// The same for a mapping in which others read keys of their own: only slips in ours are told.
+    /// Opens a mapping in which other readers have keys of their own. Of the unknown keys only certain typing mistakes
+    /// in the keys of `shape` are reported.
     pub(super) fn open_partly(
         node: &'n Node,
         shape: &'static Shape,
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
-        Fields::open_all(node, shape, shape.called, true, diagnostics)
+        Fields::open_all(node, shape, shape.called, Ownership::Shared, diagnostics)
     }
 
     fn open_all(
         node: &'n Node,
         shape: &'static Shape,
         what: impl Into<Cow<'static, str>>,
-        is_shared: bool,
+        ownership: Ownership,
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let mut what = What { kind: what.into(), name: None };
@@ -85,12 +95,14 @@ impl<'n, 'd> Fields<'n, 'd> {
             what.name = Some(text);
             origin = place.clone();
         }
+        let is_own = |key: &Key| {
+            let is_certain = || matches!(Meant::of(&key.text, shape), Meant::Certain(_));
+            ownership == Ownership::Exclusive || shape.key(&key.text).is_some() || is_certain()
+        };
+        let mapping = Mapping::new(map.iter().filter(|(key, _)| is_own(key)), &what, diagnostics);
         let mut fields = Fields { shape, what, origin, entries: Vec::with_capacity(map.len()), diagnostics };
-        for (key, value) in map {
-            let is_others = || !matches!(Meant::of(&key.text, shape), Meant::Certain(_));
-            if !is_shared || shape.key(&key.text).is_some() || !is_others() {
-                fields.enter(key, value, map);
-            }
+        for (key, value) in mapping.entries() {
+            fields.enter(key, value, &mapping);
         }
         for key in shape.keys.iter().filter(|key| key.is_required) {
             if !fields.has(key.name) {
@@ -100,24 +112,16 @@ impl<'n, 'd> Fields<'n, 'd> {
         Some(fields)
     }
 
-    fn enter(&mut self, key: &'n Key, value: &'n Node, map: &[(Key, Node)]) {
+    fn enter(&mut self, key: &'n Key, value: &'n Node, mapping: &Mapping<'_>) {
         if let Some(known) = self.shape.key(&key.text) {
-            if let Some((_, first, _)) = self.entries.iter().find(|(_, seen, _)| seen.text == key.text) {
-                self.diagnostics.push(
-                    Diagnostic::error(Code::DuplicateKey, format!("`{}` stands twice in {}", key.text, self.what))
-                        .hint(format!("keep one; the first is in line {}", first.origin.line))
-                        .at(key.origin.span()),
-                );
-                return;
-            }
             self.entries.push((known.name, key, value));
             return;
         }
         let meant = Meant::of(&key.text, self.shape);
         self.diagnostics.push(unknown_key(key, &self.what, self.shape, meant.name()));
-        // What is beyond doubt a slip is read, so that what depends on it is not told too.
+        // A certain typing mistake is read as the key that was meant, so that it has no further diagnostics.
         if let Meant::Certain(name) = meant
-            && !map.iter().any(|(other, _)| *other.text == *name)
+            && mapping.get(name).is_none()
             && !self.has(name)
         {
             self.entries.push((name, key, value));
@@ -168,17 +172,17 @@ impl<'n, 'd> Fields<'n, 'd> {
         format!("{key}: {}", example.replace("$name", name))
     }
 
-    /// Whether such a mapping may have the key.
+    /// Returns whether such a mapping may have the key.
     pub(super) fn knows(&self, key: &str) -> bool {
         self.shape.key(key).is_some()
     }
 
-    /// Whether none of the keys is there of which the shape wants one.
+    /// Returns whether the mapping has none of the keys of which the shape requires one.
     pub(super) fn lacks_all(&self) -> bool {
         !self.shape.one_of.is_empty() && !self.shape.one_of.iter().any(|key| self.has(key))
     }
 
-    /// Whether the key is there without a value that could be used: null, or of another kind than it takes.
+    /// Returns whether the key has no usable value: null, or of another kind than it takes.
     pub(super) fn is_broken(&self, key: &str) -> bool {
         let Some(node) = self.nullable(key) else { return false };
         match (&node.value, self.shape.key(key).map(|key| &key.kind)) {
@@ -361,7 +365,7 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
     Err(Diagnostic::error(Code::UnknownValue, format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
 }
 
-/// What has a `title` beside its name.
+/// Kinds of items that have a `title` beside the name.
 const TITLED: [&str; 5] = ["cube", "measure", "dimension", "segment", "metric"];
 
 fn with_article(kind: &str) -> String {
@@ -454,7 +458,7 @@ impl Meant {
     }
 }
 
-/// Whether two names differ by no more than typing makes them differ.
+/// Returns whether two names differ only by a typing mistake.
 pub(super) fn is_slip(key: &str, meant: &str) -> bool {
     let plain = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
@@ -465,16 +469,17 @@ pub(super) fn is_slip(key: &str, meant: &str) -> bool {
 }
 
 fn unknown_key(key: &Key, what: &dyn fmt::Display, shape: &Shape, meant: Option<&str>) -> Diagnostic {
-    let near = nearest(&key.text, shape.names(), shape.keys.len());
+    let names: Vec<&str> = shape.names().collect();
+    let diagnostic = mapping::unknown_key(key, &names, what);
     let holds = |known: &&keys::Key| matches!(known.kind, Kind::Mapping(inner) if inner.key(&key.text).is_some());
-    let hint = match (meant, shape.keys.iter().find(holds)) {
-        (Some(best), _) => format!("did you mean `{best}`? possible: {}", near.join(", ")),
-        (None, Some(around)) => format!("put it under `{}:`", around.name),
-        (None, None) => format!("remove it; possible: {}", near.join(", ")),
-    };
-    Diagnostic::error(Code::UnknownKey, format!("{what} has an unknown key `{}`", shorten(&key.text)))
-        .hint(hint)
-        .at(key.origin.span())
+    match (meant, shape.keys.iter().find(holds)) {
+        (Some(best), _) => {
+            let near = nearest(&key.text, shape.names(), shape.keys.len());
+            diagnostic.hint(format!("did you mean `{best}`? possible: {}", near.join(", ")))
+        }
+        (None, Some(around)) => diagnostic.hint(format!("put it under `{}:`", around.name)),
+        (None, None) => diagnostic,
+    }
 }
 
 pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) -> Diagnostic {
@@ -495,7 +500,7 @@ pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) ->
     Diagnostic::error(Code::WrongType, format!("{label} must be {wanted}, found {found}")).at(origin.span())
 }
 
-/// How a mapping could be written where something else stands.
+/// Returns an example of a mapping for a place with another kind of value.
 fn mapping_example(shape: &Shape, found: &Node) -> String {
     let mut shown: Vec<&keys::Key> = shape.keys.iter().filter(|key| key.is_required).collect();
     if shown.len() < 2 {
@@ -517,7 +522,7 @@ fn mapping_example(shape: &Shape, found: &Node) -> String {
     }
 }
 
-/// How a list could be written where something else stands.
+/// Returns an example of a list for a place with another kind of value.
 pub(super) fn list_example(found: &Node, shape: Option<&Shape>) -> String {
     match (&found.value, shape) {
         (NodeValue::Map(map), _) => {
@@ -533,13 +538,4 @@ pub(super) fn list_example(found: &Node, shape: Option<&Shape>) -> String {
         (NodeValue::Scalar { text, .. }, _) => format!("write a list: [{}]", shorten(text)),
         _ => "begin each item with `- ` on a line of its own, or write [a, b]".to_owned(),
     }
-}
-
-/// Enough of a value to recognise it.
-pub(super) fn shorten(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() <= 60 && line.len() == text.len() {
-        return text.to_owned();
-    }
-    line.chars().take(60).chain(std::iter::once('…')).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether texts may read files by SQL.
+//! Detection of SQL that may read files.
 //!
 //! In: the texts of a project, or of a view. Out: whether any of them may name a file. A search over characters,
 //! before anything is parsed or rendered: a text that no parser here reads is judged like any other. It finds too
@@ -7,7 +7,7 @@
 
 use super::registered::RegisteredCube;
 use super::{Inputs, SourceTree, settings};
-use crate::model::allowed;
+use crate::snippet::allowed;
 
 /// Endings of files that an engine reads by their names, in lower case.
 const ENDINGS: &[&str] = &[
@@ -31,7 +31,7 @@ const FUNCTIONS: &[&str] = &[
     "st_read_meta",
 ];
 
-/// Whether the SQL of a project may read files. Statements of `warehouse.init` are over before it is read.
+/// Returns whether the SQL of a project may read files. Statements of `warehouse.init` have ended before it is read.
 pub fn project_may_read_files(tree: &SourceTree, inputs: &Inputs) -> bool {
     let texts = tree.files.iter().filter(|(path, text)| {
         // Of the project file only variables become SQL.
@@ -48,7 +48,7 @@ fn registered_may_read_files(cube: &RegisteredCube, warehouse: &str) -> bool {
     !is_plain && may_read_files(&cube.entry)
 }
 
-/// Whether a text may name a file.
+/// Returns whether a text may name a file.
 pub fn may_read_files(text: &str) -> bool {
     let text = text.to_lowercase();
     names_ending(&text) || calls_reader(&text) || takes_text_for_table(&text)

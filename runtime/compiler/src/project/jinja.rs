@@ -1,13 +1,12 @@
 //! Jinja in SQL texts: `ref`, `source`, `config`, `var`, `env_var`, loops, conditions and macros.
 //!
 //! In: a text of the project and what it may refer to. Out: [`SqlText`] with the calls it made, or
-//! diagnostics at the tag. Bounded on every side: [`guard`](super::guard) refuses what could overflow
+//! diagnostics at the tag. Bounded on every side: [`guard`](super::limits) refuses what could overflow
 //! a stack or grow a value, fuel bounds the steps, and every byte printed is counted, also inside
 //! macros. No filter or function of the template engine's own is available.
 //! One file: the calls, their bounds and the words for what goes wrong share one record of a rendering.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use minijinja::value::{Kwargs, Rest, ValueKind};
@@ -15,21 +14,20 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use sqlparser::dialect::Dialect;
 
 use super::definitions::{Materialization, Reference, RelationDefinition};
-use super::guard;
-use super::source::{SqlText, Text};
+use super::limits;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::nearest::{likely, suggest};
+use crate::text::nearest::{likely, suggest};
+use crate::text::{SqlText, Text};
 
 const FUEL: u64 = 50_000;
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
-/// What the names of environment variables for projects begin with.
+/// The prefix of environment variables for projects.
 const ENV_PREFIX: &str = "TERRANE_VAR_";
 const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
-/// What the texts may refer to.
-#[derive(Default)]
-pub(super) struct Surroundings {
+/// The names and values that the texts may refer to. It has no `Debug`: variables may hold secrets.
+pub(super) struct TemplateContext {
     /// Name to printed name.
     pub(super) models: BTreeMap<Arc<str>, String>,
     /// Source, then table, to its printed name.
@@ -38,41 +36,14 @@ pub(super) struct Surroundings {
     pub(super) has_unread_vars: bool,
     pub(super) env: BTreeMap<String, String>,
     pub(super) unread: BTreeSet<Arc<str>>,
-    /// The text that `vars` was read of.
-    pub(super) settings: Option<Arc<str>>,
-}
-
-/// Variables may hold secrets.
-impl fmt::Debug for Surroundings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings")
-            .field("models", &self.models)
-            .field("tables", &self.tables)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Surroundings {
-    /// Whether every text means the same in both. `vars` are compared by their text: values of two types may be
-    /// equal and are printed differently.
-    pub(super) fn are_same(&self, other: &Surroundings) -> bool {
-        self.settings == other.settings
-            && self.has_unread_vars == other.has_unread_vars
-            && self.models == other.models
-            && self.tables == other.tables
-            && self.env == other.env
-            && self.unread == other.unread
-    }
 }
 
 pub(super) struct Renderer {
     environment: Environment<'static>,
     record: Arc<Mutex<Record>>,
-    /// Some text had tags since [`Renderer::begin`].
-    has_rendered: bool,
 }
 
-/// What one rendering did.
+/// The effects of one rendering.
 #[derive(Default)]
 struct Record {
     printed: usize,
@@ -104,24 +75,14 @@ pub(super) struct RenderedModel {
 }
 
 impl Renderer {
-    pub(super) fn new(surroundings: Arc<Surroundings>) -> Renderer {
+    pub(super) fn new(context: Arc<TemplateContext>) -> Renderer {
         let record = Arc::new(Mutex::new(Record::default()));
-        let environment = environment(surroundings, &record);
-        Renderer { environment, record, has_rendered: false }
-    }
-
-    /// Begins a file.
-    pub(super) fn begin(&mut self) {
-        self.has_rendered = false;
-    }
-
-    /// Whether what the file's texts became depends on more than the file.
-    pub(super) fn has_rendered(&self) -> bool {
-        self.has_rendered
+        let environment = environment(context, &record);
+        Renderer { environment, record }
     }
 
     /// A member's SQL: no `ref` here, since a model can only stand where rows come from.
-    pub(super) fn snippet(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
+    pub(super) fn snippet(&self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
         if !has_tags(&text.value) {
             return Some(SqlText::plain(text));
         }
@@ -139,7 +100,7 @@ impl Renderer {
 
     /// A cube's `sql` or `sql_table`.
     pub(super) fn relation(
-        &mut self,
+        &self,
         text: &Text,
         is_table: bool,
         diagnostics: &mut Vec<Diagnostic>,
@@ -153,7 +114,7 @@ impl Renderer {
         Some(RelationDefinition { sql, is_table, refs, sources: record.sources, located: None })
     }
 
-    pub(super) fn model(&mut self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {
+    pub(super) fn model(&self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {
         let (sql, record) = if has_tags(&text.value) {
             self.render(text, false, diagnostics)?
         } else {
@@ -169,11 +130,10 @@ impl Renderer {
         })
     }
 
-    fn render(&mut self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
-        self.has_rendered = true;
+    fn render(&self, text: &Text, is_member: bool, diagnostics: &mut Vec<Diagnostic>) -> Option<(SqlText, Record)> {
         let template = &*text.value;
         let unrendered = SqlText::plain(text);
-        if let Err(refusal) = guard::check(template) {
+        if let Err(refusal) = limits::check(template) {
             diagnostics.push(
                 Diagnostic::error(refusal.code, refusal.message)
                     .hint(refusal.hint)
@@ -226,7 +186,7 @@ fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
     first_uses.map(|name| Reference { name: Arc::clone(name), span: place_of_argument(sql, name) }).collect()
 }
 
-/// Where `'argument'` stands in the text before Jinja; the text's beginning if it is computed.
+/// Returns the place of `'argument'` in the text before Jinja; the text's beginning if it is computed.
 fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     let written = sql.template.as_ref().unwrap_or(&sql.text);
     let quoted = ['\'', '"'].iter().find_map(|quote| written.find(&format!("{quote}{argument}{quote}")));
@@ -237,7 +197,7 @@ fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     }
 }
 
-/// Where a word stands alone between braces.
+/// Finds a word that stands alone between braces.
 fn word_in_tags(template: &str, word: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     template.match_indices(word).filter(|_| !word.is_empty()).map(|(at, _)| at).find(|at| {
@@ -247,7 +207,7 @@ fn word_in_tags(template: &str, word: &str) -> Option<usize> {
     })
 }
 
-fn environment(around: Arc<Surroundings>, record: &Arc<Mutex<Record>>) -> Environment<'static> {
+fn environment(around: Arc<TemplateContext>, record: &Arc<Mutex<Record>>) -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_debug(true);
@@ -278,7 +238,7 @@ fn environment(around: Arc<Surroundings>, record: &Arc<Mutex<Record>>) -> Enviro
     environment
 }
 
-fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundings>, record: &Arc<Mutex<Record>>) {
+fn add_references(environment: &mut Environment<'static>, around: &Arc<TemplateContext>, record: &Arc<Mutex<Record>>) {
     let (known, calls) = (Arc::clone(around), Arc::clone(record));
     environment.add_function("ref", move |name: String| {
         if let Some((model, printed)) = known.models.get_key_value(name.as_str()) {
@@ -327,7 +287,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<Surroundi
     });
 }
 
-fn add_values(environment: &mut Environment<'static>, around: &Arc<Surroundings>, record: &Arc<Mutex<Record>>) {
+fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateContext>, record: &Arc<Mutex<Record>>) {
     let calls = Arc::clone(record);
     environment.add_function("config", move |options: Kwargs| -> Result<String, Error> {
         configure(&mut lock(&calls), &options)?;
@@ -412,7 +372,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
             "tags" | "description" => {}
             unknown => record.problems.push(Problem {
                 code: Code::UnknownKey,
-                message: format!("config has an unknown key `{unknown}`"),
+                message: format!("unknown key `{unknown}` in config"),
                 hint: suggest(unknown, "possible", KEYS),
                 argument: unknown.to_owned(),
             }),
@@ -452,7 +412,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
     let shown = written.lines().next().unwrap_or_default();
     let span = text.locate(start, shown.chars().count().max(1));
     let detail = error.detail().unwrap_or_default();
-    let macros = guard::macros(template);
+    let macros = limits::macros(template);
     // The engine tells of a whole expression; the name in it is what is wrong.
     let at_name = |name: &str| {
         let found = template.get(start..).and_then(|rest| rest.find(name)).unwrap_or(0);

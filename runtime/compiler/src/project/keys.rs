@@ -1,4 +1,4 @@
-//! What the mappings of a project's files may hold.
+//! The keys of the mappings in a project's files.
 //!
 //! In: tables, which stand beside their readers. Out: for each key its name, kind, meaning and whether
 //! it must be there, once: [`fields`](super::fields) reads by them, and [`schema`](super::schema)
@@ -6,14 +6,14 @@
 
 /// The keys of one kind of mapping.
 pub(super) struct Shape {
-    /// What messages call it: `measure`.
+    /// The name in messages: `measure`.
     pub(super) called: &'static str,
     /// For editors: one sentence.
     pub(super) about: &'static str,
     pub(super) keys: &'static [Key],
     /// One of these must be there.
     pub(super) one_of: &'static [&'static str],
-    /// These can't stand together.
+    /// Keys that exclude each other.
     pub(super) apart: &'static [&'static str],
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) is_required: bool,
-    /// What may stand behind it; `$name` is the name of the entry.
+    /// An example of a value; `$name` is the name of the entry.
     pub(super) example: &'static str,
-    /// What people write in its place.
+    /// Common other spellings.
     pub(super) also: &'static [&'static str],
     /// For editors: one sentence, with unit and default.
     pub(super) about: &'static str,
@@ -58,7 +58,7 @@ impl Key {
     }
 }
 
-/// What a value is made of.
+/// The kind of a value.
 pub(super) enum Kind {
     /// A snake_case name.
     Name,
@@ -88,7 +88,7 @@ pub(super) enum Kind {
 /// Words that stand for values.
 pub(super) struct Words<T: 'static> {
     pub(super) list: &'static [(&'static str, T)],
-    /// What people write instead, and the word.
+    /// Common other spellings, each with its word.
     pub(super) also: &'static [(&'static str, &'static str)],
 }
 

@@ -10,12 +10,11 @@ use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition, W
 use super::fields::Fields;
 use super::jinja::Renderer;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
-use super::source::SqlText;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::MetricKind;
-use crate::query::Operator;
+use crate::text::SqlText;
 use crate::types::Value;
+use crate::types::{MetricKind, Operator};
 
 pub(super) static METRIC: Shape = Shape {
     called: "metric",
@@ -86,11 +85,7 @@ impl WordList for OperatorWords {
     }
 }
 
-pub(super) fn metric(
-    node: &Node,
-    renderer: &mut Renderer,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<MetricDefinition> {
+pub(super) fn metric(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricDefinition> {
     let mut fields = Fields::open(node, &METRIC, diagnostics)?;
     let name = fields.name()?;
     let wording = wording(&mut fields);
@@ -134,7 +129,7 @@ fn misplaced(fields: &mut Fields, key: &str, hint: &str) -> bool {
     true
 }
 
-fn expression(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -> Option<SqlText> {
+fn expression(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Option<SqlText> {
     if !fields.has(key) {
         fields.missing(key);
         return None;
@@ -146,9 +141,9 @@ fn expression(fields: &mut Fields, key: &'static str, renderer: &mut Renderer) -
 fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricFilterDefinition> {
     let mut fields = Fields::open_as(node, &FILTER, label, diagnostics)?;
     let (member, operator) = (fields.text("member"), fields.text("operator"));
-    let told = fields.diagnostics().len();
+    let count_before = fields.diagnostics().len();
     let values = fields.nullable("value").map(|node| values(node, fields.diagnostics())).unwrap_or_default();
-    let values = (fields.diagnostics().len() == told).then_some(values);
+    let values = (fields.diagnostics().len() == count_before).then_some(values);
     Some(MetricFilterDefinition { member: member?, operator: operator?, values })
 }
 

@@ -1,7 +1,7 @@
 //! SQL model files to definitions, in dependency order.
 //!
 //! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models it refers
-//! to; what goes round in a circle is reported with its path and kept apart. Not here: building them.
+//! to; what goes round in a cycle is reported with its path and kept apart. Not here: building them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use super::definitions::ModelDefinition;
 use super::fields::{is_snake_case, snake_case};
 use super::jinja::Renderer;
 use super::settings::Settings;
-use super::source::{Origin, SourceFile, Text};
-use crate::diagnostic::{Code, Diagnostic, Step, circle};
+use crate::diagnostic::{Code, Diagnostic, Step, cycle_path};
+use crate::text::{Origin, SourceFile, Text};
 
 /// Larger models are refused before they are read.
 const MAX_MODEL_BYTES: usize = 256 * 1024;
@@ -52,11 +52,27 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
     names
 }
 
-/// Renders one model.
-pub(super) fn model(
+/// Renders every model. Also returns the names of those that can't be read.
+pub(super) fn read(
+    names: &[Text],
+    settings: &Settings,
+    renderer: &Renderer,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<ModelDefinition>, Vec<Text>) {
+    let (mut models, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
+    for name in names {
+        match model(name, settings, renderer, diagnostics) {
+            Some(model) => models.push(model),
+            None => broken.push(name.clone()),
+        }
+    }
+    (models, broken)
+}
+
+fn model(
     name: &Text,
     settings: &Settings,
-    renderer: &mut Renderer,
+    renderer: &Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<ModelDefinition> {
     let text = Text { value: Arc::clone(&name.origin.file.text), origin: name.origin.clone() };
@@ -79,12 +95,12 @@ enum Visit {
     InCycle,
 }
 
-/// Those in order, dependencies first, and those of circles. Iterative: a chain of models may be as long as the
+/// Returns the models in dependency order, and those of cycles. Iterative: a chain of models may be as long as the
 /// project is large.
 pub(super) fn in_order(
-    models: Vec<Arc<ModelDefinition>>,
+    models: Vec<ModelDefinition>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<Arc<ModelDefinition>>, Vec<Arc<ModelDefinition>>) {
+) -> (Vec<ModelDefinition>, Vec<ModelDefinition>) {
     let index: HashMap<Arc<str>, usize> =
         models.iter().enumerate().map(|(at, model)| (Arc::clone(&model.name.value), at)).collect();
     let mut state = vec![Visit::New; models.len()];
@@ -125,7 +141,7 @@ pub(super) fn in_order(
                     diagnostics.push(
                         Diagnostic::error(
                             Code::ModelCycle,
-                            format!("models refer to one another in a circle: {}", circle(&path)),
+                            format!("models refer to one another in a cycle: {}", cycle_path(&path)),
                         )
                         .hint(hint)
                         .along(path)
@@ -139,7 +155,7 @@ pub(super) fn in_order(
             }
         }
     }
-    let mut slots: Vec<Option<Arc<ModelDefinition>>> = models.into_iter().map(Some).collect();
+    let mut slots: Vec<Option<ModelDefinition>> = models.into_iter().map(Some).collect();
     let ordered = order.into_iter().filter_map(|at| slots[at].take()).collect();
     (ordered, slots.into_iter().flatten().collect())
 }

@@ -7,10 +7,10 @@ use super::definitions::{MaskDefinition, MissingAttribute, PolicyCondition, Poli
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
 use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
 use super::metrics::{value, values};
-use super::source::{SqlText, Text};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::security::attribute_value;
+use crate::security::{AuthMethod, attribute_value};
+use crate::text::{SqlText, Text};
 use crate::types::Value;
 
 pub(super) static POLICY: Shape = Shape {
@@ -73,6 +73,20 @@ pub(super) static WHEN: Shape = Shape::new(
             "exclude_groups",
         ]),
         Key::optional(
+            "auth_methods",
+            Kind::Words(&AUTH_METHODS),
+            "[jwt]",
+            "To callers who authenticated in one of these ways.",
+        )
+        .also(&["auth_method", "authentication_methods"]),
+        Key::optional(
+            "unless_auth_methods",
+            Kind::Words(&AUTH_METHODS),
+            "[api_key]",
+            "Not to callers who authenticated in one of these ways.",
+        )
+        .also(&["unless_auth_method", "except_auth_methods", "not_auth_methods", "exclude_auth_methods"]),
+        Key::optional(
             "attributes",
             Kind::ValuesByName,
             "{region: [north, south]}",
@@ -95,6 +109,27 @@ pub(super) static WHEN: Shape = Shape::new(
         .also(&["if_missing", "on_missing"]),
     ],
 );
+
+static AUTH_METHODS: Words<AuthMethod> = Words {
+    list: &[
+        (AuthMethod::Anonymous.as_str(), AuthMethod::Anonymous),
+        (AuthMethod::ApiKey.as_str(), AuthMethod::ApiKey),
+        (AuthMethod::Jwt.as_str(), AuthMethod::Jwt),
+        (AuthMethod::Operator.as_str(), AuthMethod::Operator),
+    ],
+    also: &[
+        ("none", "anonymous"),
+        ("key", "api_key"),
+        ("apikey", "api_key"),
+        ("api-key", "api_key"),
+        ("token", "jwt"),
+        ("bearer", "jwt"),
+        ("oauth", "jwt"),
+        ("password", "jwt"),
+        ("command_line", "operator"),
+        ("cli", "operator"),
+    ],
+};
 
 static MISSING: Words<MissingAttribute> = Words {
     list: &[("skips", MissingAttribute::Skips), ("applies", MissingAttribute::Applies)],
@@ -169,8 +204,8 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
     let deny = fields.texts("deny");
     if row_filter.is_none() && masks.is_empty() && deny.is_empty() {
         // A value that is missing or of the wrong kind has been reported.
-        let is_told = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
-        if !is_told {
+        let is_reported = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
+        if !is_reported {
             let message = format!("{} hides nothing", fields.what());
             let hint = format!(
                 "add one of `{}`, `{}` and `{}`",
@@ -204,8 +239,8 @@ const MISPLACED: [&str; 12] = [
     "row_level_security",
 ];
 
-/// Whether a cube of the file, or one of its members, has such a key: it is told like any other that cubes don't
-/// know, but without it the cube would show what its author meant to hide.
+/// Returns whether a cube of the file, or one of its members, has such a key: it is reported like any other that cubes
+/// don't know, but without it the cube would show what its author meant to hide.
 pub(super) fn is_misplaced(document: &Node) -> bool {
     let NodeValue::Map(lists) = &document.value else { return false };
     let mut cubes =
@@ -238,6 +273,8 @@ fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> O
         unless_roles: words(&mut fields, "unless_roles"),
         groups: words(&mut fields, "groups"),
         unless_groups: words(&mut fields, "unless_groups"),
+        auth_methods: auth_methods(&mut fields, "auth_methods"),
+        unless_auth_methods: auth_methods(&mut fields, "unless_auth_methods"),
         attributes: attributes(&mut fields, "attributes"),
         unless_attributes: attributes(&mut fields, "unless_attributes"),
         missing: fields.choice("missing", &MISSING).unwrap_or_default(),
@@ -250,6 +287,19 @@ fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> O
 /// Roles or groups.
 fn words(fields: &mut Fields, key: &str) -> Vec<std::sync::Arc<str>> {
     fields.some_texts(key).into_iter().map(|text| text.value).collect()
+}
+
+/// Reports each word that is not an authentication method of a request.
+fn auth_methods(fields: &mut Fields, key: &str) -> Vec<AuthMethod> {
+    let label = format!("`{key}` of {}", fields.what());
+    let mut methods = Vec::new();
+    for text in fields.some_texts(key) {
+        match choice_of(&text, &label, &AUTH_METHODS) {
+            Ok(method) => methods.push(method),
+            Err(diagnostic) => fields.report(diagnostic),
+        }
+    }
+    methods
 }
 
 fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<Value>)> {
@@ -302,7 +352,7 @@ fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     }
 }
 
-/// Reports roles, groups and attribute values that `unless_…` exempts again, all of them.
+/// Reports roles, groups, authentication methods and attribute values that `unless_…` exempts again, all of them.
 fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
     let mut contradictions = Vec::new();
     for (key, unless, wanted, exempt) in [
@@ -312,6 +362,10 @@ fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
         if !wanted.is_empty() && wanted.iter().all(|name| exempt.contains(name)) {
             contradictions.push((key, format!("`{key}`"), format!("`{unless}`")));
         }
+    }
+    let methods = &condition.auth_methods;
+    if !methods.is_empty() && methods.iter().all(|method| condition.unless_auth_methods.contains(method)) {
+        contradictions.push(("auth_methods", "`auth_methods`".to_owned(), "`unless_auth_methods`".to_owned()));
     }
     for (name, wanted) in &condition.attributes {
         let exempt = condition.unless_attributes.iter().filter(|(other, _)| other == name);

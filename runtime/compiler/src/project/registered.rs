@@ -2,7 +2,7 @@
 //!
 //! In: [`RegisteredCube`]s, each one entry of a `cubes:` list as JSON, and the cubes of the files. Out: their
 //! definitions. A name that a file defines too stays the file's, and is told; nothing is lost, since who
-//! registered it still has it. Not here: who may register, and what SQL they may write (`model::allowed`).
+//! registered it still has it. Not here: who may register, and what SQL they may write (`snippet::allowed`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,10 +10,9 @@ use std::sync::Arc;
 use super::cubes;
 use super::definitions::{CubeDefinition, MetricDefinition};
 use super::jinja::Renderer;
-use super::kept::KeptFiles;
-use super::source::SourceFile;
 use super::yaml::{self, NodeValue};
 use crate::diagnostic::{Code, Diagnostic, Severity, Span};
+use crate::text::SourceFile;
 
 /// The folder that diagnostics name; no project has one of this name, for it begins with a bracket.
 const PLACE: &str = "(registered)";
@@ -57,10 +56,9 @@ impl RegisteredCube {
 pub(super) fn add(
     registered: &[RegisteredCube],
     unread: &mut BTreeSet<Arc<str>>,
-    found: &mut Vec<Arc<CubeDefinition>>,
-    metrics: &[Arc<MetricDefinition>],
-    (kept, before): (&mut KeptFiles, &KeptFiles),
-    renderer: &mut Renderer,
+    found: &mut Vec<CubeDefinition>,
+    metrics: &[MetricDefinition],
+    renderer: &Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if registered.is_empty() {
@@ -76,14 +74,14 @@ pub(super) fn add(
                 cube.name
             );
             let hint = "rename the project's, or delete the registered one: `DELETE /api/v1/query/meta/cubes/{name}`";
-            let told = Diagnostic::warning(SHADOWED, message).hint(hint.replace("{name}", &cube.name));
+            let diagnostic = Diagnostic::warning(SHADOWED, message).hint(hint.replace("{name}", &cube.name));
             diagnostics.push(match taken {
-                Some(span) => told.at(span),
-                None => told,
+                Some(span) => diagnostic.at(span),
+                None => diagnostic,
             });
             continue;
         }
-        let (definition, names) = kept.read_registered(cube, before, renderer, diagnostics);
+        let definition = read(cube, renderer, unread, diagnostics);
         if let Some(definition) = &definition {
             let aliases = definition.joins.iter().filter(|join| join.cube.is_some());
             for name in std::iter::once(&definition.name).chain(aliases.map(|join| &join.name)) {
@@ -91,12 +89,11 @@ pub(super) fn add(
             }
         }
         found.extend(definition);
-        unread.extend(names);
     }
 }
 
-/// One of them as a file.
-pub(super) fn file_of(cube: &RegisteredCube) -> Arc<SourceFile> {
+/// Returns a registered cube as a file.
+fn file_of(cube: &RegisteredCube) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: path_of(cube), text: Arc::clone(&cube.entry) })
 }
 
@@ -104,37 +101,35 @@ fn path_of(cube: &RegisteredCube) -> Arc<str> {
     format!("{PLACE}/{}.json", cube.name).into()
 }
 
-/// Reads one of them.
-pub(super) fn read(
-    file: &Arc<SourceFile>,
-    renderer: &mut Renderer,
+fn read(
+    cube: &RegisteredCube,
+    renderer: &Renderer,
     unread: &mut BTreeSet<Arc<str>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CubeDefinition> {
-    match yaml::parse(file) {
-        Ok(node) => cubes::cube(&node, renderer, unread, diagnostics),
-        Err(diagnostic) => {
-            diagnostics.push(diagnostic);
-            None
-        }
+    let node = yaml::parse(&file_of(cube)).map_err(|diagnostic| diagnostics.push(diagnostic)).ok()?;
+    let mut definition = cubes::cube(&node, renderer, unread, diagnostics)?;
+    if let Some(relation) = &mut definition.relation {
+        relation.located.clone_from(&cube.located);
     }
+    Some(definition)
 }
 
-/// What is wrong with a registered cube never keeps a project from being served: the cube is left out, or what
-/// of it is broken.
+/// Makes warnings of errors in registered cubes, so that they never prevent a project from being served: the cube is
+/// left out, or what of it is broken.
 pub fn soften_registered(diagnostics: &mut [Diagnostic]) {
-    for told in diagnostics.iter_mut().filter(|told| told.span.as_ref().is_some_and(is_registered)) {
-        told.severity = Severity::Warning;
+    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.span.as_ref().is_some_and(is_registered)) {
+        diagnostic.severity = Severity::Warning;
     }
 }
 
-/// Whether a place is in a registered cube.
+/// Returns whether a place is in a registered cube.
 pub fn is_registered(span: &Span) -> bool {
     span.file.split_once('/').is_some_and(|(folder, _)| folder == PLACE)
 }
 
-/// Where cubes and the aliases of joins have their names; the first place of each.
-fn places_of(cubes: &[Arc<CubeDefinition>]) -> HashMap<Arc<str>, Span> {
+/// Returns the first place of the name of each cube and each alias.
+fn places_of(cubes: &[CubeDefinition]) -> HashMap<Arc<str>, Span> {
     let mut places = HashMap::new();
     for cube in cubes {
         let aliases = cube.joins.iter().filter(|join| join.cube.is_some());

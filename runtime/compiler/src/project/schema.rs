@@ -90,7 +90,7 @@ pub enum Literal {
     Null,
 }
 
-/// What a mapping may hold beside the keys that are named.
+/// The keys that a mapping may have besides the named ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Others {

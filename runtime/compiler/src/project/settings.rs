@@ -9,9 +9,9 @@ use minijinja::Value;
 use super::definitions::Materialization;
 use super::fields::{Fields, wrong_type};
 use super::keys::{Key, Kind, NAME, Shape, Words};
-use super::source::{Origin, SourceFile, Text};
 use super::yaml::{self, Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::text::{Origin, SourceFile, Text};
 
 pub(super) const FILE: &str = "service_project.yml";
 
@@ -70,7 +70,7 @@ pub(super) struct Settings {
     pub(super) name: Arc<str>,
     pub(super) version: Option<Arc<str>>,
     pub(super) model_folder: String,
-    /// Where YAML files are looked for, the models' folder included.
+    /// The folders of YAML files, the models' folder included.
     pub(super) folders: Vec<String>,
     pub(super) materialization: Materialization,
     pub(super) schema: Option<Arc<str>>,
@@ -79,7 +79,7 @@ pub(super) struct Settings {
     pub(super) has_unread_vars: bool,
     /// The file, or its `paths`, could not be read: there may be folders that nobody looks into.
     pub(super) has_unread_paths: bool,
-    /// Where policies are, if the project names a folder of its own.
+    /// The folder of policies, if the project names one.
     pub(super) policy_folder: Option<Text>,
 }
 
@@ -137,11 +137,11 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
         settings.name = name.value;
     }
     settings.version = fields.words("version");
-    let told = fields.diagnostics().len();
+    let count_before = fields.diagnostics().len();
     if let Some(node) = fields.node("paths") {
         paths(node, &mut settings, fields.diagnostics());
     }
-    settings.has_unread_paths = fields.diagnostics().len() > told;
+    settings.has_unread_paths = fields.diagnostics().len() > count_before;
     if let Some(node) = fields.node("models") {
         model_defaults(node, &mut settings, fields.diagnostics());
     }

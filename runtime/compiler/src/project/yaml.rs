@@ -7,16 +7,19 @@
 //! the command line reads its configuration and a project's expectations with it, so that places,
 //! limits and words are the same everywhere.
 
-mod slip;
+pub mod mapping;
+mod recovery;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_saphyr::granit_parser::{self as granit, Event, Parser, ScalarStyle, ScanError, Span as EventSpan};
+use serde_saphyr::granit_parser::{
+    self as granit, ErrorKind, Event, Parser, ScalarStyle, ScanError, Span as EventSpan,
+};
 
-use super::source::{Origin, SourceFile};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::text::{Origin, SourceFile};
 
 /// Larger files are refused before they are parsed.
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -30,7 +33,7 @@ pub struct Node {
     pub value: NodeValue,
 }
 
-/// What a value is made of.
+/// The content of a value.
 #[derive(Clone)]
 pub enum NodeValue {
     Null,
@@ -43,7 +46,7 @@ pub enum NodeValue {
     Map(Vec<(Key, Node)>),
 }
 
-/// What the YAML 1.2 core schema makes of an unquoted scalar.
+/// The type of an unquoted scalar in the YAML 1.2 core schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plain {
     Text,
@@ -98,7 +101,7 @@ enum Content {
 struct Tree<'f> {
     file: &'f Arc<SourceFile>,
     open: Vec<Open>,
-    /// What an anchor stands for, and how many nodes that is.
+    /// The node of each anchor, and its number of nodes.
     anchors: HashMap<usize, (Node, usize)>,
     root: Option<Node>,
     nodes: usize,
@@ -170,7 +173,7 @@ impl Tree<'_> {
             let diagnostic = Diagnostic::error(Code::YamlSyntax, "a key must be a text")
                 .hint("put a key that begins with a bracket or a brace in quotes")
                 .at(self.origin(span).span());
-            return Err(slip_before(self.file, span.start.line()).unwrap_or(diagnostic));
+            return Err(mistake_before(self.file, span.start.line()).unwrap_or(diagnostic));
         }
         let nodes_before = self.nodes;
         self.count(1, span)?;
@@ -286,39 +289,39 @@ fn plain(text: &str) -> Plain {
     if is_number && digits.parse::<f64>().is_ok_and(f64::is_finite) { Plain::Fraction } else { Plain::Text }
 }
 
-/// The slip behind a complaint of the parser, at its own place.
-fn slip_before(file: &Arc<SourceFile>, line: usize) -> Option<Diagnostic> {
-    let slip = slip::find(&file.text, line)?;
-    let length = file.text.get(slip.at.clone()).map_or(1, |text| text.chars().count());
-    let place = Origin::at(file, slip.at.start, length as u32).span();
-    Some(Diagnostic::error(Code::YamlSyntax, slip.message).hint(slip.hint).at(place))
+/// Returns the mistake that stopped the parser, at its own place.
+fn mistake_before(file: &Arc<SourceFile>, line: usize) -> Option<Diagnostic> {
+    let mistake = recovery::find_mistake(&file.text, line)?;
+    let length = file.text.get(mistake.at.clone()).map_or(1, |text| text.chars().count());
+    let place = Origin::at(file, mistake.at.start, length as u32).span();
+    Some(Diagnostic::error(Code::YamlSyntax, mistake.message).hint(mistake.hint).at(place))
 }
 
-/// The parser's complaint in the words of this project, with what usually helps.
+/// Returns the diagnostic of an error of the parser, with the cure that its kind suggests.
 fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
     let mut origin = Origin::start_of(file);
     (origin.line, origin.column) = (error.marker().line().max(1) as u32, error.marker().col() as u32 + 1);
-    let written = file.text.lines().nth(origin.line as usize - 1).unwrap_or_default();
-    let message = error.info();
-    if message.contains("unknown anchor") {
-        let rest: String = written.chars().skip(origin.column as usize - 1).collect();
-        let name: String = rest.trim_start_matches('*').chars().take_while(|c| !" ,]}".contains(*c)).collect();
-        origin.length = name.chars().count() as u32 + 1;
-        return Diagnostic::error(
-            Code::YamlSyntax,
-            format!("the alias `*{name}` names no anchor: `{name}` is not defined"),
-        )
-        .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
-        .at(origin.span());
+    let line = file.text.lines().nth(origin.line as usize - 1).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::UnknownAnchor => {
+            let rest: String = line.chars().skip(origin.column as usize - 1).collect();
+            let name: String = rest.trim_start_matches('*').chars().take_while(|c| !" ,]}".contains(*c)).collect();
+            origin.length = name.chars().count() as u32 + 1;
+            let message = format!("the alias `*{name}` names no anchor: `{name}` is not defined");
+            Diagnostic::error(Code::YamlSyntax, message)
+                .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
+                .at(origin.span())
+        }
+        ErrorKind::RecursionLimitExceeded
+        | ErrorKind::AnchorCountOverflow
+        | ErrorKind::InputByteLimitExceeded { .. }
+        | ErrorKind::DirectiveByteLimitExceeded { .. }
+        | ErrorKind::TooManyReservedDirectiveParams { .. } => limit().at(origin.span()),
+        kind => mistake_before(file, origin.line as usize).unwrap_or_else(|| {
+            let message = format!("the YAML can't be read from here: {}", plain_words(&error.info()));
+            Diagnostic::error(Code::YamlSyntax, message).hint(cure(line, kind)).at(origin.span())
+        }),
     }
-    if message.contains("limit") || message.contains("nest") {
-        return limit().at(origin.span());
-    }
-    slip_before(file, origin.line as usize).unwrap_or_else(|| {
-        Diagnostic::error(Code::YamlSyntax, format!("the YAML can't be read from here: {}", plain_words(&message)))
-            .hint(cure(written, &message))
-            .at(origin.span())
-    })
 }
 
 fn limit() -> Diagnostic {
@@ -354,23 +357,52 @@ fn reference_in_flow(written: &str) -> Option<&str> {
     None
 }
 
-/// What usually mends a line on which the parser stopped.
-fn cure(written: &str, message: &str) -> String {
-    let value = written.split_once(": ").map_or("", |(_, value)| value.trim());
-    if message.contains("tab") {
+/// Returns a hint for the line on which the parser stopped.
+fn cure(line: &str, kind: &ErrorKind) -> String {
+    let value = line.split_once(": ").map_or("", |(_, value)| value.trim());
+    if is_about_tabs(kind) {
         "indent with spaces, never with tabs".to_owned()
-    } else if let Some(text) = reference_in_flow(written) {
+    } else if let Some(text) = reference_in_flow(line) {
         format!("put a text that has braces in it in quotes: \"{}\"", text.replace('"', "'"))
     } else if value.starts_with('{') {
         let escaped = value.replace('"', "'");
         format!("put a text that begins with a brace in quotes: \"{escaped}\"")
     } else if value.starts_with(['@', '`', '%', '*', '&', '!']) {
         "put a text that begins with this character in quotes".to_owned()
-    } else if message.contains("mapping values") || value.contains(": ") {
+    } else if *kind == ErrorKind::MappingValueNotAllowed || value.contains(": ") {
         "put a text that has `: ` in it in quotes".to_owned()
-    } else if message.contains("quoted") {
+    } else if is_about_quotes(kind) {
         "close the quote, and indent the lines of a long text alike".to_owned()
     } else {
         "check the indentation and the brackets and quotes of this line and the one above".to_owned()
     }
+}
+
+fn is_about_tabs(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TabNotAllowed
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabAtBlockScalarStart
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabInPlainScalar
+    )
+}
+
+fn is_about_quotes(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::UnclosedQuotedScalar
+            | ErrorKind::DocumentIndicatorInQuotedScalar
+            | ErrorKind::InvalidQuotedScalarIndent
+            | ErrorKind::InvalidTrailingSingleQuotedScalar
+            | ErrorKind::InvalidTrailingDoubleQuotedScalar
+            | ErrorKind::UnknownQuotedScalarEscape
+            | ErrorKind::InvalidQuotedScalarHexEscape
+            | ErrorKind::InvalidLowSurrogateHexEscape
+            | ErrorKind::InvalidLowSurrogate
+            | ErrorKind::MissingLowSurrogate
+            | ErrorKind::UnpairedLowSurrogate
+            | ErrorKind::InvalidUnicodeEscape
+    )
 }

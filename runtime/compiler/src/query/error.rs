@@ -66,8 +66,8 @@ pub enum QueryError {
     WrongKind { name: Arc<str>, expected: ExpectedMember, found: &'static str },
     #[error("`{member}` has no granularity `{granularity}`")]
     GranularityNotAllowed { member: Arc<str>, granularity: Granularity, allowed: Vec<Granularity> },
-    #[error("metric `{metric}` makes sense from `{finest}` on, not by `{asked}`")]
-    FinerThanTimeGrain { metric: Arc<str>, finest: Granularity, asked: Granularity },
+    #[error("metric `{metric}` makes sense from `{finest}` on, not by `{requested}`")]
+    FinerThanTimeGrain { metric: Arc<str>, finest: Granularity, requested: Granularity },
     #[error("operator `{operator}` does not fit `{member}`, a {ty}")]
     OperatorNotAllowed {
         member: Arc<str>,

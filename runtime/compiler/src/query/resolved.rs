@@ -86,13 +86,13 @@ pub struct RangeFilter {
 pub struct Axis {
     /// Indexes into `groups`, the finest first.
     pub groups: Vec<usize>,
-    /// What one step is; each group's bucket is made of whole steps.
+    /// The granularity of one step; each group's bucket is made of whole steps.
     pub step: Granularity,
-    /// Where the query limits it on both sides.
+    /// The bounds, if the query limits both sides.
     pub bounds: Option<AxisBounds>,
-    /// Where it limits the start: the first bucket of each of the axis' groups.
+    /// The first bucket of each of the axis' groups, if the query limits the start.
     pub first_buckets: Option<Vec<i64>>,
-    /// Where it limits the end: the last step.
+    /// The last step, if the query limits the end.
     pub last: Option<i64>,
 }
 
@@ -265,7 +265,7 @@ pub(crate) fn primary_time(model: &Model, fact: CubeId) -> Result<DimensionId, Q
 }
 
 impl Operand {
-    /// Whether it stands for the group-by column.
+    /// Returns whether it stands for the group-by column.
     pub fn is_group(&self, group: &Group) -> bool {
         match *self {
             Operand::Dimension { id, granularity } => {

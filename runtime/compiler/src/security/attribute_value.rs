@@ -22,7 +22,7 @@ use crate::types::Value;
 /// The engines' widest exact decimal.
 const MAX_DIGITS: usize = 38;
 
-/// Whether two values of attributes are equal.
+/// Returns whether two values of attributes are equal.
 pub(crate) fn are_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => false,
@@ -68,7 +68,7 @@ pub(crate) fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-/// Whether an unquoted number of a project's file would be a text in a claim: `+7`, `1e2`.
+/// Returns whether an unquoted number of a project's file would be a text in a claim: `+7`, `1e2`.
 pub(crate) fn is_ambiguous(written: &str) -> bool {
     !is_plain_number(written)
 }

@@ -3,7 +3,7 @@
 //! In: nothing; made by `lower`. Out: what `print` walks. Nodes borrow from the model and the plan.
 
 use crate::model::{ColumnName, Cube};
-use crate::sql::profile::Op;
+use crate::sql::dialect_profile::Op;
 use crate::types::{Granularity, LogicalType, Value};
 
 /// One SELECT, or the union of several.

@@ -1,13 +1,14 @@
 //! Columns whose type in the warehouse does not fit their dimension or measure, or the column that a join compares
 //! them with.
 //!
-//! In: a model with its column types, and the types of what joins compare. Out: warnings, since the rest can be served. A type that nobody knows is never
-//! judged, nor is one that the dialect writes like a type that fits: there a text may be a time, and an integer a
-//! boolean. Texts take everything. Not here: asking the warehouse (app).
+//! In: a model with its column types, and the types of what joins compare. Out: warnings, since the rest can be served.
+//! A type that nobody knows is never judged, nor is one that the dialect writes like a type that fits: there a text may
+//! be a time, and an integer a boolean. Texts take everything. Not here: asking the warehouse (app).
 
-use super::join_comparison::{JoinOperandId, dimension_of, operands};
-use super::profile::DialectProfile;
+use super::dialect_profile::DialectProfile;
+use super::join_comparison::{dimension_of, operands};
 use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::ids::JoinOperandId;
 use crate::model::{
     Aggregate, AggregateFunction, ColumnTypes, Cube, Dimension, DimensionType, Join, Measure, MeasureKind, Model,
     SqlPart,
@@ -24,18 +25,18 @@ const BOOLEANS: &[LogicalType] = &[LogicalType::Boolean, LogicalType::Integer];
 
 /// Every such column, each place once: cubes that extend another have its members.
 pub fn column_mistakes(model: &Model, types: &ColumnTypes, profile: &DialectProfile) -> Vec<Diagnostic> {
-    let mut told: Vec<Diagnostic> = Vec::new();
+    let mut mistakes: Vec<Diagnostic> = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
         let dimensions = cube.dimensions.iter().filter_map(|dimension| of_dimension(cube, dimension, profile));
         let measures = cube.measures.iter().filter_map(|measure| of_measure(cube, measure, profile));
         let joins = (0u32..).zip(&cube.joins).filter_map(|join| of_join(model, cube, join, types, profile));
         for diagnostic in dimensions.chain(measures).chain(joins) {
-            if diagnostic.span.is_none() || told.iter().all(|other| other.span != diagnostic.span) {
-                told.push(diagnostic);
+            if diagnostic.span.is_none() || mistakes.iter().all(|other| other.span != diagnostic.span) {
+                mistakes.push(diagnostic);
             }
         }
     }
-    told
+    mistakes
 }
 
 fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) -> Option<Diagnostic> {
@@ -45,7 +46,7 @@ fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) ->
         DimensionType::Boolean => (BOOLEANS, "true or false"),
         DimensionType::String | DimensionType::Geo => return None,
     };
-    let (found, natural) = misfit(dimension.column_type, fitting, profile)?;
+    let (found, natural) = mismatch(dimension.column_type, fitting, profile)?;
     let message = format!("dimension `{}.{}` is {wanted}, and its column is not", cube.name, dimension.name);
     let hint = format!("write `type: {natural}`, or an `sql` that makes {wanted} of it");
     Some(warning(message, format!("it is {found}"), hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))
@@ -56,7 +57,7 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
         return None;
     };
     let verb = verb_of(aggregate)?;
-    let (found, natural) = misfit(aggregate.argument_type, NUMBERS, profile)?;
+    let (found, natural) = mismatch(aggregate.argument_type, NUMBERS, profile)?;
     let message = format!("measure `{}.{}` {verb} what is no number", cube.name, measure.name);
     let hint = match natural {
         "boolean" => "count the rows where it is true: `type: count`, with it in `filters`",
@@ -91,8 +92,8 @@ fn of_join(
         if *left_type != LogicalType::Text && *right_type != LogicalType::Text {
             return None;
         }
-        let (found, _) = misfit(*left_type, &[*right_type], profile)?;
-        let (other, _) = misfit(*right_type, &[*left_type], profile)?;
+        let (found, _) = mismatch(*left_type, &[*right_type], profile)?;
+        let (other, _) = mismatch(*right_type, &[*left_type], profile)?;
         Some((operand_name(model, left)?, found, operand_name(model, right)?, other))
     });
     let (left, found, right, other) = mismatch?;
@@ -111,7 +112,7 @@ fn operand_name(model: &Model, part: &SqlPart) -> Option<String> {
     }
 }
 
-/// What an aggregation does that only numbers allow.
+/// Returns the verb of an aggregation that only numbers allow.
 fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
     match aggregate.function {
         AggregateFunction::Sum => Some("adds up"),
@@ -120,8 +121,8 @@ fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
     }
 }
 
-/// What the column is in words, and the type of a dimension over it; `None` where it may be one of `fitting`.
-fn misfit(
+/// Returns the column's type in words, and the type of a dimension over it; `None` if it may be one of `fitting`.
+fn mismatch(
     found: LogicalType,
     fitting: &[LogicalType],
     profile: &DialectProfile,

@@ -1,4 +1,4 @@
-//! What the columns of an answer mean: keys and how values are rendered.
+//! The columns of an answer: keys and formats of values.
 
 use super::compiled::{ColumnFormat, ResultColumn};
 use crate::model::{AggregateFunction, DimensionType, TimeKind};

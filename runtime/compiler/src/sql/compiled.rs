@@ -1,4 +1,4 @@
-//! What leaves the compiler: one statement, its bound values, and what its columns mean.
+//! The output of the compiler: one statement, its bound values, and the meanings of its columns.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct CompiledSql {
     pub offset: u64,
     /// The rows of all pages together that policies allow, where this page was to reach beyond them.
     pub most_rows: Option<u64>,
-    /// What a person should know of the answer, like a path between cubes that another equals.
+    /// Notes about the answer for people, such as a path between cubes that another equals.
     pub warnings: Vec<String>,
 }
 
@@ -38,12 +38,12 @@ pub struct ResultColumn {
     /// The row's key: the member as the client wrote it.
     pub key: Arc<str>,
     pub is_measure: bool,
-    /// What the values are taken for, whatever the warehouse keeps them as.
+    /// The type of the values, independent of the warehouse's type.
     pub ty: DimensionType,
     pub format: ColumnFormat,
 }
 
-/// How a column's values are rendered (semantics, rules 16 and 18).
+/// The format of a column's values (semantics, rules 16 and 18).
 #[derive(Debug, Clone)]
 pub enum ColumnFormat {
     /// As its Arrow type says.

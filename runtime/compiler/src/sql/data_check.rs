@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
 use super::compiled::{ColumnFormat, ResultColumn};
+use super::dialect_profile::{DialectProfile, Op};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
-use super::profile::{DialectProfile, Op};
 use super::scope::{RowScope, Texts};
 use super::template::Segment;
 use crate::diagnostic::Span;
@@ -34,7 +34,7 @@ const ROW_COUNT: &str = "row_count";
 const KEY_COUNT: &str = "key_count";
 const ALL_ROWS: &str = "all_rows";
 
-/// What is claimed, by the cube of the check.
+/// The claim about the cube of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// No part of the primary key is null.
@@ -64,7 +64,7 @@ pub struct DataCheck {
     /// [`DataCheck::counts_at`]: rows of this key, offending keys, rows of all these.
     pub key: Vec<Arc<str>>,
     pub counts_at: usize,
-    /// What the first columns mean; empty where only the warehouse knows.
+    /// The meanings of the first columns; empty if only the warehouse knows them.
     pub columns: Vec<ResultColumn>,
     pub text: String,
 }
@@ -119,7 +119,7 @@ struct OfCube<'m> {
     cube: &'m Cube,
 }
 
-/// What a check is made of, besides its claim.
+/// The parts of a check besides its claim.
 struct Parts<'a> {
     key: Vec<(SqlExpr<'a>, Arc<str>)>,
     columns: Vec<ResultColumn>,
@@ -202,7 +202,7 @@ impl<'m> OfCube<'m> {
         checks
     }
 
-    /// Whether the columns hold the target's primary key, which is checked anyway, or came before.
+    /// Returns whether the columns contain the target's primary key, which has its own check, or came before.
     fn is_proven(
         &self,
         pairs: &[(Side<'m>, Side<'m>)],
@@ -393,7 +393,7 @@ fn any(mut tests: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {
     if tests.len() == 1 { tests.remove(0) } else { SqlExpr::Or(tests) }
 }
 
-/// What a condition reads, in reading order.
+/// Returns the columns that a condition reads, in reading order.
 fn sides(on: &Snippet) -> Vec<Side<'_>> {
     let mut found = Vec::new();
     on.for_each(&mut |part| match part {

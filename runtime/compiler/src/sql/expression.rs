@@ -3,11 +3,11 @@
 //! In: nodes of the plan. Out: nodes of the SQL tree, in the scope of one fact's joined rows.
 
 use super::ast::{SqlExpr, TimeFunction};
+use super::dialect_profile::{DialectProfile, Op};
 use super::predicate::{Tested, lower_test};
-use super::profile::{DialectProfile, Op};
 use super::scope::{LOOKUP, RowScope, Texts};
 use super::template::Segment;
-use super::zone::{Reach, Zone, has_zones, in_zone, reach};
+use super::zone::{InstantRange, Zone, has_zones, in_zone, instant_range};
 use crate::model::{AggregateFunction, Dimension, DimensionId, Mask, Snippet, TimeKind};
 use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan, Shape};
 use crate::query::{Axis, Predicate};
@@ -24,15 +24,15 @@ pub(super) struct Expressions<'a> {
     zone: Option<Zone<'a>>,
     /// The engine keeps instants in a zone, and is asked for them in UTC.
     has_zones: bool,
-    /// Whether the dialect has [`HASH`] and [`PARTIAL`].
+    /// True if the dialect has [`HASH`] and [`PARTIAL`].
     masks: [bool; 2],
 }
 
 /// The functions behind masks, as a dialect names its templates, and how many arguments they take.
 const HASH: (&str, usize) = ("mask_hash", 1);
 const PARTIAL: (&str, usize) = ("mask_partial", 2);
-/// What a partial mask shows behind the first character.
-const VEIL: &str = "***";
+/// The text that a partial mask shows behind the first character.
+const PARTIAL_SUFFIX: &str = "***";
 
 impl<'a> Expressions<'a> {
     pub(super) fn new(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Self {
@@ -78,7 +78,7 @@ impl<'a> Expressions<'a> {
         let ty = dimension.column_type;
         let hidden = || SqlExpr::Null(Some(ty).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)));
         // What can't be veiled is hidden.
-        let veiled = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
+        let masked = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
             true => SqlExpr::Call { name, args },
             false => hidden(),
         };
@@ -86,10 +86,9 @@ impl<'a> Expressions<'a> {
             None => raw(),
             Some(Mask::Null) => hidden(),
             Some(Mask::Constant(value)) => scope.where_joined(id.cube, SqlExpr::Param(value)),
-            Some(Mask::Hash) => veiled(self.masks[0], HASH, vec![raw()]),
-            Some(Mask::Partial) => {
-                scope.by_code_point(dimension, veiled(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(VEIL)]))
-            }
+            Some(Mask::Hash) => masked(self.masks[0], HASH, vec![raw()]),
+            Some(Mask::Partial) => scope
+                .by_code_point(dimension, masked(self.masks[1], PARTIAL, vec![raw(), SqlExpr::String(PARTIAL_SUFFIX)])),
             Some(Mask::Truncate(granularity)) => {
                 scope.where_visible(id.cube, |scope| self.truncated(scope.comparable(id), *granularity, ty))
             }
@@ -131,9 +130,10 @@ impl<'a> Expressions<'a> {
         let id = fact.groups[index];
         let dimension = self.plan.model.dimension(id);
         // A mask puts another value in its place.
-        let reach = if self.protection.mask_of(id).is_none() { reach(fact, id) } else { Reach::default() };
+        let instants =
+            if self.protection.mask_of(id).is_none() { instant_range(fact, id) } else { InstantRange::default() };
         let (value, bucketed) = self.bucketed(scope, id, granularity);
-        let mut bucket = self.bucket(value, bucketed, dimension.time, dimension.column_type, reach);
+        let mut bucket = self.bucket(value, bucketed, dimension.time, dimension.column_type, instants);
         let ty = self.bucket_type(granularity, dimension);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
         if let Some(shift) = shift.filter(|_| fact.period.is_previous) {
@@ -153,18 +153,18 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// What is put into buckets, and of which granularity. Under a mask of buckets it is the coarser of the
-    /// two, in the query's zone, where buckets of the one are made of those of the other.
-    fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, asked: Granularity) -> (SqlExpr<'a>, Granularity) {
+    /// Returns the expression that is put into buckets, and the granularity. Under a mask of buckets it is the coarser
+    /// of the two, in the query's zone, where buckets of the one are made of those of the other.
+    fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, requested: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
-            let (dimension, coarser) = (self.plan.model.dimension(id), asked.max(*most));
+            let (dimension, coarser) = (self.plan.model.dimension(id), requested.max(*most));
             // A month would tell the parts of a week from one another.
             let is_nested = coarser == *most || *most != Granularity::Week;
-            if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(asked, dimension) {
+            if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(requested, dimension) {
                 return (scope.comparable(id), coarser);
             }
         }
-        (self.shown_in(scope, id), asked)
+        (self.shown_in(scope, id), requested)
     }
 
     /// Days and more are local time; hours and finer are stretches of instants, so that the hour that
@@ -175,15 +175,15 @@ impl<'a> Expressions<'a> {
         granularity: Granularity,
         kind: TimeKind,
         column_type: LogicalType,
-        reach: Reach,
+        instants: InstantRange,
     ) -> SqlExpr<'a> {
         let time = |function, args| SqlExpr::Time { granularity, function, args };
         match (kind == TimeKind::Utc, self.zone) {
             (true, Some(zone)) if granularity.is_sub_day() => {
-                let local = zone.local(value.clone(), column_type, reach);
+                let local = zone.local(value.clone(), column_type, instants);
                 time(TimeFunction::TruncInstant, vec![value, local])
             }
-            (true, Some(zone)) => time(TimeFunction::Trunc, vec![zone.local(value, column_type, reach)]),
+            (true, Some(zone)) => time(TimeFunction::Trunc, vec![zone.local(value, column_type, instants)]),
             (true, None) if column_type == LogicalType::TimestampTz && self.has_zones => {
                 time(TimeFunction::Trunc, vec![in_zone(value, "UTC", column_type)])
             }
@@ -213,13 +213,13 @@ impl<'a> Expressions<'a> {
         dimension: &Dimension,
     ) -> SqlExpr<'a> {
         let of = axis.step;
-        let reach = axis.bounds.as_ref().map_or_else(Reach::default, Reach::of_steps);
+        let instants = axis.bounds.as_ref().map_or_else(InstantRange::default, InstantRange::of_steps);
         let is_instant = dimension.time == TimeKind::Utc && of.is_sub_day();
         let kind = if is_instant { TimeKind::Utc } else { TimeKind::WallClock };
         let ty = self.bucket_type(of, dimension);
         // In UTC a step is a wall clock already.
         let kind = if self.zone.is_none() { TimeKind::WallClock } else { kind };
-        self.bucket(step, granularity, kind, ty, reach).cast(self.bucket_type(granularity, dimension))
+        self.bucket(step, granularity, kind, ty, instants).cast(self.bucket_type(granularity, dimension))
     }
 
     /// A step that is known, in microseconds.
@@ -232,7 +232,7 @@ impl<'a> Expressions<'a> {
         self.scope(tree).predicate(predicate, true)
     }
 
-    /// What a row must pass to be aggregated.
+    /// Returns the conditions on rows that are aggregated.
     pub(super) fn conditions(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Vec<SqlExpr<'a>> {
         let own = planned.aggregate.filters.iter().map(|filter| self.snippet(fact, 0, filter));
         let mut conditions: Vec<_> = own.collect();

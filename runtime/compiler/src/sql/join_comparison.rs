@@ -3,15 +3,7 @@
 //! In: a join's condition. Out: the operands of each comparison that stands between whole columns or dimensions.
 //! Not here: the types of the operands (`probe`, `column_mistakes`).
 
-use crate::model::{CubeId, Dimension, DimensionId, Model, Snippet, SqlPart};
-
-/// The n-th operand of the comparisons of a cube's n-th join.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct JoinOperandId {
-    pub cube: CubeId,
-    pub join: u32,
-    pub operand: u32,
-}
+use crate::model::{Dimension, DimensionId, Model, Snippet, SqlPart};
 
 /// The operands of all comparisons in reading order: left, right, left, right.
 pub(super) fn operands(on: &Snippet) -> Vec<&SqlPart> {
@@ -46,7 +38,7 @@ fn is_comparison(text: &str) -> bool {
     matches!(text.trim(), "=" | "<>" | "!=" | "<" | "<=" | ">" | ">=")
 }
 
-/// Whether an operand behind this part begins with it: nothing before binds to it.
+/// Returns whether an operand can begin behind this part: nothing before binds to it.
 fn is_start(before: Option<&SqlPart>) -> bool {
     match before {
         None => true,
@@ -58,7 +50,7 @@ fn is_start(before: Option<&SqlPart>) -> bool {
     }
 }
 
-/// Whether an operand before this part ends with it: nothing after binds to it.
+/// Returns whether an operand can end before this part: nothing after binds to it.
 fn is_end(after: Option<&SqlPart>) -> bool {
     match after {
         None => true,

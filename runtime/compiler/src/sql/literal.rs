@@ -8,7 +8,7 @@ use std::fmt::Write;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 
-use super::profile::{DialectProfile, Op};
+use super::dialect_profile::{DialectProfile, Op};
 use super::template::{Segment, Template};
 use crate::types::{LogicalType, Value};
 

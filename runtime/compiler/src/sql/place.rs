@@ -1,18 +1,18 @@
-//! Where a project's file has what a warehouse can't read of a cube.
+//! Places in a project's files of what a warehouse can't read of a cube.
 //!
 //! In: a [`ProbedMember`], the warehouse's complaint. Out: what a person calls it, and the place: the name in
 //! its SQL that the warehouse complains of, else where the member stands.
 
-use super::join_comparison::JoinOperandId;
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
-use crate::model::{Cube, CubeId, Model, Relation, complained_of, shown_of};
+use crate::ids::JoinOperandId;
+use crate::model::{Cube, CubeId, Model, Relation, named_in_error, shown_in_error};
 use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
 
-/// What the warehouse complains of.
+/// The part of a cube that an error of the warehouse is about.
 #[derive(Debug)]
 pub struct Culprit {
-    /// What a person calls the member.
+    /// The name of the member for people.
     pub what: String,
     /// The word in its SQL, else the member.
     pub span: Option<Span>,
@@ -25,7 +25,7 @@ pub fn culprit(model: &Model, definitions: &Definitions, cube: CubeId, member: P
     let (what, span) = named(model, cube, member);
     let texts = texts_of(model, definitions, cube, member);
     let is_cube = |name: &str| model.cube_named(name).is_some();
-    match complained_of(&texts, message, is_cube) {
+    match named_in_error(&texts, message, is_cube) {
         Some((at, word)) => Culprit { what, span: Some(at), word: Some(word.to_owned()) },
         None => Culprit { what, span, word: None },
     }
@@ -44,19 +44,19 @@ pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> 
     let texts = models.iter().filter_map(|(name, _)| Some(&text_of(name)?.sql)).chain([&relation.sql]);
     let texts: Vec<&SqlText> = texts.collect();
     if !models.is_empty() {
-        return shown_of(&texts, message).map(|(span, _)| span);
+        return shown_in_error(&texts, message).map(|(span, _)| span);
     }
-    let complained = complained_of(&texts, message, |_| false).map(|(span, _)| span);
+    let complained = named_in_error(&texts, message, |_| false).map(|(span, _)| span);
     complained.or_else(|| relation.is_table.then(|| relation.sql.span()))
 }
 
 /// A cube and those it extends, itself first.
 fn line<'d>(definitions: &'d Definitions, cube: &str) -> Vec<&'d CubeDefinition> {
-    let named = |name: &str| definitions.cubes.iter().map(|cube| &**cube).find(|cube| *cube.name.value == *name);
+    let named = |name: &str| definitions.cubes.iter().find(|cube| *cube.name.value == *name);
     named(cube).map_or_else(Vec::new, |cube| cube.line(named))
 }
 
-/// What a person calls the member, and where it stands.
+/// Returns the name of the member for people, and its place.
 fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<Span>) {
     let definition = model.cube(cube);
     let name = &definition.name;

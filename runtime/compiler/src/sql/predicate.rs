@@ -5,12 +5,12 @@
 //! pushed down to the tests, where null is accounted for.
 
 use super::ast::SqlExpr;
-use super::profile::Op;
+use super::dialect_profile::Op;
 use crate::query::Operand;
 use crate::query::{Predicate, Test, TextMatch};
 use crate::types::Value;
 
-/// What a test is made on, in the forms that tests need.
+/// The operand of a test, in the forms that tests need.
 pub(super) struct Tested<'a> {
     /// Compared by code point.
     pub(super) value: SqlExpr<'a>,
@@ -25,7 +25,7 @@ impl<'a> Tested<'a> {
         Tested { value, bare: None, lookup: None }
     }
 
-    /// What `test` makes of the value, behind what it makes of the column.
+    /// Returns the test on the value, behind the test on the column.
     fn looked_up(&self, test: impl Fn(SqlExpr<'a>) -> SqlExpr<'a>) -> SqlExpr<'a> {
         let exact = test(self.value.clone());
         match self.lookup.clone() {

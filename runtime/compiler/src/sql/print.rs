@@ -8,15 +8,15 @@
 use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr, TimeFunction};
+use super::dialect_profile::{DialectProfile, LimitStyle, NullOrder, Op, PlaceholderStyle};
 use super::literal;
 use super::lower::Lowered;
-use super::profile::{DialectProfile, LimitStyle, NullOrder, Op, PlaceholderStyle};
 use super::template::{Segment, Template};
 use crate::model::{ColumnName, Cube, Relation};
 use crate::query::QueryError;
 use crate::types::{LogicalType, Value};
 
-/// Whether values are bound or written into the text.
+/// The form of values in the text: bound or inline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameters {
     Bound,
@@ -392,7 +392,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Where signs are refused all keys are numbered, so that none is another's number.
+    /// If a dialect refuses signs, all keys are numbered, so that no key equals another's number.
     fn holds(&self, key: &str) -> bool {
         self.profile.features.punctuated_names && key.len() <= self.profile.quoting.max_ident_bytes as usize
     }

@@ -9,33 +9,35 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
-use super::join_comparison::{JoinOperandId, dimension_of, operands};
+use super::dialect_profile::DialectProfile;
+use super::join_comparison::{dimension_of, operands};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
-use super::profile::DialectProfile;
 use super::scope::{RowScope, Texts};
+use crate::ids::JoinOperandId;
 use crate::model::{
-    ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart, grammar,
+    ColumnName, ComparedId, CubeId, DimensionId, Mask, MeasureId, MeasureKind, Model, Snippet, SqlPart,
 };
 use crate::plan::{Protection, joins_for};
 use crate::project::{Definitions, SourceDefinition, TableDefinition, Text, quote_name};
 use crate::query::QueryError;
+use crate::snippet::grammar;
 
-/// What the n-th column of a [`TypeProbe`] tells the type of.
+/// The item whose type the n-th column of a [`TypeProbe`] has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbedMember {
     Dimension(DimensionId),
     /// The measure's argument.
     Measure(MeasureId),
-    /// What a policy compares a caller's value with.
+    /// The expression that a policy compares a caller's value with.
     Compared(ComparedId),
-    /// What a `number` aggregates: it has to be readable, and no more.
+    /// The argument of a hidden aggregate in a `number`: it has to be readable, and no more.
     WithinMeasure(MeasureId),
     /// A filter of a measure.
     Filter(MeasureId),
     /// The row filter that the n-th policy has for the cube.
     RowFilter(u32),
-    /// What the n-th policy shows in place of a dimension.
+    /// The mask of a dimension in the n-th policy.
     Mask(u32, DimensionId),
     /// The cube's n-th segment.
     Segment(u32),
@@ -87,7 +89,7 @@ pub fn source_probes<'d>(definitions: &'d Definitions, profile: &DialectProfile)
         quoted: quote_name(&name.value, &*dialect) != *name.value,
     };
     let tables = definitions.sources.iter().flat_map(|source| source.tables.iter().map(move |table| (source, table)));
-    let probe = |(source, table): (&'d Arc<SourceDefinition>, &'d TableDefinition)| {
+    let probe = |(source, table): (&'d SourceDefinition, &'d TableDefinition)| {
         let parts = [source.database.as_ref(), source.schema.as_ref(), Some(&table.name)];
         let parts: Vec<ColumnName> = parts.into_iter().flatten().map(part).collect();
         let text = columns_probe(&parts, profile).ok()?;
@@ -181,7 +183,7 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     found
 }
 
-/// What policies say of the cube in SQL that names no value of the caller: with one there is nothing to
+/// Returns the policies' SQL on the cube that names no value of the caller: with one there is nothing to
 /// describe, but for what it is compared with.
 fn policy_texts(model: &Model, cube: CubeId) -> impl Iterator<Item = (ProbedMember, &Snippet)> {
     let effects = (0u32..).zip(&model.policies).flat_map(move |(index, policy)| {

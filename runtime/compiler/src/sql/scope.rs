@@ -7,23 +7,23 @@
 //! column that is only compared stays as it is, for indexes and hash joins.
 
 use super::ast::SqlExpr;
+use super::dialect_profile::Op;
 use super::predicate::{Tested, lower_predicate};
-use super::profile::Op;
 use crate::model::{ColumnName, CubeId, Dimension, DimensionId, DimensionType, Model, Snippet, SqlPart};
 use crate::plan::{JoinTree, NodeId, Protection, RowGuard, type_of};
 use crate::query::{Operand, Predicate};
 use crate::types::LogicalType;
 
-/// What a select around a cube tells of its rows besides their columns: that they passed.
+/// The column by which a select around a cube marks the rows that passed.
 pub(super) const PASSES: &str = "terrane_passes";
 /// A text column as its indexes have it: equal at least where the texts are, by code point.
 pub(super) const LOOKUP: (&str, usize) = ("text_lookup", 1);
 
-/// What a dialect does to texts before it compares them.
+/// The normalization of texts before a dialect compares them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Texts {
     pub(super) collates: bool,
-    /// Whether the dialect has [`LOOKUP`].
+    /// True if the dialect has [`LOOKUP`].
     pub(super) looks_up: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> RowScope<'a> {
         RowScope { model, tree, protection, texts, root: None, passed: None }
     }
 
-    /// Where the root's rows are being judged, under another name or their own.
+    /// The name of the root's rows while they are filtered, or their own.
     pub(super) fn judging(self, root: Option<&'a str>) -> RowScope<'a> {
         RowScope { root, passed: Some(0), ..self }
     }
@@ -77,7 +77,7 @@ impl<'a> RowScope<'a> {
         self.snippet(self.node_of(cube), snippet)
     }
 
-    /// What stands for a joined cube's value, null where no row of it is joined.
+    /// Returns a joined cube's value; null if no row of it is joined.
     pub(super) fn where_joined(&self, cube: CubeId, value: SqlExpr<'a>) -> SqlExpr<'a> {
         match self.node_of(cube) {
             0 => value,
@@ -85,7 +85,7 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// What is made of a cube's rows, null where a row is hidden.
+    /// Returns an expression over a cube's rows; null if a row is hidden.
     pub(super) fn where_visible(&self, cube: CubeId, make: impl FnOnce(RowScope<'a>) -> SqlExpr<'a>) -> SqlExpr<'a> {
         let node = self.node_of(cube);
         match self.guard(node) {
@@ -105,7 +105,7 @@ impl<'a> RowScope<'a> {
     pub(super) fn join_condition(&self, node: NodeId) -> SqlExpr<'a> {
         let planned = &self.tree.joins[node - 1];
         // Column by column, so that an equality stays one.
-        self.parts(planned.from, &planned.join.on, Some(node), self.is_total(&planned.join.on))
+        self.parts(planned.from, &planned.join.on, Some(node), self.is_infallible(&planned.join.on))
     }
 
     /// A dimension as a member of `owner`'s cube means it. Where nothing was joined it is null,
@@ -120,7 +120,7 @@ impl<'a> RowScope<'a> {
         self.by_code_point(dimension, self.value(0, id, compares_as_it_is(dimension)))
     }
 
-    /// What stands for a dimension, comparable by code point if it is text.
+    /// Returns a dimension's expression, comparable by code point if it is text.
     pub(super) fn by_code_point(&self, dimension: &Dimension, value: SqlExpr<'a>) -> SqlExpr<'a> {
         if self.texts.collates && matches!(dimension.ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
@@ -147,22 +147,22 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// What the root's rows must pass, ANDed. What can fail is asked only of rows that passed what stands
-    /// before it, and all of it behind what can't: no row that one filter hides makes another fail.
+    /// Returns the conditions on the root's rows, ANDed. Conditions that can fail are evaluated only on rows that
+    /// passed those before it, and all of it behind what can't: no row that one filter hides makes another fail.
     pub(super) fn row_filters(&self, all: &[&'a Snippet], predicates: &[&'a Predicate]) -> Vec<SqlExpr<'a>> {
         let (mut certain, mut others) = (Vec::new(), Vec::new());
         for sql in all {
-            if self.is_total(sql) { &mut certain } else { &mut others }.push(self.snippet(0, sql));
+            if self.is_infallible(sql) { &mut certain } else { &mut others }.push(self.snippet(0, sql));
         }
         for predicate in predicates {
-            let mut is_total = true;
+            let mut is_infallible = true;
             predicate.for_each_operand(&mut |operand| {
                 if let Operand::Dimension { id, .. } = operand {
                     let dimension = self.model.dimension(*id);
-                    is_total &= compares_as_it_is(dimension) && self.is_total(&dimension.sql);
+                    is_infallible &= compares_as_it_is(dimension) && self.is_infallible(&dimension.sql);
                 }
             });
-            if is_total { &mut certain } else { &mut others }.push(self.predicate(predicate, true));
+            if is_infallible { &mut certain } else { &mut others }.push(self.predicate(predicate, true));
         }
         let behind = |inner: Option<SqlExpr<'a>>, outer| match inner {
             Some(inner) => Some(SqlExpr::when(vec![outer], inner, None)),
@@ -177,7 +177,7 @@ impl<'a> RowScope<'a> {
         certain
     }
 
-    /// What tells that a node's row is visible; none where all are, or where it has been asked.
+    /// Returns the condition that a node's row is visible; none if all are, or if it was checked.
     fn guard(&self, node: NodeId) -> Option<Vec<SqlExpr<'a>>> {
         if self.passed == Some(node) {
             return None;
@@ -193,45 +193,45 @@ impl<'a> RowScope<'a> {
     }
 
     /// No row makes it fail.
-    fn is_total(&self, snippet: &Snippet) -> bool {
+    fn is_infallible(&self, snippet: &Snippet) -> bool {
         let of_part = |part: &SqlPart| match part {
-            SqlPart::Dimension(id) => self.is_total(&self.model.dimension(*id).sql),
+            SqlPart::Dimension(id) => self.is_infallible(&self.model.dimension(*id).sql),
             SqlPart::User(user) => {
                 user.compared.as_ref().is_some_and(|other| type_of(self.model, other) != LogicalType::Unknown)
             }
             _ => true,
         };
-        snippet.is_total && snippet.parts.iter().all(of_part)
+        snippet.is_infallible && snippet.parts.iter().all(of_part)
     }
 
-    /// A member's own expression. `is_total`: nothing around it fails either.
-    fn own(&self, owner: NodeId, snippet: &'a Snippet, is_total: bool) -> SqlExpr<'a> {
-        let is_total = is_total && self.is_total(snippet);
+    /// A member's own expression. `is_infallible`: nothing around it fails either.
+    fn own(&self, owner: NodeId, snippet: &'a Snippet, is_infallible: bool) -> SqlExpr<'a> {
+        let is_infallible = is_infallible && self.is_infallible(snippet);
         let reads_rows =
             snippet.parts.iter().any(|part| matches!(part, SqlPart::Column { .. } | SqlPart::Dimension(_)));
         // Where no row is joined an expression may still have a value: there its columns are guarded one by one.
-        let guard = if is_total || owner != 0 || !reads_rows { None } else { self.guard(owner) };
+        let guard = if is_infallible || owner != 0 || !reads_rows { None } else { self.guard(owner) };
         match guard {
             Some(guard) => SqlExpr::when(guard, self.behind(owner).parts(owner, snippet, None, false), None),
-            None => self.parts(owner, snippet, None, is_total),
+            None => self.parts(owner, snippet, None, is_infallible),
         }
     }
 
-    fn value(&self, owner: NodeId, id: DimensionId, is_total: bool) -> SqlExpr<'a> {
+    fn value(&self, owner: NodeId, id: DimensionId, is_infallible: bool) -> SqlExpr<'a> {
         let node = self.tree.find(self.model, owner, id.cube).unwrap_or(owner);
         let snippet = &self.model.dimension(id).sql;
         if node == owner || matches!(snippet.parts[..], [SqlPart::Column { .. }]) {
-            return self.own(node, snippet, is_total);
+            return self.own(node, snippet, is_infallible);
         }
-        let is_total = is_total && self.is_total(snippet);
-        let guard = if is_total { None } else { self.guard(node) };
+        let is_infallible = is_infallible && self.is_infallible(snippet);
+        let guard = if is_infallible { None } else { self.guard(node) };
         let scope = if guard.is_some() { self.behind(node) } else { *self };
         let conditions = std::iter::once(self.is_joined(node)).chain(guard.into_iter().flatten()).collect();
-        SqlExpr::when(conditions, scope.parts(node, snippet, None, is_total), None)
+        SqlExpr::when(conditions, scope.parts(node, snippet, None, is_infallible), None)
     }
 
     /// `joined`: the node that an `on` condition is about to join.
-    fn parts(&self, owner: NodeId, snippet: &'a Snippet, joined: Option<NodeId>, is_total: bool) -> SqlExpr<'a> {
+    fn parts(&self, owner: NodeId, snippet: &'a Snippet, joined: Option<NodeId>, is_infallible: bool) -> SqlExpr<'a> {
         let node_of = |cube| {
             let own = joined.filter(|node| self.tree.cube_of(*node) == cube);
             // `plan` has joined whatever is named.
@@ -239,13 +239,13 @@ impl<'a> RowScope<'a> {
         };
         let part = |part: &'a SqlPart| match part {
             SqlPart::Text(text) => SqlExpr::Text(text),
-            SqlPart::Column { cube, name } => self.column(node_of(*cube), name, is_total),
+            SqlPart::Column { cube, name } => self.column(node_of(*cube), name, is_infallible),
             SqlPart::Dimension(id) if joined.is_some_and(|node| self.tree.cube_of(node) == id.cube) => {
-                self.own(node_of(id.cube), &self.model.dimension(*id).sql, is_total)
+                self.own(node_of(id.cube), &self.model.dimension(*id).sql, is_infallible)
             }
-            SqlPart::Dimension(id) => self.value(owner, *id, is_total),
+            SqlPart::Dimension(id) => self.value(owner, *id, is_infallible),
             SqlPart::Divide(left, right) => {
-                let side = |side| self.parts(owner, side, joined, is_total);
+                let side = |side| self.parts(owner, side, joined, is_infallible);
                 SqlExpr::op(Op::Div, vec![side(left), side(right)])
             }
             SqlPart::User(user) => SqlExpr::ParamList {
@@ -261,9 +261,9 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    fn column(&self, node: NodeId, name: &'a ColumnName, is_total: bool) -> SqlExpr<'a> {
+    fn column(&self, node: NodeId, name: &'a ColumnName, is_infallible: bool) -> SqlExpr<'a> {
         let column = SqlExpr::Column { alias: self.alias(node), name };
-        match if is_total { None } else { self.guard(node) } {
+        match if is_infallible { None } else { self.guard(node) } {
             Some(guard) => SqlExpr::when(guard, column, None),
             None => column,
         }

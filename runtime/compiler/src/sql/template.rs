@@ -5,7 +5,7 @@
 //! among the syntax of one expression and nothing more: [`Template::parse`] refuses whatever could
 //! end the expression (`;`, a comma outside brackets), hide text (comments, dollar quotes), open a
 //! query of its own, name a parameter, or glue a hole's text to its neighbours.
-//! Not here: which operators a profile needs (`profile_check`), and filling the holes (`print`).
+//! Not here: which operators a profile needs (`dialect_profile_check`), and filling the holes (`print`).
 
 mod lex;
 
@@ -84,7 +84,7 @@ impl Template {
         Ok(Template { segments: segments(text, &tokens), is_closed: is_closed(&tokens) })
     }
 
-    /// Whether hole `{hole}` stands somewhere; `{*}` stands for all.
+    /// Returns whether the template contains hole `{hole}`; `{*}` counts as all.
     pub fn uses(&self, hole: u8) -> bool {
         self.segments.iter().any(|s| match s {
             Segment::Hole(h) => *h == hole,

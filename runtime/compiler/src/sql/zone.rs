@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::ast::{SqlExpr, TimeFunction};
+use super::dialect_profile::{DialectProfile, Op};
 use super::expression::micros_as;
-use super::profile::{DialectProfile, Op};
 use crate::model::DimensionId;
 use crate::plan::{Fact, LogicalPlan};
 use crate::query::{AxisBounds, Operand, Predicate, Test};
@@ -31,17 +31,17 @@ pub(super) enum Zone<'a> {
 
 /// Between which instants a value lies, as microseconds since 1970; an open side is `None`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Reach {
+pub(super) struct InstantRange {
     pub(super) from: Option<i64>,
     pub(super) to: Option<i64>,
 }
 
-impl Reach {
-    /// Of steps finer than a day, taken for hours.
+impl InstantRange {
+    /// Returns the range of steps that are finer than a day, counted as hours.
     pub(super) fn of_steps(bounds: &AxisBounds) -> Self {
         const HOUR: i64 = 3_600_000_000;
         let length = i64::try_from(bounds.steps).unwrap_or(i64::MAX).saturating_mul(HOUR);
-        Reach { from: Some(bounds.first), to: Some(bounds.first.saturating_add(length)) }
+        InstantRange { from: Some(bounds.first), to: Some(bounds.first.saturating_add(length)) }
     }
 }
 
@@ -53,11 +53,11 @@ impl<'a> Zone<'a> {
     }
 
     /// The wall clock of `instant`.
-    pub(super) fn local(self, instant: SqlExpr<'a>, column_type: LogicalType, reach: Reach) -> SqlExpr<'a> {
+    pub(super) fn local(self, instant: SqlExpr<'a>, column_type: LogicalType, instants: InstantRange) -> SqlExpr<'a> {
         match self {
             Zone::Named(name) => in_zone(instant, name, column_type),
             Zone::Offsets(zone) => {
-                let (first, changes) = changes(zone, reach);
+                let (first, changes) = changes(zone, instants);
                 let offset = offset(&instant, column_type, first, &changes);
                 SqlExpr::Time {
                     granularity: Granularity::Second,
@@ -79,16 +79,16 @@ pub(super) fn in_zone<'a>(instant: SqlExpr<'a>, zone: &'a str, column_type: Logi
     SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }
 }
 
-/// What the fact's filters leave of a time dimension.
-pub(super) fn reach(fact: &Fact<'_>, id: DimensionId) -> Reach {
-    let mut reach = Reach::default();
-    fact.row_filters.iter().for_each(|filter| narrow(filter, id, &mut reach));
-    reach
+/// Returns the range that the fact's filters leave of a time dimension.
+pub(super) fn instant_range(fact: &Fact<'_>, id: DimensionId) -> InstantRange {
+    let mut instants = InstantRange::default();
+    fact.row_filters.iter().for_each(|filter| narrow(filter, id, &mut instants));
+    instants
 }
 
-fn narrow(predicate: &Predicate, id: DimensionId, reach: &mut Reach) {
+fn narrow(predicate: &Predicate, id: DimensionId, instants: &mut InstantRange) {
     let ends = match predicate {
-        Predicate::And(all) => return all.iter().for_each(|each| narrow(each, id, reach)),
+        Predicate::And(all) => return all.iter().for_each(|each| narrow(each, id, instants)),
         Predicate::Test { operand: Operand::Dimension { id: of, .. }, test } if *of == id => match test {
             Test::Range { low, high } => [low, high].map(|end| end.as_ref().and_then(|end| micros(&end.value))),
             Test::Equals(value) => [micros(value); 2],
@@ -96,8 +96,8 @@ fn narrow(predicate: &Predicate, id: DimensionId, reach: &mut Reach) {
         },
         _ => return,
     };
-    reach.from = reach.from.max(ends[0]);
-    reach.to = [reach.to, ends[1]].into_iter().flatten().min();
+    instants.from = instants.from.max(ends[0]);
+    instants.to = [instants.to, ends[1]].into_iter().flatten().min();
 }
 
 fn micros(value: &Value) -> Option<i64> {
@@ -108,12 +108,12 @@ fn micros(value: &Value) -> Option<i64> {
 }
 
 /// The offset at first, and from when on which one holds, in seconds.
-fn changes(zone: &TimeZone, reach: Reach) -> (i32, Vec<(Timestamp, i32)>) {
+fn changes(zone: &TimeZone, instants: InstantRange) -> (i32, Vec<(Timestamp, i32)>) {
     let edge = |micros: i64| if micros < 0 { Timestamp::MIN } else { Timestamp::MAX };
     let instant = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or(edge(micros));
-    let from = reach.from.map_or(Timestamp::MIN, instant);
+    let from = instants.from.map_or(Timestamp::MIN, instant);
     let horizon = Timestamp::from_second(HORIZON).unwrap_or(Timestamp::MAX);
-    let to = reach.to.map_or(horizon.max(from), instant);
+    let to = instants.to.map_or(horizon.max(from), instant);
     let first = zone.to_offset(from).seconds();
     let mut last = first;
     let mut changes = Vec::new();
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn a_range_needs_the_changes_inside_it() {
-        let reach = Reach { from: micros_of("2024-03-10T05:00:00Z"), to: micros_of("2024-11-03T07:00:00Z") };
-        let (first, changes) = changes(&new_york(), reach);
+        let instants = InstantRange { from: micros_of("2024-03-10T05:00:00Z"), to: micros_of("2024-11-03T07:00:00Z") };
+        let (first, changes) = changes(&new_york(), instants);
         let changes: Vec<_> = changes.iter().map(|(at, offset)| (at.to_string(), *offset)).collect();
         assert_eq!(first, -5 * 3600);
         let expected = [("2024-03-10T07:00:00Z", -4 * 3600), ("2024-11-03T06:00:00Z", -5 * 3600)];
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn without_a_range_all_changes_are_known() {
-        let (first, all) = changes(&new_york(), Reach::default());
+        let (first, all) = changes(&new_york(), InstantRange::default());
         assert_eq!(first, -17_762);
         assert!((300..400).contains(&all.len()), "{}", all.len());
         assert_eq!(all.last().map(|(at, _)| at.to_string()).as_deref(), Some("2099-11-01T06:00:00Z"));
@@ -171,11 +171,12 @@ mod tests {
 
     #[test]
     fn a_range_beyond_the_horizon_is_followed() {
-        let reach = Reach { from: micros_of("2150-01-01T00:00:00Z"), to: micros_of("2151-01-01T00:00:00Z") };
-        assert_eq!(changes(&new_york(), reach).1.len(), 2);
-        let endless = Reach { from: micros_of("2150-01-01T00:00:00Z"), to: Some(Timestamp::MAX.as_microsecond()) };
+        let instants = InstantRange { from: micros_of("2150-01-01T00:00:00Z"), to: micros_of("2151-01-01T00:00:00Z") };
+        assert_eq!(changes(&new_york(), instants).1.len(), 2);
+        let endless =
+            InstantRange { from: micros_of("2150-01-01T00:00:00Z"), to: Some(Timestamp::MAX.as_microsecond()) };
         assert_eq!(changes(&new_york(), endless).1.len(), MAX_CHANGES);
-        let open = Reach { from: micros_of("2150-01-01T00:00:00Z"), to: None };
+        let open = InstantRange { from: micros_of("2150-01-01T00:00:00Z"), to: None };
         assert_eq!(changes(&new_york(), open), (-18_000, Vec::new()));
     }
 }

@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, DecodingKey};
 use terrane_app::ports::clock::Clock;
+use terrane_outgoing::{Endpoint, OutgoingClient};
 use tokio::sync::{Semaphore, watch};
 
 use super::set::{Found, KeySet};
-use crate::outgoing::{Endpoint, Outgoing};
 
 /// Between two readings.
 const PAUSE: Duration = Duration::from_secs(5);
 const MAX_WAITING: usize = 64;
 
-/// How long a set of keys is good.
+/// The lifetimes of a set of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefreshSettings {
     /// After this it is read again.
@@ -35,7 +35,7 @@ impl Default for RefreshSettings {
     }
 }
 
-/// Why there is no key.
+/// The reason for which no key is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyFault {
     /// The provider has no such key, or not for this use.
@@ -49,12 +49,12 @@ pub(crate) enum KeyFault {
 pub struct RemoteKeys(Arc<Inner>);
 
 struct Inner {
-    outgoing: Outgoing,
+    outgoing: OutgoingClient,
     endpoint: Endpoint,
     clock: Arc<dyn Clock>,
     settings: RefreshSettings,
     known: RwLock<Known>,
-    /// Of the reading that is under way, or was last.
+    /// The current reading, or the last one.
     reading: Mutex<Reading>,
     waiting: Semaphore,
 }
@@ -81,7 +81,7 @@ enum Outcome {
 }
 
 impl RemoteKeys {
-    pub fn new(outgoing: Outgoing, endpoint: Endpoint, clock: Arc<dyn Clock>, settings: RefreshSettings) -> Self {
+    pub fn new(outgoing: OutgoingClient, endpoint: Endpoint, clock: Arc<dyn Clock>, settings: RefreshSettings) -> Self {
         RemoteKeys(Arc::new(Inner {
             outgoing,
             endpoint,
@@ -144,7 +144,7 @@ impl RemoteKeys {
         }
     }
 
-    /// The reading that is under way or was a moment ago, else a new one. It goes on whoever stops waiting.
+    /// Returns the current reading or one of a moment ago, or begins one. It continues without callers.
     fn begin(&self) -> Option<watch::Receiver<Outcome>> {
         let now = self.0.clock.elapsed();
         let mut reading: MutexGuard<'_, Reading> = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,9 +161,9 @@ impl RemoteKeys {
         drop(reading);
         let inner = self.0.clone();
         tokio::spawn(async move {
-            let came_of_it = inner.read().await;
-            // Nobody may be waiting.
-            let _ = done.send(came_of_it);
+            let outcome = inner.read().await;
+            // There may be no waiting caller.
+            let _ = done.send(outcome);
         });
         Some(outcome)
     }

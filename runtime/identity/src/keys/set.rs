@@ -1,9 +1,9 @@
 //! A provider's public keys (RFC 7517), as far as they can be used.
 //!
-//! In: the bytes of a JWK set, which nobody vouches for but the connection. Out: a [`KeySet`] of at most
+//! In: the bytes of a JWK set, authenticated by the connection alone. Out: a [`KeySet`] of at most
 //! [`MAX_KEYS`] keys of the kinds below. A key that is none of them is left out; symmetric keys always are,
-//! so that no public text can become a secret. Two keys of one `kid` are both left out: which was meant
-//! cannot be told. Certificates and URLs of a key (`x5c`, `x5u`) are not read.
+//! so that no public text can become a secret. Two keys of one `kid` are both left out.
+//! Certificates and URLs of a key (`x5c`, `x5u`) are not read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const ALGORITHMS: &[(&str, Algorithm, Kind)] = &[
 impl SignatureAlgorithm {
     pub const RS256: SignatureAlgorithm = SignatureAlgorithm(Algorithm::RS256);
 
-    /// `None` for what is no algorithm of public keys.
+    /// Returns `None` if the name is not an algorithm of public keys.
     pub fn named(name: &str) -> Option<Self> {
         let found = ALGORITHMS.iter().find(|(known, ..)| *known == name);
         found.map(|(_, algorithm, _)| SignatureAlgorithm(*algorithm))
@@ -54,10 +54,10 @@ enum Kind {
     Ed25519,
 }
 
-/// Why a document holds no keys.
+/// The reason for which a document has no usable keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeySetError {
-    #[error("it is no JSON object with a list `keys`")]
+    #[error("expected a JSON object with a list `keys`")]
     NoSet,
     #[error("it has more than {MAX_KEYS} keys")]
     TooMany,
@@ -65,7 +65,7 @@ pub(crate) enum KeySetError {
     NoneUsable { found: usize },
 }
 
-/// What a key set says of a token's key.
+/// The result of looking up a token's key.
 pub(crate) enum Found {
     Key(Arc<DecodingKey>),
     /// It is there, and not for tokens like this one.
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// As many bytes, as base64url.
+    /// A number of this length, as base64url.
     fn number(bytes: usize) -> String {
         terrane_app::security::api_key::base64url(&vec![0xff; bytes])
     }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_that_are_no_sets_are_told() {
+    fn documents_without_keys_are_rejected() {
         for text in ["", "{}", "[]", r#"{"keys": {}}"#, "<html>", "{\"keys\": [", &"[".repeat(60_000)] {
             assert_eq!(KeySet::read(text.as_bytes()).err(), Some(KeySetError::NoSet));
         }

@@ -1,21 +1,21 @@
-//! URLs that browsers are sent to, and never this server.
+//! URLs that browsers are redirected to. This server never requests them.
 //!
 //! In: a text of the configuration. Out: a URL over https, or over http to the browser's own machine.
 
-use reqwest::Url;
+use url::Url;
 
 /// An address for browsers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserUrl(pub(super) Url);
 
-/// Why a text is none.
+/// The reason for which a text is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BrowserUrlError {
-    #[error("it is no URL")]
+    #[error("invalid URL")]
     NotAUrl,
-    #[error("browsers reach it over http; write https, or a loopback host")]
+    #[error("expected https, or a loopback host")]
     NotHttps,
-    #[error("it has a user, a password or a fragment; write it without")]
+    #[error("the URL contains a user, a password or a fragment")]
     HasMore,
 }
 

@@ -1,16 +1,17 @@
 //! The exchange of a code for tokens (RFC 6749, section 4.1.3).
 //!
-//! In: a code. Out: the tokens, or a fault. What the provider says of an error goes to the log as the word
-//! that the standard knows, and to nobody else: `invalid_client` is the operator's to mend.
+//! In: a code. Out: the tokens, or a fault. The error code of the provider goes to the log alone, if the standard knows it:
+//! `invalid_client` is the operator's to fix.
 
 use std::fmt;
 
-use reqwest::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use terrane_app::ports::providers::{CodeExchange, ProviderFault};
+use terrane_outgoing::OutgoingClient;
 
 use super::{ProviderSettings, invalid};
-use crate::outgoing::Outgoing;
 
 /// RFC 6749, section 5.2.
 const ERRORS: &[&str] = &[
@@ -22,7 +23,7 @@ const ERRORS: &[&str] = &[
     "invalid_scope",
 ];
 
-/// How this server proves that it is the client.
+/// The client authentication of this server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ClientAuth {
     /// In the `Authorization` header.
@@ -49,7 +50,7 @@ pub(super) struct TokenAnswer {
 }
 
 pub(super) async fn send(
-    outgoing: &Outgoing,
+    outgoing: &OutgoingClient,
     settings: &ProviderSettings,
     exchange: &CodeExchange<'_>,
 ) -> Result<TokenAnswer, ProviderFault> {
@@ -62,7 +63,7 @@ pub(super) async fn send(
     })?;
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     match answer.status {
-        StatusCode::OK => tokens(&body),
+        200 => tokens(&body),
         status => Err(refusal(provider, status, &body)),
     }
 }
@@ -97,10 +98,10 @@ fn tokens(body: &Json) -> Result<TokenAnswer, ProviderFault> {
     Ok(TokenAnswer { access_token, id_token: text("id_token") })
 }
 
-fn refusal(provider: &str, status: StatusCode, body: &Json) -> ProviderFault {
+fn refusal(provider: &str, status_code: u16, body: &Json) -> ProviderFault {
     let said = body.get("error").and_then(Json::as_str);
     let error = ERRORS.iter().find(|known| Some(**known) == said).copied().unwrap_or("unknown");
-    tracing::warn!(event = "provider_refused", provider, status_code = status.as_u16(), error_type = error);
+    tracing::warn!(event = "provider_refused", provider, status_code, error_type = error);
     // Only these say that the code is what is wrong; all else is the set-up's or the provider's.
     if matches!(error, "invalid_grant" | "invalid_request") {
         ProviderFault::CodeRefused
@@ -112,16 +113,7 @@ fn refusal(provider: &str, status: StatusCode, body: &Json) -> ProviderFault {
 /// RFC 6749, section 2.3.1: both are form-encoded first.
 fn basic(client_id: &str, secret: &str) -> String {
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    format!("Basic {}", base64(format!("{}:{}", encode(client_id), encode(secret)).as_bytes()))
-}
-
-/// RFC 4648, section 4: the letters of base64url but two, and padding.
-fn base64(bytes: &[u8]) -> String {
-    let mut text = terrane_app::security::api_key::base64url(bytes).replace('-', "+").replace('_', "/");
-    while !text.len().is_multiple_of(4) {
-        text.push('=');
-    }
-    text
+    format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(client_id), encode(secret))))
 }
 
 #[cfg(test)]
@@ -132,7 +124,6 @@ mod tests {
     fn basic_is_the_standards() {
         // RFC 6749, section 2.3.1.
         assert_eq!(basic("s6BhdRkqt3", "7Fjfp0ZBr1KtDRbnfVdmIw"), "Basic czZCaGRSa3F0Mzo3RmpmcDBaQnIxS3REUmJuZlZkbUl3");
-        assert_eq!(base64(&[0xfb, 0xff]), "+/8=");
         assert!(!format!("{:?}", ClientAuth::Basic { secret: "hush".to_owned() }).contains("hush"));
     }
 }

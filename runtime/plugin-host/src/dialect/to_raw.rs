@@ -1,7 +1,7 @@
 //! From the contract's types to the compiler's; nothing is judged here.
 
 use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
-use terrane_compiler::sql::profile as host;
+use terrane_compiler::sql::dialect_profile as host;
 use terrane_compiler::types::{Granularity, LogicalType};
 // Types shared by interfaces are generated where they are defined.
 use crate::bindings::common::LogicalType as WireType;

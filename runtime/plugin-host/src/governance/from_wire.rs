@@ -140,7 +140,7 @@ fn count(what: &str, found: usize, most: usize) -> Result<(), String> {
 fn code(what: &str, code: String) -> Result<String, String> {
     match is_code(&code) {
         true => Ok(code),
-        false => Err(format!("{what} is `{}`: small letters, digits and `_`, at most 64", shown(&code))),
+        false => Err(format!("{what} is `{}`: lower-case letters, digits and `_`, at most 64", shown(&code))),
     }
 }
 

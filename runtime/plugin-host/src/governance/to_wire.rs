@@ -4,7 +4,7 @@
 
 use terrane_app::ports::governance::{Artifact, Surface, Transition};
 use terrane_app::query::RequestContext;
-use terrane_app::security::{AuthMethod, caller_json};
+use terrane_app::security::caller_json;
 
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::ir::Arena;
@@ -15,11 +15,7 @@ pub(super) fn principal(context: &RequestContext) -> wire::Principal {
         user_id: caller.user_id.to_string(),
         email: caller.email.as_deref().map(str::to_owned),
         tenant: context.tenant.as_deref().unwrap_or_default().to_owned(),
-        auth_method: match context.auth_method {
-            AuthMethod::Jwt => "token",
-            other => other.as_str(),
-        }
-        .to_owned(),
+        auth_method: caller.auth_method.as_str().to_owned(),
         roles: caller.roles.iter().map(ToString::to_string).collect(),
         groups: caller.groups.iter().map(ToString::to_string).collect(),
         scopes: context.scopes.names().into_iter().map(str::to_owned).collect(),

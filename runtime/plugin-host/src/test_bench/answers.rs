@@ -23,12 +23,12 @@ use crate::governance::from_wire;
 use crate::plugin::Grants;
 
 /// An exported function, its arguments by name.
-pub(super) struct Asked<'a> {
+pub(super) struct AnsweredCall<'a> {
     pub(super) call: &'static str,
     pub(super) arguments: Vec<(&'a str, &'a Val)>,
 }
 
-impl Asked<'_> {
+impl AnsweredCall<'_> {
     /// Returns the fault for which a server would refuse the answer.
     pub(super) fn refusal(&self, answer: Option<&Val>) -> Option<PluginFault> {
         match answer {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn refusal(call: &'static str, arguments: Vec<(&str, &Val)>, answer: &Val) -> Option<String> {
-        Asked { call, arguments }.refusal(Some(answer)).map(|fault| fault.to_string())
+        AnsweredCall { call, arguments }.refusal(Some(answer)).map(|fault| fault.to_string())
     }
 
     fn denial(code: &str, message: &str) -> Val {

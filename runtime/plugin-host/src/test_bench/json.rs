@@ -187,11 +187,11 @@ fn to_variant(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<Field
 pub(super) fn described(ty: &Type) -> String {
     match ty {
         Type::Bool => "true or false".to_owned(),
-        Type::S8 | Type::S16 | Type::S32 | Type::S64 => "a whole number".to_owned(),
-        Type::U8 | Type::U16 | Type::U32 | Type::U64 => "a whole number from 0".to_owned(),
+        Type::S8 | Type::S16 | Type::S32 | Type::S64 => "a integer".to_owned(),
+        Type::U8 | Type::U16 | Type::U32 | Type::U64 => "a integer from 0".to_owned(),
         Type::Float32 | Type::Float64 => "a number, \"NaN\", \"Infinity\" or \"-Infinity\"".to_owned(),
         Type::Char => "one character".to_owned(),
-        Type::String => "a text".to_owned(),
+        Type::String => "a string".to_owned(),
         Type::List(list) => format!("a list of: {}", described(&list.ty())),
         Type::Record(record) => {
             let names: Vec<&str> = record.fields().map(|field| field.name).collect();

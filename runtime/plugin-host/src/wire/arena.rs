@@ -46,7 +46,7 @@ impl Room {
 pub(crate) fn conditions(arena: &Arena, room: Room) -> Result<Vec<HookCondition>, String> {
     check(arena, room)?;
     let literals = arena.literals.iter().map(value).collect();
-    let reading = Reading { arena, literals };
+    let reading = ArenaReader { arena, literals };
     arena.roots.iter().map(|root| reading.condition(*root)).collect()
 }
 
@@ -107,13 +107,13 @@ fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
 }
 
 /// Reads trees of checked shape.
-struct Reading<'a> {
+struct ArenaReader<'a> {
     arena: &'a Arena,
     /// Each text once, shared by all references.
     literals: Vec<Result<Value, String>>,
 }
 
-impl Reading<'_> {
+impl ArenaReader<'_> {
     fn node(&self, index: u32) -> Result<&Node, String> {
         self.arena.nodes.get(index as usize).ok_or_else(|| format!("node {index} does not exist"))
     }

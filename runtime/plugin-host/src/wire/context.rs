@@ -1,7 +1,7 @@
 //! The context of each call: the moment, and the plugin's configuration.
 
 use terrane_app::ports::calls::CallFacts;
-use terrane_app::ports::governance::Asking;
+use terrane_app::ports::governance::HookRequest;
 
 use crate::bindings::common::CallContext;
 use crate::limits::CallLimits;
@@ -20,7 +20,7 @@ impl Moment {
         Moment { now_unix_ms: 0, time_zone: "UTC".to_owned(), correlation_id: String::new() }
     }
 
-    pub(crate) fn of_asking(asking: &Asking<'_>) -> Moment {
+    pub(crate) fn of_asking(asking: &HookRequest<'_>) -> Moment {
         Moment {
             now_unix_ms: asking.now.as_millisecond(),
             time_zone: asking.time_zone.to_owned(),

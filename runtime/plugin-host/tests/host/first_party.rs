@@ -34,6 +34,6 @@ fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
     assert_eq!((status.id.as_deref(), &status.state), (Some("dialect-duckdb"), &PluginState::Active));
     assert_eq!(status.version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
     assert_eq!(status.digest.as_ref().map(String::len), Some(64));
-    // The budget leaves room for a hundred times as much; doubling what is used deserves a look.
+    // The limit is a hundred times as high; twice as much needs an explanation.
     assert!(status.describe_fuel.is_some_and(|fuel| fuel < 500_000), "{:?}", status.describe_fuel);
 }

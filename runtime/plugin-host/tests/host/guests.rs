@@ -28,7 +28,7 @@ pub(crate) struct Guest<'a> {
     pub(crate) describe_dialect: &'a str,
 }
 
-/// Where `info` lies in a guest's memory; its strings start at 1024.
+/// The address of `info` in a guest's memory; its strings start at 1024.
 const INFO: &str = "(i32.const 2048)";
 /// `ok` without a value: zeros.
 const OK: &str = "(i32.const 4096)";

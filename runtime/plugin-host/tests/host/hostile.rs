@@ -1,4 +1,4 @@
-//! What the sandbox has to survive: each hostile component ends as a typed fault, and the host goes on.
+//! Hostile components: each ends as a typed fault, and the host goes on.
 //!
 //! Limits are counted, not measured: a guest that must run out of fuel gets little of it and much
 //! time, and the other way round.

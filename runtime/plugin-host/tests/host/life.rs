@@ -48,7 +48,7 @@ impl House {
 
     fn host(&self, settings: PluginSettings) -> PluginHost {
         let plugins = vec![settings];
-        // Time stands still, so that what is let alone stays so.
+        // Time stands still, so that an open breaker stays open.
         let clock = MonotonicClock::new(|| Duration::ZERO);
         PluginHost::new(Settings { plugins, clock, ..Settings::new(SearchPath::default()) }).unwrap()
     }

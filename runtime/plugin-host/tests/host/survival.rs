@@ -1,5 +1,5 @@
-//! What the sandbox has to survive, in every role and over many calls: each hostile guest ends as a typed
-//! fault, failing functions are let alone, and the host neither dies nor grows.
+//! Hostile guests in every role and over many calls: each ends as a typed fault, circuit breakers open, and the host
+//! neither dies nor grows.
 
 mod answers;
 mod callers;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use terrane_app::ports::calls::CallFacts;
 use terrane_app::ports::checks::{CheckCall, CheckPlan, Checks as _};
 use terrane_app::ports::detectors::{Detection, DetectorError, DetectorParams, Detectors as _, SeriesBatch};
-use terrane_app::ports::governance::{Asking, Decision, Governance as _, Hook};
+use terrane_app::ports::governance::{Decision, Governance as _, Hook, HookRequest};
 use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, Plugins as _};
 use terrane_app::query::RequestContext;
 use terrane_compiler::SecurityContext;
@@ -41,7 +41,7 @@ const ROLES: [(PluginRole, &str); 3] = [
 ];
 const LITTLE_FUEL: CallLimits = CallLimits { fuel: 2_000_000, time_ms: 600_000 };
 const LITTLE_TIME: CallLimits = CallLimits { fuel: u64::MAX >> 1, time_ms: 20 };
-/// Of all calls where only fuel and memory are to end them.
+/// The limits of calls that only fuel and memory end.
 const NO_TIME_LIMIT: AskedLimits = AskedLimits { time_ms: Some(600_000), fuel: Some(20_000_000), memory_mb: None };
 
 fn file(component: &[u8]) -> (TempDir, PathBuf) {
@@ -70,7 +70,7 @@ fn refusal(guest: &RoleGuest, describe: CallLimits) -> PluginFault {
     refused(&PluginHost::new(Settings { describe, ..settings(guest, path) }).unwrap())
 }
 
-/// A clock that stands still until it is told.
+/// A clock that moves only when a test advances it.
 #[derive(Clone, Default)]
 struct ManualClock(Arc<Mutex<Duration>>);
 
@@ -85,15 +85,15 @@ impl ManualClock {
     }
 }
 
-/// Who calls, and the moment, which the guests of these tests read as a number to decide by.
+/// The caller, and the moment, by which the guests of these tests decide.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct CallInput {
     user: &'static str,
     tenant: &'static str,
     now: i64,
 }
 
-const ASKED: Asked = Asked { user: "ada", tenant: "acme", now: 0 };
+const INPUT: CallInput = CallInput { user: "ada", tenant: "acme", now: 0 };
 
 /// One guest behind the port of its role.
 struct Stage {
@@ -106,7 +106,7 @@ struct Stage {
     detectors: ComponentDetectors,
 }
 
-/// Where each role reads the moment of a call: a flat parameter, or the first field behind a pointer.
+/// Returns the expression of a call's moment in each role: a flat parameter, or the first field behind a pointer.
 fn now_of(role: PluginRole) -> &'static str {
     if role == PluginRole::Check { "(local.get 0)" } else { "(i64.load (local.get 0))" }
 }
@@ -117,7 +117,7 @@ fn function_of(role: PluginRole) -> &'static str {
         PluginRole::Check => "make-plan",
         PluginRole::Detector => "detect",
         PluginRole::Governance => "on-query",
-        PluginRole::Dialect => panic!("dialects are asked when they are loaded"),
+        PluginRole::Dialect => panic!("dialects are input when they are loaded"),
     }
 }
 
@@ -149,32 +149,32 @@ impl Stage {
         self.host.loaded()[0].state.clone()
     }
 
-    /// What the one function of the guest's role comes to: nothing, or the words of its fault.
-    async fn call(&self, asked: Asked) -> Result<(), String> {
+    /// Calls the function of the guest's role. The error is the message of its fault.
+    async fn call(&self, input: CallInput) -> Result<(), String> {
         match self.role {
-            PluginRole::Governance => self.judge(asked, &Arc::default()).await.map(drop),
-            PluginRole::Check => self.plan(asked).await.map(drop).map_err(|fault| fault.to_string()),
-            PluginRole::Detector => self.detect(asked).await.map(drop).map_err(|error| error.to_string()),
-            PluginRole::Dialect => panic!("dialects are asked when they are loaded"),
+            PluginRole::Governance => self.authorize(input, &Arc::default()).await.map(drop),
+            PluginRole::Check => self.plan(input).await.map(drop).map_err(|fault| fault.to_string()),
+            PluginRole::Detector => self.detect(input).await.map(drop).map_err(|error| error.to_string()),
+            PluginRole::Dialect => panic!("dialects are input when they are loaded"),
         }
     }
 
-    async fn judge(&self, asked: Asked, facts: &Arc<QueryFacts>) -> Result<Decision, String> {
-        let context = context(asked);
-        let now = Timestamp::from_millisecond(asked.now).unwrap();
-        let asking = Asking { context: &context, now, time_zone: "UTC" };
-        self.hooks.judge(&asking, facts).await.remove(0).answer.map_err(|fault| fault.message)
+    async fn authorize(&self, input: CallInput, facts: &Arc<QueryFacts>) -> Result<Decision, String> {
+        let context = context(input);
+        let now = Timestamp::from_millisecond(input.now).unwrap();
+        let asking = HookRequest { context: &context, now, time_zone: "UTC" };
+        self.hooks.authorize(&asking, facts).await.remove(0).answer.map_err(|fault| fault.message)
     }
 
-    fn blame(&self, asked: Asked, fault: &str) {
-        let context = context(asked);
-        let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+    fn blame(&self, input: CallInput, fault: &str) {
+        let context = context(input);
+        let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
         let hook = Hook { id: "policy-test".into(), is_required: true, is_monitored: false };
         self.hooks.blame(&asking, &hook, fault);
     }
 
-    async fn plan(&self, asked: Asked) -> Result<CheckPlan, PluginFault> {
-        let call = CheckCall { facts: facts(asked), profile_config_json: "{}".into() };
+    async fn plan(&self, input: CallInput) -> Result<CheckPlan, PluginFault> {
+        let call = CheckCall { facts: facts(input), profile_config_json: "{}".into() };
         let mut plans = self.checks.plans(&call, Vec::new().into()).await;
         plans.remove(0).map_err(|fault| fault.fault)
     }
@@ -184,27 +184,27 @@ impl Stage {
         let mut history = SeriesBatch::new(None);
         history.push([(0, 1.0)]);
         let params = DetectorParams::default();
-        let trained = self.detectors.train(&facts(ASKED), "probe", Arc::new(history), &params).await;
+        let trained = self.detectors.train(&facts(INPUT), "probe", Arc::new(history), &params).await;
         trained.unwrap_err().to_string()
     }
 
-    async fn detect(&self, asked: Asked) -> Result<Detection, DetectorError> {
+    async fn detect(&self, input: CallInput) -> Result<Detection, DetectorError> {
         let mut points = SeriesBatch::new(None);
         points.push((0..4).map(|at| (at, 1.0)));
         let (history, points) = (Arc::new(points.clone()), Arc::new(points));
-        self.detectors.detect(&facts(asked), "probe", Vec::new(), history, points, &DetectorParams::default()).await
+        self.detectors.detect(&facts(input), "probe", Vec::new(), history, points, &DetectorParams::default()).await
     }
 }
 
-fn context(asked: Asked) -> RequestContext {
+fn context(input: CallInput) -> RequestContext {
     RequestContext {
-        caller: SecurityContext { user_id: asked.user.into(), ..SecurityContext::default() },
-        tenant: Some(asked.tenant.into()),
+        caller: SecurityContext { user_id: input.user.into(), ..SecurityContext::default() },
+        tenant: Some(input.tenant.into()),
         ..RequestContext::default()
     }
 }
 
-fn facts(asked: Asked) -> CallFacts {
-    let tenant = Some(asked.tenant.into());
-    CallFacts { now_unix_ms: asked.now, time_zone: "UTC".into(), correlation_id: "c".into(), tenant }
+fn facts(input: CallInput) -> CallFacts {
+    let tenant = Some(input.tenant.into());
+    CallFacts { now_unix_ms: input.now, time_zone: "UTC".into(), correlation_id: "c".into(), tenant }
 }

@@ -46,7 +46,7 @@ fn callers() -> Vec<(&'static str, Value)> {
         (
             "many roles",
             json!({
-                "user-id": "ann", "email": "ann@example.com", "tenant": "acme", "auth-method": "token", "roles": many,
+                "user-id": "ann", "email": "ann@example.com", "tenant": "acme", "auth-method": "jwt", "roles": many,
                 "groups": many, "scopes": ["read"],
                 "attributes": [["level", "3"], ["region", "\"EMEA\""], ["regions", "[\"EMEA\", \"APAC\"]"]],
             }),

@@ -1,17 +1,15 @@
 //! One admitted request: its caller, its correlation id, and the parts that a handler reads.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::RequestExt as _;
 use axum::body::HttpBody as _;
 use axum::extract::{Path, Request};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method};
 use bytes::Bytes;
+use terrane_app::domain::{Identity, RequestContext, RequestOrigin, RequestTarget};
 use terrane_app::ports::traces::TraceContext;
-use terrane_app::query::RequestContext;
-use terrane_app::security::{Identity, Origin};
 
 use super::Connection;
 use super::admission::AuthRequirement;
@@ -35,53 +33,65 @@ pub(crate) fn correlation_id(request: &Request) -> Arc<str> {
 pub(crate) struct Call {
     pub(crate) context: RequestContext,
     pub(crate) scopes: Scopes,
-    pub(crate) identity: Identity,
-    pub(crate) client: Option<IpAddr>,
+    /// The id of the caller's key or session.
+    credential: Arc<str>,
     request: Request,
 }
 
 impl Call {
     /// Authenticates the caller and checks the access that the route requires. An invalid credential is rejected, and
     /// never counts as none.
-    pub(super) async fn admit(app: &App, access: RouteAccess, request: Request) -> Result<Self, ApiError> {
-        let correlation_id = correlation_id(&request);
+    pub(super) async fn admit(
+        app: &App,
+        access: RouteAccess,
+        pattern: &'static str,
+        request: Request,
+    ) -> Result<Self, ApiError> {
         let protocol = protocol_of(&request);
         let client = request.extensions().get::<Connection>().and_then(|connection| connection.peer);
-        let identity = match access {
+        let context = RequestContext {
+            correlation_id: correlation_id(&request),
+            trace: request.extensions().get::<TraceContext>().copied(),
+            surface: protocol.surface(),
+            client,
+            target: RequestTarget {
+                action: method_name(request.method()),
+                resource: request.uri().path().into(),
+                pattern,
+                required: access.scope(),
+            },
+            ..RequestContext::default()
+        };
+        let (context, credential) = match access {
             RouteAccess::Public => {
                 if !protocol.is_probe(request.uri().path()) {
                     app.rates.admit_stranger(client).map_err(ApiError::from_rate)?;
                 }
-                Identity::default()
+                (context, Arc::default())
             }
-            _ => AuthRequirement::new(app, access, client, &request).check().await?,
+            _ => AuthRequirement::new(app, access, context, &request).check().await?,
         };
-        let trace = request.extensions().get::<TraceContext>().copied();
-        let tenant = identity.tenant.clone();
-        let context = RequestContext {
-            caller: identity.caller.clone(),
-            correlation_id,
-            trace,
-            tenant,
-            auth_method: identity.method,
-            scopes: identity.scopes,
-            surface: protocol.surface(),
-            client,
-        };
-        Ok(Call { context, scopes: identity.scopes, identity, client, request })
+        Ok(Call { scopes: context.scopes, context, credential, request })
+    }
+
+    /// Returns the caller, for changes of its own credentials.
+    pub(crate) fn identity(&self) -> Identity {
+        let RequestContext { caller, scopes, tenant, .. } = &self.context;
+        Identity {
+            caller: caller.clone(),
+            scopes: *scopes,
+            credential: self.credential.clone(),
+            tenant: tenant.clone(),
+        }
     }
 
     /// Returns the origin of the request, for audit records.
-    pub(crate) fn origin(&self) -> Origin {
-        Origin { client: self.client, correlation_id: Some(self.context.correlation_id.clone()) }
+    pub(crate) fn origin(&self) -> RequestOrigin {
+        self.context.origin()
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         self.request.headers()
-    }
-
-    pub(super) fn request(&self) -> &Request {
-        &self.request
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -124,4 +134,13 @@ impl Call {
         let is_empty = !self.request.headers().contains_key(CONTENT_TYPE) && self.request.body().is_end_stream();
         if is_empty { Ok(Bytes::new()) } else { self.json_body(app).await }
     }
+}
+
+/// The name of a method that is none of HTTP's.
+pub(super) const OTHER_METHOD: &str = "other";
+
+/// Returns the method's name if it is one of HTTP's, so that clients cannot invent labels.
+pub(super) fn method_name(method: &Method) -> &'static str {
+    const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(OTHER_METHOD)
 }

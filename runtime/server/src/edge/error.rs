@@ -13,7 +13,7 @@ use terrane_app::limits::{RateExceeded, RateScope};
 use terrane_app::ports::plugins::{PluginError, PluginFault};
 use terrane_app::ports::providers::ProviderFault;
 use terrane_app::ports::store::StoreError;
-use terrane_app::query::RunError;
+use terrane_app::query::QueryRunError;
 use terrane_app::security::AuthError;
 use terrane_app::security::oauth::OAuthError;
 use terrane_wire::error::{MAX_ECHO_CHARS, RateLimit};
@@ -163,13 +163,8 @@ impl ApiError {
         }
     }
 
-    pub(crate) fn from_run(error: RunError, scopes: Scopes) -> Self {
+    pub(crate) fn from_run(error: QueryRunError, scopes: Scopes) -> Self {
         ErrorBody::from_run(error, scopes).into()
-    }
-
-    /// Returns whether a policy denied the request.
-    pub(crate) fn is_denial(&self) -> bool {
-        self.0.body.code == Code::Forbidden
     }
 
     /// Adds a field to `details`.

@@ -19,6 +19,7 @@ use hyper::body::{Frame, SizeHint};
 use terrane_app::ports::traces::{Span, SpanKind, TraceContext};
 
 use super::Connection;
+use super::call::{OTHER_METHOD, method_name};
 use super::compression::MaybeCompressed;
 use crate::app::App;
 use crate::telemetry::mask;
@@ -207,15 +208,11 @@ impl Drop for RequestLog {
     }
 }
 
-const OTHER_METHOD: &str = "other";
-
 impl Shared {
     fn new(app: &App, method: &Method) -> Self {
-        const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
-        let known = KNOWN.into_iter().find(|known| *known == method.as_str());
         Shared {
             app: app.clone(),
-            method: known.unwrap_or(OTHER_METHOD),
+            method: method_name(method),
             route: OnceLock::new(),
             received_bytes: AtomicU64::new(0),
         }

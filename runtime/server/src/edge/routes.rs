@@ -12,7 +12,6 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, Router, on};
 use terrane_wire::parameters::reject_unknown_parameters;
 
-use super::admission::DenialRecorder;
 use super::call::{Call, correlation_id};
 use super::error::ApiError;
 use super::protocol::protocol_of;
@@ -29,6 +28,16 @@ pub enum RouteAccess {
     Identified,
     /// Callers that hold the scope.
     Scoped(Scope),
+}
+
+impl RouteAccess {
+    /// Returns the scope that a caller must hold, if one is required.
+    pub(super) fn scope(self) -> Option<Scope> {
+        match self {
+            RouteAccess::Scoped(scope) => Some(scope),
+            RouteAccess::Identified | RouteAccess::Public => None,
+        }
+    }
 }
 
 /// One method of one path.
@@ -100,7 +109,7 @@ impl Routes {
         let endpoint = async move |State(app): State<App>, request: Request| {
             Matched::by(&request, path);
             let (correlation_id, protocol) = (correlation_id(&request), protocol_of(&request));
-            let admitted = Call::admit(&app, access, request).await.and_then(|call| {
+            let admitted = Call::admit(&app, access, path, request).await.and_then(|call| {
                 if unknown == UnknownParameters::Rejected {
                     let known = doc.parameters.iter().filter(|parameter| !parameter.is_in_path);
                     reject_unknown_parameters(call.query_string(), known.map(|parameter| parameter.name))?;
@@ -108,14 +117,7 @@ impl Routes {
                 Ok(call)
             });
             let outcome = match admitted {
-                Ok(call) => {
-                    let recorder = DenialRecorder::new(&call, access);
-                    match handler(app.clone(), call).await {
-                        // A denial that cannot be recorded is not reported either.
-                        Err(error) if error.is_denial() => Err(recorder.record(&app).await.err().unwrap_or(error)),
-                        outcome => outcome,
-                    }
-                }
+                Ok(call) => handler(app.clone(), call).await,
                 Err(error) => Err(error),
             };
             outcome.unwrap_or_else(|error| protocol.render(error, &correlation_id))

@@ -4,12 +4,14 @@ use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
 use serde::Serialize;
+use terrane_app::accounts::Actor;
 use terrane_wire::Code;
 use terrane_wire::auth::{Revoked, Tokens, refresh_token_from_wire, revoked_tokens_from_wire, sign_in_from_wire};
 use terrane_wire::schema;
 
+use super::accounts;
 use crate::app::{App, Scope};
-use crate::edge::{ApiError, Call, RouteAccess, Routes, log_session};
+use crate::edge::{ApiError, Call, RouteAccess, Routes};
 use crate::edge::{NeverCompressed, json_answer};
 use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
 
@@ -22,25 +24,21 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
-    let origin = call.origin();
+    let context = call.context.clone();
     let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.sign_in(&username, &password, &origin).await;
-    log_session(&app, origin.client, "/api/v1/auth/token", pair.as_ref());
+    let pair = app.ports.authenticator.sign_in(&username, &password, &context).await;
     Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
-    let origin = call.origin();
+    let context = call.context.clone();
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.refresh(&token, &origin).await;
-    if let Err(error) = &pair {
-        log_session(&app, origin.client, "/api/v1/auth/refresh", Err(error));
-    }
+    let pair = app.ports.authenticator.refresh(&token, &context).await;
     Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let (origin, identity) = (call.origin(), call.identity());
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
     let ended = app.ports.authenticator.revoke(&identity, &token, &origin).await;
     ended.map_err(ApiError::from_auth)?;
@@ -48,10 +46,10 @@ async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let (origin, identity) = (call.origin(), call.identity());
     let tokens = revoked_tokens_from_wire(&call.json_body(&app).await?)?;
-    let revoked = app.ports.authenticator.revoke_tokens(&identity, tokens, &origin).await;
-    revoked.map_err(ApiError::from_auth)?;
+    let actor = Actor::of_request(&identity, origin);
+    app.ports.authenticator.accounts().revoke_tokens(&actor, tokens).await.map_err(accounts::error)?;
     Ok(json_answer(&Revoked { revoked: true }))
 }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use axum::response::Response;
-use terrane_app::projects::Standing;
+use terrane_app::projects::ServedStatus;
 use terrane_wire::operations::{
     CheckStatus, Health, HealthChecks, HealthStatus, Live, LiveStatus, ProjectHealth, ProjectStatus, Ready,
     ReadyChecks, ReadyStatus,
@@ -35,17 +35,17 @@ fn not_ready(checks: &ReadyChecks) -> ApiError {
     ApiError::new(code, message).beside("status", to_json(&ReadyStatus::NotReady)).beside("checks", to_json(checks))
 }
 
-fn project_health(standing: &Standing) -> ProjectHealth {
-    let refused = standing.refused.as_ref();
+fn project_health(served: &ServedStatus) -> ProjectHealth {
+    let refused = served.refused.as_ref();
     ProjectHealth {
-        status: match (refused, standing.errors) {
+        status: match (refused, served.errors) {
             (Some(_), _) => ProjectStatus::Stale,
             (None, 0) => ProjectStatus::Ok,
             (None, _) => ProjectStatus::Partial,
         },
-        loaded_at: standing.loaded_at.to_string(),
+        loaded_at: served.loaded_at.to_string(),
         refused_at: refused.map(|refused| refused.at.to_string()),
-        errors: refused.map_or(standing.errors, |refused| refused.errors),
+        errors: refused.map_or(served.errors, |refused| refused.errors),
     }
 }
 
@@ -92,7 +92,7 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
             plugins: CheckStatus::of(plugins),
         },
         uptime_seconds: app.uptime().as_secs(),
-        project: project_health(&app.ports.projects.standing()),
+        project: project_health(&app.ports.projects.served_status()),
     };
     Ok(json_answer(&status))
 }

@@ -2,8 +2,8 @@
 
 use axum::response::Response;
 use terrane_compiler::Access as Visible;
-use terrane_compiler::lineage::{Lineage, Sight};
-use terrane_compiler::model::nearest;
+use terrane_compiler::text::nearest::nearest;
+use terrane_lineage::{Lineage, Sight};
 use terrane_wire::lineage::{self, LineageImpact, column_from_wire};
 use terrane_wire::{Code, schema};
 

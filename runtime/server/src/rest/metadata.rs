@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Serialize;
 use terrane_app::projects::RegisterError;
 use terrane_compiler::Access as Visible;
-use terrane_compiler::model::allowed::{NotAllowed, allowed_functions};
+use terrane_compiler::snippet::allowed::{NotAllowed, allowed_functions};
 use terrane_wire::error::Finding;
 use terrane_wire::project::problems;
 use terrane_wire::registration::{CubeRegistration, cube_from_wire};
@@ -57,10 +57,10 @@ async fn dimensions(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity, context) = (call.origin(), call.identity.clone(), call.context.clone());
+    let context = call.context.clone();
     let cube = cube_from_wire(&call.json_body(&app).await?)?;
-    let registered = app.ports.projects.register(&cube, &context, (&identity, &origin)).await;
-    registered.map_err(|error| refusal(error, Audience::of(identity.scopes)))?;
+    let registered = app.ports.projects.register(&cube, &context).await;
+    registered.map_err(|error| refusal(error, Audience::of(context.scopes)))?;
     let snapshot = app.ports.catalog.snapshot();
     // A policy of its table may close the cube to its author, who knows the definition anyway.
     let body = match snapshot.model.cube_named(&cube.name) {
@@ -74,9 +74,8 @@ async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn delete_cube(app: App, mut call: Call) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
-    let (origin, identity) = (call.origin(), &call.identity);
-    let deleted = app.ports.projects.unregister(&name, &call.context, (identity, &origin)).await;
-    deleted.map_err(|error| refusal(error, Audience::of(identity.scopes)))?;
+    let deleted = app.ports.projects.unregister(&name, &call.context).await;
+    deleted.map_err(|error| refusal(error, Audience::of(call.context.scopes)))?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)
@@ -111,8 +110,8 @@ fn refusal(error: RegisterError, audience: Audience) -> ApiError {
             };
             ApiError::new(Code::ValidationError, message).detail("problems", to_json(&problems(&diagnostics, audience)))
         }
-        RegisterError::Refused { gate } => {
-            let findings: Vec<_> = gate
+        RegisterError::Refused { approval } => {
+            let findings: Vec<_> = approval
                 .findings
                 .iter()
                 .map(|found| Finding {
@@ -122,7 +121,7 @@ fn refusal(error: RegisterError, audience: Audience) -> ApiError {
                 })
                 .collect();
             let refusal = ApiError::new(Code::Forbidden, message).detail("findings", to_json(&findings));
-            if gate.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
+            if approval.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
         }
         RegisterError::Plugin(error) => ApiError::from_plugin(&error),
         RegisterError::Store(error) => ApiError::from_store(&error),

@@ -6,7 +6,7 @@
 use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, REFERRER_POLICY, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-use terrane_app::security::oauth::BINDING_SECONDS;
+use terrane_app::security::oauth::{BINDING_SECONDS, Transport};
 use terrane_wire::Code;
 use terrane_wire::auth::Tokens;
 use terrane_wire::oauth::CallbackParameters;
@@ -46,7 +46,7 @@ async fn callback(app: App, mut call: Call) -> Result<Response, ApiError> {
     let provider = call.path_parameter().await?;
     let parameters = CallbackParameters::read(call.query_string())?;
     let binding = only_cookie(call.headers(), &cookie_name(&app, &provider));
-    let pair = app.ports.oauth.finish(&provider, parameters.with(binding.as_deref()), &call.origin()).await;
+    let pair = app.ports.oauth.finish(&provider, parameters.with(binding.as_deref()), &call.context).await;
     let pair = pair.map_err(ApiError::from_oauth)?;
     let mut response = secret(&Tokens::from(&pair));
     let headers = response.headers_mut();
@@ -63,13 +63,13 @@ fn keep_to_yourself(headers: &mut HeaderMap) {
 
 /// One for each provider. Over https by a name that no other host and no script can set.
 fn cookie_name(app: &App, provider: &str) -> String {
-    let prefix = if app.ports.oauth.is_secure() { "__Host-" } else { "" };
+    let prefix = if app.ports.oauth.transport() == Transport::Https { "__Host-" } else { "" };
     format!("{prefix}terrane_sign_in_{provider}")
 }
 
 /// `SameSite=Lax`, because the way back from the provider is a link from another site.
 fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<HeaderValue, ApiError> {
-    let secure = if app.ports.oauth.is_secure() { "; Secure" } else { "" };
+    let secure = if app.ports.oauth.transport() == Transport::Https { "; Secure" } else { "" };
     let name = cookie_name(app, provider);
     let text = format!("{name}={binding}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
     HeaderValue::from_str(&text).map_err(|_| ApiError::new(Code::InternalError, "the cookie fits in no header"))

@@ -52,8 +52,7 @@ async fn change(app: App, mut call: Call, change: Change) -> Result<Response, Ap
     let name = call.path_parameter().await?;
     app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
     let ports = &app.ports;
-    let changed =
-        change.make(&ports.plugins, &ports.audit, &*ports.clock, &name, (&call.identity, &call.origin())).await;
+    let changed = change.make(&ports.plugins, &ports.audit, &ports.access, &name, &call.context).await;
     let status = changed.map_err(|failure| match failure {
         Failure::Change(error) => refusal(&error),
         Failure::Store(error) => ApiError::from_store(&error),

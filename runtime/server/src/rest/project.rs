@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use terrane_app::projects::{ProjectError, Referrer};
+use terrane_app::security::access;
 use terrane_compiler::Access as Visible;
 use terrane_wire::project::{
     CompileResult, Graph, ProjectCompile, ProjectLoad, ProjectLoadResult, compile_from_wire, load_from_wire,
@@ -10,7 +11,7 @@ use terrane_wire::project::{
 use terrane_wire::{Audience, Code, schema};
 
 use crate::app::{App, Scope};
-use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, deny, json_answer, to_json};
 use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
 const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
@@ -23,21 +24,21 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn load(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let context = call.context.clone();
     let request = load_from_wire(&call.json_body_or_none(&app).await?)?;
     app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
-    let loaded = app.ports.projects.load(&request, (&identity, &origin)).await;
-    let audience = Audience::of(identity.scopes);
+    let loaded = app.ports.projects.load(&request, &context).await;
+    let audience = Audience::of(context.scopes);
     let loaded = loaded.map_err(|error| refusal(error, audience))?;
     Ok(json_answer(&ProjectLoadResult::new(&loaded, audience)))
 }
 
 async fn compile(app: App, call: Call) -> Result<Response, ApiError> {
-    let (origin, identity) = (call.origin(), call.identity.clone());
+    let context = call.context.clone();
     let request = compile_from_wire(&call.json_body_or_none(&app).await?)?;
     app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
-    let compiled = app.ports.projects.compile(&request, (&identity, &origin)).await;
-    let audience = Audience::of(identity.scopes);
+    let compiled = app.ports.projects.compile(&request, &context).await;
+    let audience = Audience::of(context.scopes);
     let compiled = compiled.map_err(|error| refusal(error, audience))?;
     Ok(json_answer(&CompileResult::new(&compiled, audience)))
 }
@@ -51,6 +52,7 @@ async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
     };
     if !call.scopes.hold(Scope::Write) {
         // Reading another project's files is loading it.
+        deny(&app, &call.context, access::MISSING_SCOPE).await?;
         return Err(ApiError::missing_scope(Scope::Write));
     }
     let audience = Audience::of(call.scopes);

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use terrane_app::ports::governance::Surface;
-use terrane_app::query::{Extent, RequestContext};
+use terrane_app::query::{QueryKind, RequestContext};
 use terrane_wire::answer::{QueryAnswer, Sql, sql_to_wire};
 use terrane_wire::explanation::{Explanation, WarehousePlan};
 use terrane_wire::query::{self, Query, QueryRequest, SqlQuery};
@@ -10,7 +10,7 @@ use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, schema};
 
 use super::{answer, format};
-use crate::app::{App, Scope, Scopes};
+use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
 use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
@@ -25,58 +25,59 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn run_body(app: App, call: Call) -> Result<Response, ApiError> {
-    let (context, scopes, format) = (call.context.clone(), call.scopes, format::accepted(call.headers())?);
+    let (context, format) = (call.context.clone(), format::accepted(call.headers())?);
     let body = call.json_body(&app).await?;
-    run(&app, &context, scopes, &query::from_wire(&body)?, format).await
+    run(&app, context, &query::from_wire(&body)?, format).await
 }
 
 async fn run_parameters(app: App, call: Call) -> Result<Response, ApiError> {
     let format = format::accepted(call.headers())?;
     let request = query::from_parameters(call.query_string())?;
-    run(&app, &call.context, call.scopes, &request, format).await
+    run(&app, call.context, &request, format).await
 }
 
 async fn run(
     app: &App,
-    context: &RequestContext,
-    scopes: Scopes,
+    context: RequestContext,
     request: &QueryRequest,
     format: RowFormat,
 ) -> Result<Response, ApiError> {
-    let extent = match format {
-        RowFormat::Json => Extent::Page,
-        RowFormat::Csv | RowFormat::Arrow => Extent::Export,
+    let kind = match format {
+        RowFormat::Json => QueryKind::Rest,
+        RowFormat::Csv | RowFormat::Arrow => QueryKind::Export,
     };
-    let outcome = app.ports.queries.open(context, &request.query, extent).await;
-    let opened = outcome.map_err(|error| ApiError::from_run(error, scopes))?;
+    let context = RequestContext { kind, ..context };
+    let session = app.ports.queries.session(&context);
+    let opened = async { session.prepare(&request.query).await?.open().await }.await;
+    let opened = opened.map_err(|error| ApiError::from_run(error, context.scopes))?;
     answer::respond(opened, request, format).await
 }
 
 async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
-    let context = RequestContext { surface: Surface::SqlOnly, ..call.context.clone() };
-    let scopes = call.scopes;
+    let context = RequestContext { surface: Surface::SqlOnly, kind: QueryKind::Sql, ..call.context.clone() };
+    let refused = |error| ApiError::from_run(error, context.scopes);
     let body = call.json_body(&app).await?;
     let request = query::from_wire_for_sql(&body)?;
-    let queries = &app.ports.queries;
+    let session = app.ports.queries.session(&context);
+    let prepared = session.prepare(&request.query).await.map_err(refused)?;
     if request.inline {
-        let sql = queries.inline_sql(&context, &request.query).await;
-        let sql = sql.map_err(|error| ApiError::from_run(error, scopes))?;
+        let sql = prepared.inline_sql().await.map_err(refused)?;
         return Ok(json_response(sql_to_wire(&sql, &[])));
     }
-    let sql = queries.sql(&context, &request.query).await.map_err(|error| ApiError::from_run(error, scopes))?;
+    let sql = prepared.sql().await.map_err(refused)?;
     Ok(json_response(sql_to_wire(&sql.text, &sql.params)))
 }
 
 async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
-    let context = RequestContext { surface: Surface::SqlOnly, ..call.context.clone() };
-    let scopes = call.scopes;
+    let context = RequestContext { surface: Surface::SqlOnly, kind: QueryKind::Explain, ..call.context.clone() };
+    let refused = |error| ApiError::from_run(error, context.scopes);
     let body = call.json_body(&app).await?;
     let QueryRequest { query, .. } = query::from_wire(&body)?;
-    let queries = &app.ports.queries;
-    let explanation = queries.explain(&context, &query).await.map_err(|error| ApiError::from_run(error, scopes))?;
-    let plan = if scopes.hold(Scope::Admin) {
-        let plan = queries.warehouse_plan(&context, &query, &explanation).await;
-        WarehousePlan::of(plan.map_err(|error| ApiError::from_run(error, scopes))?)
+    let session = app.ports.queries.session(&context);
+    let prepared = session.prepare(&query).await.map_err(refused)?;
+    let explanation = prepared.explain().await.map_err(refused)?;
+    let plan = if context.scopes.hold(Scope::Admin) {
+        WarehousePlan::of(session.warehouse_plan(&query, &explanation).await.map_err(refused)?)
     } else {
         WarehousePlan::for_admins()
     };

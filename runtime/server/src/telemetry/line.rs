@@ -4,6 +4,7 @@
 use std::fmt::{self, Write as _};
 
 use jiff::Timestamp;
+use terrane_terminal::is_unsafe;
 use tracing::Level;
 use tracing::field::{Field, FieldSet, Visit};
 
@@ -138,10 +139,10 @@ impl<'o> Line<'o> {
         }
     }
 
-    /// As it is, but for control characters.
+    /// Writes text with escapes for the characters that a terminal would execute.
     fn plain(&mut self, text: &str) {
-        for piece in text.split_inclusive(char::is_control) {
-            let visible = piece.trim_end_matches(char::is_control);
+        for piece in text.split_inclusive(is_unsafe) {
+            let visible = piece.trim_end_matches(is_unsafe);
             self.out.extend_from_slice(visible.as_bytes());
             for control in piece[visible.len()..].chars() {
                 self.out.extend(control.escape_default().map(|c| c as u8));

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use prometheus::{Encoder as _, Registry, TextEncoder};
-use terrane_app::ports::observer::{EndedQuery, Outcome};
+use terrane_app::ports::observer::{EndedQuery, QueryOutcome, TaskOutcome};
 
 use families::{Families, Pulled};
 pub use scraped_values::ScrapedValues;
@@ -26,6 +26,8 @@ const OTHER: &str = "other";
 #[derive(Debug, Clone)]
 pub struct MetricsSettings {
     pub version: String,
+    /// The id of this process among all replicas, for the gauge of running tasks.
+    pub worker_id: String,
     /// Processor time, memory and files of the process.
     pub include_process: bool,
     /// Threads and tasks of the runtime.
@@ -59,7 +61,7 @@ impl Metrics {
     /// Two metrics of one name, which a test would have found.
     pub fn new(settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
-        let families = Families::register(&registry)?;
+        let families = Families::register(&registry, settings)?;
         let pulled = Pulled::register(&registry, settings)?;
         Ok(Metrics { registry, families, pulled: Mutex::new(pulled), cubes: RwLock::default() })
     }
@@ -114,7 +116,7 @@ impl Metrics {
         families.query_duration.with_label_values(&[cube, kind]).observe(query.duration.as_secs_f64());
         let Some(share) = query.warehouse else { return };
         families.warehouse_duration.with_label_values(&[share.name, cube]).observe(share.waited.as_secs_f64());
-        if query.outcome == Outcome::Success {
+        if query.outcome == QueryOutcome::Success {
             families.rows.with_label_values(&[cube]).observe(share.rows as f64);
         }
         if query.outcome.is_failure() {
@@ -122,9 +124,13 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn task_ended(&self, task: &'static str, is_done: bool, duration: Duration) {
-        let status = if is_done { "success" } else { "error" };
-        self.families.tasks.with_label_values(&[task, status]).inc();
+    pub(crate) fn task_started(&self) {
+        self.families.active_tasks.inc();
+    }
+
+    pub(crate) fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration) {
+        self.families.active_tasks.dec();
+        self.families.tasks.with_label_values(&[task, outcome.as_str()]).inc();
         self.families.task_duration.with_label_values(&[task]).observe(duration.as_secs_f64());
     }
 
@@ -156,8 +162,13 @@ mod tests {
     use super::*;
 
     fn metrics() -> Metrics {
-        let settings =
-            MetricsSettings { version: "1".to_owned(), include_process: true, include_runtime: true, has_traces: true };
+        let settings = MetricsSettings {
+            version: "1".to_owned(),
+            worker_id: "w1".to_owned(),
+            include_process: true,
+            include_runtime: true,
+            has_traces: true,
+        };
         Metrics::new(&settings).unwrap()
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_app::ports::observer::{EndedQuery, Executed, Observer, Step};
+use terrane_app::ports::observer::{EndedQuery, Executed, Observer, Step, TaskOutcome};
 use terrane_app::ports::traces::{Backlog, Span, SpanKind, SpanValue, Traces};
 
 use super::metrics::Metrics;
@@ -75,9 +75,27 @@ impl Observer for Watch {
         }
     }
 
-    fn task_ended(&self, task: &'static str, is_done: bool, duration: Duration) {
+    fn authenticated(&self, method: &'static str) {
         if let Some(metrics) = &self.metrics {
-            metrics.task_ended(task, is_done, duration);
+            metrics.authenticated(method);
+        }
+    }
+
+    fn access_denied(&self, reason: &'static str) {
+        if let Some(metrics) = &self.metrics {
+            metrics.denied(reason);
+        }
+    }
+
+    fn task_started(&self, _: &'static str) {
+        if let Some(metrics) = &self.metrics {
+            metrics.task_started();
+        }
+    }
+
+    fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration) {
+        if let Some(metrics) = &self.metrics {
+            metrics.task_ended(task, outcome, duration);
         }
     }
 }

@@ -90,7 +90,7 @@ impl Lines<'_> {
             return Ok(None);
         }
         self.number += 1;
-        let before = self.checksum.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let before = hex::encode(self.checksum.clone().finalize());
         self.checksum.update(&bytes);
         let text = String::from_utf8(bytes).map_err(|_| self.wrong("it is not UTF-8 text"))?;
         Ok(Some((text, before)))

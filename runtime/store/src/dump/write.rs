@@ -60,7 +60,7 @@ impl StateStore {
             rows += write_table(&mut transaction, table, &mut lines).await?;
         }
         transaction.rollback().await?;
-        let checksum: String = lines.checksum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let checksum = hex::encode(lines.checksum.finalize());
         writeln!(lines.to, "{}", json!({"sha256": checksum}))?;
         lines.to.flush()?;
         Ok(rows)

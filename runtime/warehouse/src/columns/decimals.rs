@@ -22,7 +22,7 @@ enum Number {
     Wide(Box<str>),
 }
 
-/// A text that is no decimal.
+/// The error for a text that is not a decimal.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a decimal")]
 pub(crate) struct NotADecimal(String);

@@ -1,4 +1,4 @@
-//! What a column's cells are, and what the query takes them for.
+//! The kinds of a column's cells, and the types that a query expects of them.
 
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use terrane_app::ports::warehouse::Statement;
@@ -21,13 +21,13 @@ pub(crate) enum Kind {
     Time,
     Interval,
     /// Each cell has a type of its own.
-    Late,
+    Dynamic,
 }
 
-/// What the query takes a column's values for.
+/// The type that a query expects of a column's values.
 pub(crate) type Meaning = DimensionType;
 
-/// What a statement's columns mean, as far as it says.
+/// The expected types of a statement's columns, if the statement has them.
 pub(crate) fn meanings(statement: Statement<'_>) -> Vec<Meaning> {
     statement.columns.iter().map(|column| column.ty).collect()
 }
@@ -48,7 +48,7 @@ impl Kind {
         Kind::Instant,
         Kind::Time,
         Kind::Interval,
-        Kind::Late,
+        Kind::Dynamic,
     ];
 
     /// Engines without a boolean send 0 and 1, engines without dates send text, and a text that is
@@ -56,13 +56,13 @@ impl Kind {
     pub(super) fn meant_as(self, meaning: Option<Meaning>) -> Kind {
         match (self, meaning) {
             (Kind::Integer | Kind::Unsigned, Some(DimensionType::Boolean)) => Kind::Boolean,
-            (Kind::Text, Some(DimensionType::Time)) => Kind::Late,
+            (Kind::Text, Some(DimensionType::Time)) => Kind::Dynamic,
             (Kind::Binary, Some(DimensionType::String)) => Kind::Text,
             (kind, _) => kind,
         }
     }
 
-    /// The Arrow type; for [`Kind::Decimal`] and [`Kind::Late`] a nominal one.
+    /// The Arrow type; for [`Kind::Decimal`] and [`Kind::Dynamic`] a nominal one.
     pub(super) fn data_type(self) -> DataType {
         match self {
             Kind::Boolean => DataType::Boolean,
@@ -79,7 +79,7 @@ impl Kind {
             Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Kind::Time => DataType::Time64(TimeUnit::Microsecond),
             Kind::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
-            Kind::Late => DataType::Null,
+            Kind::Dynamic => DataType::Null,
         }
     }
 }

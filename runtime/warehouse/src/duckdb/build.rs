@@ -87,7 +87,7 @@ impl DuckDbBuilder {
 /// Between two interrupts of a build that goes on.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Stops what nobody waits for. An interrupt between two statements is lost, so there is a word too, and it is
+/// Stops a build without a caller. An interrupt between two statements is lost, so there is a word too, and it is
 /// said again until the build is over.
 struct Stop {
     interrupt: Option<Arc<InterruptHandle>>,
@@ -148,7 +148,7 @@ impl ModelBuilder for DuckDbBuilder {
     }
 }
 
-/// What goes to the build's thread.
+/// The inputs of the build's thread.
 struct Owned {
     schema: String,
     name: String,

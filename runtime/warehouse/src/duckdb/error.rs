@@ -1,8 +1,8 @@
-//! What can go wrong with DuckDB, in the port's words.
+//! Errors of DuckDB, as errors of the port.
 
 use std::path::PathBuf;
 
-use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
 
 /// The warehouse's type in a project file, and its dialect's name.
 pub(super) const NAME: &str = "duckdb";
@@ -22,7 +22,7 @@ pub enum OpenError {
     Folder { path: PathBuf, message: String },
 }
 
-/// What DuckDB said, sorted by the first word of its message.
+/// Classifies an error of DuckDB by the first word of its message.
 pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     let mut message = error.to_string();
     // An internal error brings a stack trace along.
@@ -31,7 +31,19 @@ pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     // never interrupted by this program: the engine reports it where another of the statement's threads has failed.
     let is_unavailable = ["IO Error", "FATAL", "Connection Error"].iter().any(|k| message.starts_with(k));
     let kind = if is_unavailable { WarehouseErrorKind::Unavailable } else { WarehouseErrorKind::Refused };
-    new(kind, message)
+    let cause = cause(&message);
+    WarehouseError { cause, ..new(kind, message) }
+}
+
+/// Returns the cause that the engine's message states; the engine has no codes.
+fn cause(message: &str) -> RefusalCause {
+    if message.contains("disabled by configuration") {
+        RefusalCause::FileAccess
+    } else if message.contains("unction") {
+        RefusalCause::Function
+    } else {
+        RefusalCause::Other
+    }
 }
 
 pub(super) fn timeout() -> WarehouseError {
@@ -47,5 +59,25 @@ pub(super) fn refused(message: String) -> WarehouseError {
 }
 
 fn new(kind: WarehouseErrorKind, message: String) -> WarehouseError {
-    WarehouseError { warehouse: NAME.to_owned(), kind, message, retries: 0 }
+    WarehouseError { warehouse: NAME.to_owned(), kind, cause: RefusalCause::Other, message, retries: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_read_from_messages_of_the_engine() {
+        for (message, expected) in [
+            ("Catalog Error: Scalar Function with name date_trnc does not exist!", RefusalCause::Function),
+            ("Binder Error: No function matches the given name and argument types", RefusalCause::Function),
+            (
+                "Permission Error: Cannot access file: file system operations are disabled by configuration",
+                RefusalCause::FileAccess,
+            ),
+            ("Binder Error: Referenced column \"x\" not found in FROM clause!", RefusalCause::Other),
+        ] {
+            assert_eq!(cause(message), expected, "{message}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ use terrane_compiler::project::may_read_files;
 
 use super::error::OpenError;
 
-/// What the operator set.
+/// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct DuckDbSettings {
     /// `None`: in memory.
@@ -50,7 +50,7 @@ pub enum FileAccess {
     None,
 }
 
-/// Texts that are run whenever somebody names them.
+/// Texts that the engine runs whenever a statement names them.
 const STORED_TEXTS: &str = "\
     SELECT sql FROM duckdb_views() WHERE NOT internal \
     UNION ALL SELECT macro_definition FROM duckdb_functions() \
@@ -113,8 +113,8 @@ pub(super) fn reads_only(settings: &DuckDbSettings) -> bool {
     !settings.is_written && settings.init.is_empty() && settings.path.as_ref().is_some_and(|path| path.exists())
 }
 
-/// Where what doesn't fit into memory goes: beside the project's state, or the system's folder where
-/// the project can't be written.
+/// The folder for data that does not fit into memory: beside the project's state, or the system's folder if the project
+/// is not writable.
 fn spill_folder(project: &Path) -> PathBuf {
     let state = project.join(".terrane");
     let mut builder = fs::DirBuilder::new();

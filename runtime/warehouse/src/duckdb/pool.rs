@@ -15,9 +15,9 @@ use terrane_app::ports::warehouse::{BatchStream, Connections, WarehouseError};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::error;
+use super::permit::{OrphanedStatements, StatementPermit};
 use super::session::{Answer, Reply, Request, Session};
 use super::stream;
-use super::turn::{Strays, Turn};
 
 pub(super) struct Pool {
     /// Only new connections are made from it; it runs nothing itself.
@@ -29,7 +29,7 @@ pub(super) struct Pool {
     stream_turns: Arc<Semaphore>,
     /// Probes never queue behind queries: one at a time, beside them.
     probe_turn: Arc<Semaphore>,
-    strays: Strays,
+    orphans: OrphanedStatements,
     /// Sessions that could not be started.
     failed: AtomicU64,
 }
@@ -50,18 +50,17 @@ impl Pool {
             stream_turns: Arc::new(Semaphore::new((connections / 2).max(1))),
             probe_turn: Arc::new(Semaphore::new(1)),
             turn_count: connections,
-            strays: Strays::up_to(connections),
+            orphans: OrphanedStatements::up_to(connections),
             failed: AtomicU64::new(0),
         }
     }
 
-    /// Sessions are its connections; a statement that nobody waits for any more is active until the
-    /// engine stops it. None breaks: the database is in this process.
+    /// Sessions are its connections; an orphaned statement is active until the engine stops it. None breaks: the database is in this process.
     pub(super) fn connections(&self) -> Connections {
         let free = self.turns.available_permits() + self.probe_turn.available_permits();
         let in_turn = (self.turn_count + 1).saturating_sub(free);
         Connections {
-            active: (in_turn + self.strays.without_place()) as u64,
+            active: (in_turn + self.orphans.without_place()) as u64,
             idle: lock(&self.idle).len() as u64,
             failed: self.failed.load(Ordering::Relaxed),
             lost: 0,
@@ -89,7 +88,7 @@ impl Pool {
         tokio::time::timeout(timeout, begin).await.unwrap_or_else(|_| Err(error::timeout()))
     }
 
-    /// Whether the engine answers.
+    /// Checks that the engine responds.
     pub(super) async fn ping(self: &Arc<Self>, timeout: Duration) -> Result<(), WarehouseError> {
         self.run_within(&self.probe_turn, Request::probe(), timeout).await.map(drop)
     }
@@ -112,7 +111,7 @@ impl Pool {
     ) -> Result<Running, WarehouseError> {
         let permit = turns.clone().acquire_owned().await;
         let permit = permit.map_err(|_| error::unavailable("the warehouse is shutting down"))?;
-        let turn = Arc::new(Turn::new(permit, self.strays.clone()));
+        let turn = Arc::new(StatementPermit::new(permit, self.orphans.clone()));
         let session = self.session()?;
         session.submit(request, reply, turn.clone());
         Ok(Running { session: Some(session), turn, pool: self.clone() })
@@ -139,10 +138,10 @@ impl Pool {
     }
 }
 
-/// A statement that somebody waits for. Dropped early, it stops the statement.
+/// A statement with a caller. Dropped early, it stops the statement.
 struct Running {
     session: Option<Session>,
-    turn: Arc<Turn>,
+    turn: Arc<StatementPermit>,
     pool: Arc<Pool>,
 }
 

@@ -1,7 +1,7 @@
 //! One connection on a thread of its own, which runs one statement after the other.
 //!
 //! In: a [`Request`] and where to answer. Out: the answer, when the engine has it, or its batches as
-//! they come. The thread ends when nobody holds its [`Session`] any more.
+//! they come. The thread ends when its [`Session`] is dropped.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -16,8 +16,8 @@ use tokio::sync::oneshot;
 
 use super::bind::Bound;
 use super::error;
+use super::permit::StatementPermit;
 use super::stream::{Outlet, Unwanted};
-use super::turn::Turn;
 
 /// DuckDB's binder recurses with the depth of an expression.
 pub(super) const STACK_BYTES: usize = 16 << 20;
@@ -47,7 +47,7 @@ impl Request {
 
 pub(super) type Answer = Result<ResultSet, WarehouseError>;
 
-/// Where the rows go.
+/// The receiver of the rows.
 pub(super) enum Reply {
     Whole(oneshot::Sender<Answer>),
     Batches(Outlet),
@@ -56,7 +56,7 @@ pub(super) enum Reply {
 struct Job {
     request: Request,
     reply: Reply,
-    turn: Arc<Turn>,
+    turn: Arc<StatementPermit>,
 }
 
 /// A handle on the thread. Dropping it lets the thread end after the statement that it is at.
@@ -75,7 +75,7 @@ impl Session {
                     Reply::Whole(answer) => {
                         let rows = run(&connection, &request);
                         turn.engine_ends();
-                        // The caller may be gone; then nobody wants the answer.
+                        // The caller may be gone and the answer unneeded.
                         let _ = answer.send(rows);
                     }
                     Reply::Batches(mut outlet) => {
@@ -89,8 +89,8 @@ impl Session {
         Ok(Session { jobs, interrupt })
     }
 
-    /// Starts a statement. A thread that is gone drops `reply`, and whoever waits for it is told so.
-    pub(super) fn submit(&self, request: Request, reply: Reply, turn: Arc<Turn>) {
+    /// Starts a statement. A thread that has ended drops `reply`, which its receiver notices.
+    pub(super) fn submit(&self, request: Request, reply: Reply, turn: Arc<StatementPermit>) {
         let _ = self.jobs.send(Job { request, reply, turn });
     }
 

@@ -1,4 +1,4 @@
-//! The way of a statement's batches from the engine's thread to whoever reads them.
+//! The channel for a statement's batches, from the engine's thread to the reader.
 //!
 //! In: batches, as the engine makes them. Out: the same, while few of them wait: an engine that is
 //! faster than its reader stops until there is room. Only an end that was sent is an end; a way that
@@ -59,7 +59,7 @@ impl Outlet {
 }
 
 impl Inlet {
-    /// What the rows will look like, as soon as the engine knows.
+    /// The schema of the rows, as soon as the engine knows it.
     pub(super) async fn schema(&mut self) -> Result<SchemaRef, WarehouseError> {
         (&mut self.head).await.unwrap_or_else(|_| Err(cut_off()))
     }

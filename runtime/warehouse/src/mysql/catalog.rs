@@ -1,6 +1,6 @@
 //! Tables of MySQL's and MariaDB's catalogs: views, and tables of engines that store the rows themselves. Engines
 //! that read files (CSV, CONNECT), other servers (FEDERATED, SPIDER, S3) or other tables (MERGE) are not among them,
-//! nor is an engine that nobody here knows.
+//! nor is an unknown engine.
 
 use crate::catalog::Lookup;
 

@@ -1,7 +1,7 @@
 //! MySQL's binary cells (the protocol's "binary protocol value").
 //!
 //! TINYINT(1) is an integer unless the query takes it for a boolean. A TIME is a length as well as a
-//! time of day, so it stays text. A date of zeros is no date, and null.
+//! time of day, so it stays text. A date of zeros becomes null.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub(super) fn kind_of(column: &MySqlColumn) -> Option<Kind> {
         "DATETIME" => Kind::Timestamp,
         "TIMESTAMP" => Kind::Instant,
         "TIME" | "JSON" | "ENUM" | "SET" => Kind::Text,
-        "NULL" => Kind::Late,
+        "NULL" => Kind::Dynamic,
         // Names tell BLOB from TEXT by a flag that a binary collation sets too.
         _ if <str as Type<MySql>>::compatible(ty) => Kind::Text,
         _ => Kind::Binary,
@@ -58,7 +58,7 @@ pub(super) fn append(column: &mut Column, value: MySqlValueRef<'_>) -> Result<()
             builder.append_option(days.and_then(|days| i32::try_from(days).ok()));
         }
         Column::Timestamp(builder) => builder.append_option(moment(bytes)?),
-        Column::Late(cells) => cells.push(Cell::Text(std::str::from_utf8(bytes)?.to_owned())),
+        Column::Dynamic(cells) => cells.push(Cell::Text(std::str::from_utf8(bytes)?.to_owned())),
         Column::Time(_) | Column::Interval(_) => return Err(CellError::Type),
     }
     Ok(())

@@ -33,7 +33,7 @@ const WRITING: &str = "\
     SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET standard_conforming_strings = on; \
     SET lock_timeout = '10s'; SET client_connection_check_interval = '2s'";
 
-/// Whether a schema is there, and whether relations can be made in it; else, whether it can be made.
+/// Selects whether a schema exists and relations can be created in it, or whether the schema can be created.
 const RIGHTS: &str = "\
     SELECT s.oid IS NOT NULL AS is_there, NOT pg_is_in_recovery() AND CASE WHEN s.oid IS NULL \
     THEN has_database_privilege(current_database(), 'CREATE') ELSE has_schema_privilege(s.oid, 'CREATE') END AS may \
@@ -174,10 +174,10 @@ async fn replace(
 ) -> Result<Option<u64>, BuildError> {
     let relation = [quoted(new.schema), quoted(new.name)].join(".");
     run(connection, "BEGIN".to_owned()).await?;
-    // Asked first, so that nobody waits for what will be refused.
+    // Checked first, so that no caller waits for a build that will be refused.
     existing(connection, new).await?;
     let mut rows = None;
-    // No name of ours that is there: nobody else has this process, and what it made before is committed.
+    // The name is unused: no other process has this one's id, and earlier builds of this process are committed.
     let beside = format!("terrane_new_{process}");
     let beside_whole = [quoted(new.schema), quoted(&beside)].join(".");
     if !new.is_view {
@@ -208,7 +208,7 @@ async fn replace(
     Ok(rows)
 }
 
-/// What bears the name, if it may be replaced.
+/// Returns the existing relation of this name, if it may be replaced.
 async fn existing(
     connection: &mut PgConnection,
     new: &NewRelation<'_>,

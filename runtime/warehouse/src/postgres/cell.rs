@@ -56,7 +56,7 @@ pub(super) fn append(column: &mut Column, value: PgValueRef<'_>) -> Result<(), C
         }
         Column::Time(builder) => builder.append_value(i64::from_be_bytes(fixed(bytes)?)),
         Column::Interval(builder) => builder.append_value(interval(fixed(bytes)?)?),
-        Column::Late(cells) => cells.push(Cell::Text(std::str::from_utf8(bytes)?.to_owned())),
+        Column::Dynamic(cells) => cells.push(Cell::Text(std::str::from_utf8(bytes)?.to_owned())),
     }
     Ok(())
 }
@@ -74,7 +74,7 @@ fn integer(bytes: &[u8]) -> Result<i64, CellError> {
 }
 
 fn uuid(bytes: [u8; 16]) -> String {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(bytes);
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 

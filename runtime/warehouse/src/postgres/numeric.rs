@@ -14,7 +14,7 @@ const LIMIT: i128 = 10_i128.pow(38);
 
 struct Numeric {
     is_negative: bool,
-    /// Of the first group, as a power of 10,000.
+    /// The weight of the first group, as a power of 10,000.
     weight: i32,
     /// Decimal digits behind the point.
     scale: u16,

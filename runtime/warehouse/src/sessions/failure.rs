@@ -1,24 +1,27 @@
-//! What sqlx reports, in the port's words.
+//! Errors of sqlx, as errors of the port.
 
 use std::future::Future;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
 
 /// Sorts the failures of one engine.
 #[derive(Clone, Copy)]
 pub(crate) struct Failed {
     /// The warehouse's type in a project file.
     pub(crate) warehouse: &'static str,
-    /// What an error of the database itself means, by its own code.
+    /// Classifies an error of the database by the database's own code.
     pub(crate) kind_of: fn(&dyn DatabaseError) -> WarehouseErrorKind,
 }
 
 impl Failed {
     pub(crate) fn because(self, error: &sqlx::Error) -> WarehouseError {
         let (kind, message) = match error {
-            sqlx::Error::Database(error) => ((self.kind_of)(&**error), error.message().to_owned()),
+            sqlx::Error::Database(error) => {
+                let kind = (self.kind_of)(&**error);
+                return WarehouseError { cause: cause(&**error), ..self.of_kind(kind, error.message().to_owned()) };
+            }
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
                 (WarehouseErrorKind::Unavailable, error.to_string())
             }
@@ -36,18 +39,42 @@ impl Failed {
         self.of_kind(WarehouseErrorKind::Refused, message)
     }
 
-    fn of_kind(self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
-        WarehouseError { warehouse: self.warehouse.to_owned(), kind, message, retries: 0 }
+    /// Refuses a column whose type has no Arrow type.
+    pub(crate) fn unsupported_type(self, message: String) -> WarehouseError {
+        WarehouseError { cause: RefusalCause::UnsupportedType, ..self.refused(message) }
     }
+
+    fn of_kind(self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
+        WarehouseError { warehouse: self.warehouse.to_owned(), kind, cause: RefusalCause::Other, message, retries: 0 }
+    }
+}
+
+/// Returns the cause that a database states: PostgreSQL by its code, others by the message.
+fn cause(error: &dyn DatabaseError) -> RefusalCause {
+    let is_function =
+        error.code().is_some_and(|code| code == "42883") || error.message().to_lowercase().contains("function");
+    if is_function { RefusalCause::Function } else { RefusalCause::Other }
 }
 
 pub(crate) fn timeout(warehouse: &str) -> WarehouseError {
     let message = "the statement ran longer than it was given".to_owned();
-    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Timeout, message, retries: 0 }
+    WarehouseError {
+        warehouse: warehouse.to_owned(),
+        kind: WarehouseErrorKind::Timeout,
+        cause: RefusalCause::Other,
+        message,
+        retries: 0,
+    }
 }
 
 pub(super) fn unavailable(warehouse: &str, message: String) -> WarehouseError {
-    WarehouseError { warehouse: warehouse.to_owned(), kind: WarehouseErrorKind::Unavailable, message, retries: 0 }
+    WarehouseError {
+        warehouse: warehouse.to_owned(),
+        kind: WarehouseErrorKind::Unavailable,
+        cause: RefusalCause::Other,
+        message,
+        retries: 0,
+    }
 }
 
 /// Connecting, within the operator's limit.

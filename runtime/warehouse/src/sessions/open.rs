@@ -1,4 +1,4 @@
-//! What opening a warehouse needs and what can go wrong with it.
+//! Settings and errors of opening a warehouse.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 use terrane_app::ports::warehouse::WarehouseError;
 
-/// What the operator set for a server.
+/// The operator's settings for a server.
 #[derive(Clone)]
 pub struct ServerSettings {
     /// Holds a password: neither logged nor part of an error.

@@ -17,7 +17,7 @@ use super::answer::answer;
 use super::failure::{timeout, unavailable};
 use super::{Answer, Engine, Request, Session};
 
-/// How long a cancelled statement keeps its place at most.
+/// The time for which a cancelled statement keeps its permit at most.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Pool<E: Engine> {
@@ -110,7 +110,7 @@ impl<E: Engine> Pool<E> {
     }
 
     fn give_back(&self, mut running: Running<'_, E>) {
-        // The session first, so that whoever gets the place finds it.
+        // The session first, so that the next request finds it.
         if let Some((session, permit)) = running.held.take() {
             lock(&self.idle).push(session);
             drop(permit);
@@ -118,7 +118,7 @@ impl<E: Engine> Pool<E> {
     }
 }
 
-/// A request that somebody waits for. Dropped early, it stops what its session runs.
+/// A request with a caller. Dropped early, it stops the statement of its session.
 struct Running<'a, E: Engine> {
     engine: &'a Arc<E>,
     held: Option<(Session<E>, OwnedSemaphorePermit)>,

@@ -8,7 +8,7 @@ use terrane_app::ports::warehouse::{Statement, WarehouseError};
 use super::Failed;
 use crate::columns::{Column, Columns, Kind, meanings};
 
-/// How one database's cells are read.
+/// The functions that read the cells of one database.
 pub(crate) struct Reader<DB: Database> {
     pub(crate) failed: Failed,
     /// `None`: cells of this type can't be read.
@@ -77,8 +77,9 @@ where
             let (name, ty) = (sqlx::Column::name(column), sqlx::Column::type_info(column));
             let kind = (self.kind_of)(column);
             let kind = kind.ok_or_else(|| {
-                self.failed
-                    .refused(format!("column `{name}` is of type {ty}, which has no Arrow type: cast it to text"))
+                self.failed.unsupported_type(format!(
+                    "column `{name}` is of type {ty}, which has no Arrow type: cast it to text"
+                ))
             })?;
             Ok((name.to_owned(), kind))
         };

@@ -6,12 +6,12 @@ use sqlx::{Column as _, Decode, Sqlite, TypeInfo as _, ValueRef as _};
 use crate::columns::{Cell, Column, Kind};
 use crate::sessions::CellError;
 
-/// What a column is declared as binds no value in it.
+/// The declared type of a column does not restrict its values.
 pub(super) fn kind_of(_: &SqliteColumn) -> Option<Kind> {
-    Some(Kind::Late)
+    Some(Kind::Dynamic)
 }
 
-/// What a column is declared as; `Late` where it is an expression or declares something else.
+/// The kind of a column's declared type; `Dynamic` for expressions and other types.
 pub(super) fn declared(column: &SqliteColumn) -> Kind {
     match column.type_info().name() {
         "INTEGER" => Kind::Integer,
@@ -21,12 +21,12 @@ pub(super) fn declared(column: &SqliteColumn) -> Kind {
         "BLOB" => Kind::Binary,
         "DATE" => Kind::Date,
         "DATETIME" => Kind::Timestamp,
-        _ => Kind::Late,
+        _ => Kind::Dynamic,
     }
 }
 
 pub(super) fn append(column: &mut Column, value: SqliteValueRef<'_>) -> Result<(), CellError> {
-    let Column::Late(cells) = column else { return Err(CellError::Type) };
+    let Column::Dynamic(cells) = column else { return Err(CellError::Type) };
     let ty = value.type_info().into_owned();
     cells.push(match ty.name() {
         "INTEGER" => Cell::Integer(<i64 as Decode<Sqlite>>::decode(value)?),

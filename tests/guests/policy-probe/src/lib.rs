@@ -55,7 +55,7 @@ impl Hook for Probe {
             obligations = obligations.warning(warning);
         }
         if let Some(key) = config.get("note").and_then(Json::text) {
-            obligations = obligations.note(key, &told(who, query));
+            obligations = obligations.note(key, &arguments_text(who, query));
         }
         if config.get("two_roots").is_some() {
             obligations.row_filters.iter_mut().for_each(|filter| filter.predicate.roots.push(0));
@@ -80,7 +80,7 @@ impl Hook for Probe {
 }
 
 /// Returns the hook's arguments as text.
-fn told(who: &Principal, query: &QueryFacts) -> String {
+fn arguments_text(who: &Principal, query: &QueryFacts) -> String {
     let members: Vec<String> = query.members.iter().map(|used| format!("{}.{}", used.cube, used.member)).collect();
     let literals = format!("{:?}", query.filters.literals);
     format!(
@@ -117,10 +117,10 @@ fn misbehave(config: &Json) -> Result<(), PluginError> {
             std::hint::black_box(());
         },
         Some("memory") => {
-            let mut kept = Vec::new();
+            let mut blocks = Vec::new();
             loop {
-                kept.push(vec![1_u8; 1 << 20]);
-                std::hint::black_box(&kept);
+                blocks.push(vec![1_u8; 1 << 20]);
+                std::hint::black_box(&blocks);
             }
         }
         Some("error") => Err(PluginError::Internal("on purpose".to_owned())),

@@ -19,31 +19,31 @@ struct Rule {
 
 const HEAVY: [&str; 3] = ["duckdb", "libduckdb-sys", "wasmtime"];
 
+/// Crates that do I/O or start a runtime.
+const IMPURE: &[&str] = &[
+    "tokio",
+    "async-trait",
+    "axum",
+    "hyper",
+    "tower-http",
+    "duckdb",
+    "libduckdb-sys",
+    "wasmtime",
+    "sqlx",
+    "arrow",
+    "reqwest",
+    "tracing-subscriber",
+    "cap-std",
+    "rand",
+    "getrandom",
+];
+
 const RULES: &[Rule] = &[
-    Rule {
-        package: "terrane-compiler",
-        may_use: &[],
-        must_not_reach: &[
-            "tokio",
-            "async-trait",
-            "axum",
-            "hyper",
-            "tower-http",
-            "duckdb",
-            "libduckdb-sys",
-            "wasmtime",
-            "sqlx",
-            "arrow",
-            "reqwest",
-            "tracing-subscriber",
-            "cap-std",
-            "rand",
-            "getrandom",
-        ],
-    },
+    Rule { package: "terrane-compiler", may_use: &[], must_not_reach: IMPURE },
+    Rule { package: "terrane-lineage", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule {
         package: "terrane-app",
-        may_use: &["terrane-compiler"],
+        may_use: &["terrane-compiler", "terrane-lineage"],
         must_not_reach: &[
             "axum",
             "hyper",
@@ -59,7 +59,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-plugin-host",
-        may_use: &["terrane-app", "terrane-compiler"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-terminal"],
         must_not_reach: &[
             "axum",
             "hyper",
@@ -87,9 +87,14 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
     },
     Rule {
-        package: "terrane-identity",
-        may_use: &["terrane-app", "terrane-compiler"],
+        package: "terrane-outgoing",
+        may_use: &[],
         // Its HTTP client brings tower-http.
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
+    },
+    Rule {
+        package: "terrane-identity",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-outgoing"],
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
     },
     Rule {
@@ -99,12 +104,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-wire",
-        may_use: &["terrane-app", "terrane-compiler"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"],
         must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule {
         package: "terrane-server",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-wire"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-terminal", "terrane-wire"],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule { package: "terrane-terminal", may_use: &[], must_not_reach: &["tokio", "serde", "arrow"] },
@@ -128,6 +133,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-expectations",
             "terrane-identity",
+            "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-plugin-kit",
             "terrane-server",
@@ -145,13 +151,18 @@ const RULES: &[Rule] = &[
         must_not_reach: &["tokio", "axum", "duckdb", "wasmtime", "wasmtime-wasi"],
     },
     // The light tests run after most edits, so they must build in seconds.
-    Rule { package: "terrane-golden-tests", may_use: &["terrane-compiler", "terrane-app"], must_not_reach: &HEAVY },
+    Rule {
+        package: "terrane-golden-tests",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"],
+        must_not_reach: &HEAVY,
+    },
     Rule {
         package: "terrane-conformance-tests",
         may_use: &[
             "terrane-compiler",
             "terrane-app",
             "terrane-identity",
+            "terrane-outgoing",
             "terrane-server",
             "terrane-store",
             "terrane-traces",
@@ -176,7 +187,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-oracle-tests",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-warehouse", "terrane-wire"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-warehouse", "terrane-wire"],
         must_not_reach: &["wasmtime"],
     },
     Rule {
@@ -205,6 +216,10 @@ const PLUGIN: Rule = Rule {
 /// The adapters that speak to databases, each behind its port, and the system tests, which damage a state database.
 const SQLX_USERS: [&str; 3] = ["terrane-store", "terrane-warehouse", "terrane-system-tests"];
 
+/// Requests of the server go through the client that checks addresses, except those to the collector of traces, whose
+/// address is the operator's own.
+const REQWEST_USERS: [&str; 2] = ["terrane-outgoing", "terrane-traces"];
+
 /// The dependencies of one member.
 struct Dependencies {
     direct: BTreeSet<String>,
@@ -232,6 +247,9 @@ fn violations(graph: &BTreeMap<String, Dependencies>) -> Vec<String> {
         }
         if dependencies.direct.contains("sqlx") && !SQLX_USERS.contains(&member.as_str()) {
             violations.push(format!("{member} may not use sqlx: go through the port of an adapter"));
+        }
+        if dependencies.direct.contains("reqwest") && !REQWEST_USERS.contains(&member.as_str()) {
+            violations.push(format!("{member} may not use reqwest: send requests through terrane-outgoing"));
         }
         for name in dependencies.all.iter().filter(|name| rule.must_not_reach.contains(&name.as_str())) {
             violations.push(format!(
@@ -313,10 +331,23 @@ mod checks {
     }
 
     #[test]
+    fn an_http_client_of_its_own_is_reported() {
+        let found = violations(&graph(&[("terrane-identity", &["reqwest"], &["reqwest"])]));
+        assert_eq!(found, ["terrane-identity may not use reqwest: send requests through terrane-outgoing"]);
+        assert!(violations(&graph(&[("terrane-outgoing", &["reqwest"], &["reqwest"])])).is_empty());
+    }
+
+    #[test]
     fn an_indirect_dependency_is_reported() {
         let found = violations(&graph(&[("terrane-compiler", &["serde"], &["serde", "tokio"])]));
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("terrane-compiler may not depend on tokio"), "{found:?}");
+    }
+
+    #[test]
+    fn a_compiler_that_uses_lineage_is_named() {
+        let graph = graph(&[("terrane-compiler", &["terrane-lineage"], &[]), ("terrane-lineage", &[], &[])]);
+        assert_eq!(violations(&graph), ["terrane-compiler may not use terrane-lineage"]);
     }
 
     #[test]

@@ -5,4 +5,5 @@
 //! function has a case with a violation.
 
 mod dependencies;
+mod modules;
 mod phrases;

@@ -69,19 +69,94 @@ fn callers_see_what_their_key_or_token_lets_them() {
 }
 
 #[test]
+fn a_running_server_notices_changes_of_the_command_line() {
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE);
+    let project = project.with("policies/t.yml", POLICY);
+    let auth = |call: &[&str], arguments: &[&str], input: &str| -> Value {
+        let arguments = [arguments, &["--json"]].concat();
+        let called = Program::new(BINARY, call, project.path()).arguments(&arguments).input(input);
+        let output = called.run().unwrap();
+        assert_eq!(output.code, Some(0), "{call:?}: {}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let key = auth(&["auth", "create-key"], &["--name", "eu", "--attribute", "region=EU"], "");
+    let (id, text) = (key["id"].as_str().unwrap(), key["key"].as_str().unwrap());
+    auth(&["auth", "create-user", "ada"], &["--password-stdin", "--attribute", "region=US"], PASSWORD);
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]);
+    let server = server.variable("SERVICE_SECURITY__JWT_SECRET", SECRET).serve().unwrap();
+    let count = |bearer: &str| {
+        let body = r#"{"measures": ["t.count"]}"#;
+        let answer = request_as(server.address, Some(bearer), "POST", "/api/v1/query", Some(body)).unwrap();
+        (answer.status, answer.json().unwrap()["data"][0]["t.count"].clone())
+    };
+    let sign_in = |password: &str| {
+        let body = json!({"username": "ada", "password": password}).to_string();
+        let answer = request_as(server.address, None, "POST", "/api/v1/auth/token", Some(&body)).unwrap();
+        (answer.status, answer.json().unwrap()["access_token"].as_str().unwrap_or_default().to_owned())
+    };
+    let becomes = |bearer: &str, expected: (u16, Value)| {
+        let is_so = (0..100).any(|_| {
+            std::thread::sleep(PAUSE);
+            count(bearer) == expected
+        });
+        assert!(is_so, "{expected:?} was expected, {:?} is answered", count(bearer));
+    };
+    let (_, token) = sign_in(PASSWORD);
+    assert_eq!((count(text), count(&token)), ((200, json!(2)), (200, json!(1))));
+
+    let changed = auth(&["auth", "change-key", id], &["--attribute", "region=US", "--name", "us"], "");
+    assert_eq!((&changed["name"], &changed["attributes"]), (&json!("us"), &json!({"region": "US"})));
+    becomes(text, (200, json!(1)));
+    let changed = auth(&["auth", "change-user", "ada"], &["--attribute", "region=EU", "--roles", "a,b"], "");
+    assert_eq!((&changed["roles"], &changed["ended_sessions"]), (&json!(["a", "b"]), &json!(1)));
+    becomes(&token, (401, Value::Null));
+    let (_, token) = sign_in(PASSWORD);
+    assert_eq!(count(&token), (200, json!(2)));
+    const OTHER: &str = "another password that is long";
+    let changed = auth(&["auth", "change-password", "ada"], &["--password-stdin"], OTHER);
+    assert_eq!(changed["ended_sessions"], 1);
+    becomes(&token, (401, Value::Null));
+    assert_eq!((sign_in(PASSWORD).0, sign_in(OTHER).0), (401, 200));
+    auth(&["auth", "disable-user", "ada"], &[], "");
+    assert_eq!(sign_in(OTHER).0, 401);
+    let cleared = auth(&["auth", "change-user", "ada"], &["--clear", "roles,attributes"], "");
+    assert_eq!((&cleared["roles"], &cleared["attributes"]), (&json!([]), &json!({})));
+    assert!(cleared["disabled_at"].is_string(), "{cleared}");
+    assert_eq!(auth(&["auth", "enable-user", "ada"], &[], "")["disabled_at"], Value::Null);
+    let (status, token) = sign_in(OTHER);
+    assert_eq!((status, count(&token)), (200, (200, json!(0))), "no region, no rows");
+
+    let listed = Program::new(BINARY, &["audit", "list"], project.path()).arguments(&["--json"]).run().unwrap().stdout;
+    let records: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |event: &str| records.iter().filter(|record| record["event"] == event).collect::<Vec<_>>();
+    assert_eq!((of("user_changed").len(), of("key_changed").len()), (3, 1), "{listed}");
+    assert_eq!((of("user_disabled").len(), of("user_enabled").len()), (1, 1), "{listed}");
+    assert_eq!(of("key_changed")[0]["before"]["attributes"], json!({"region": "EU"}));
+    assert_eq!(of("key_changed")[0]["after"]["attributes"], json!({"region": "US"}));
+    for secret in [text, PASSWORD, OTHER, "argon2"] {
+        assert!(!listed.contains(secret), "the audit log holds a secret");
+    }
+}
+
+#[test]
 fn invalid_keys_and_users_are_rejected() {
     let project = Scratch::project();
     for (call, arguments, input, words) in [
-        (&["auth", "create-key"][..], &["--name", "a", "--scopes", "raed"][..], "", "`raed` is no scope"),
-        (&["auth", "create-key"], &["--name", "a", "--expires", "soon"], "", "`soon` is no length of time"),
-        (&["auth", "create-key"], &["--name", "a", "--expires=-1d"], "", "is over already"),
-        (&["auth", "create-key"], &["--name", ""], "", "1 to 256"),
-        (&["auth", "create-key"], &["--name", "a", "--attribute", "EU"], "", "`EU` is no attribute"),
+        (&["auth", "create-key"][..], &["--name", "a", "--scopes", "raed"][..], "", "unknown scope `raed`"),
+        (&["auth", "create-key"], &["--name", "a", "--expires", "soon"], "", "`soon`: expected a duration"),
+        (&["auth", "create-key"], &["--name", "a", "--expires=-1d"], "", "ends in the future"),
+        (&["auth", "create-key"], &["--name", ""], "", "1 to 256 bytes"),
+        (&["auth", "create-key"], &["--name", "a", "--attribute", "EU"], "", "invalid attribute `EU`"),
         (&["auth", "create-key"], &["--name", "a", "--attribute", "a=[1"], "", "invalid attribute `a=[1`"),
         (&["auth", "create-key"], &["--name", "a", "--attribute", "a=null"], "", "invalid attribute `a=null`"),
         (&["auth", "revoke-key", "0123456789abcdef"], &[], "", "list-keys"),
-        (&["auth", "create-user", "ada"], &["--password-stdin"], "short", "fewer than 12"),
+        (&["auth", "create-user", "ada"], &["--password-stdin"], "short", "at least 12"),
         (&["auth", "disable-user", "ada"], &[], "", "list-users"),
+        (&["auth", "change-user", "ada"], &["--roles", "a"], "", "list-users"),
+        (&["auth", "change-user", "ada"], &[], "", "no field to change"),
+        (&["auth", "change-user", "ada"], &["--roles", "a", "--clear", "roles"], "", "both set and cleared"),
+        (&["auth", "change-password", "ada"], &["--password-stdin"], PASSWORD, "list-users"),
+        (&["auth", "change-key", "0123456789abcdef"], &["--name", "a"], "", "list-keys"),
     ] {
         let output = Program::new(BINARY, call, project.path()).arguments(arguments).input(input).run().unwrap();
         assert_eq!(output.code, Some(1), "{call:?} {arguments:?}: {}", output.stdout);

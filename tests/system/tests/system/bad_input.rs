@@ -324,9 +324,9 @@ fn an_expectation_that_can_not_come_true() {
     let refused = "error: {code: INVALID_MEASURE, contains: t.cuont}";
     let rows = "rows: [{t.count: 1}]";
     for (from, to, words) in [
-        (rows, refused, &["tests/a.yml:4:12:", "expects the refusal INVALID_MEASURE", "would be answered"][..]),
+        (rows, refused, &["tests/a.yml:4:12:", "expects the refusal INVALID_MEASURE", "its query is valid"][..]),
         (rows, "error: {code: WAREHOUSE_ERROR}", &[][..]),
-        ("t.count]", "t.cuont]", &["tests/a.yml:3:24:", "would be refused", "did you mean `t.count`?"][..]),
+        ("t.count]", "t.cuont]", &["tests/a.yml:3:24:", "is refused", "did you mean `t.count`?"][..]),
         (
             rows,
             "sql: SELECT cuont(*) AS \"t.count\" FROM t",
@@ -343,8 +343,8 @@ fn an_expectation_that_can_not_come_true() {
     }
     let unknown = case(refused).replace("t.count]", "t.cuont]");
     for (from, to, words) in [
-        ("t.cuont}", "t.other}", &["INVALID_MEASURE: ", "expect words of that message"]),
-        ("INVALID_MEASURE", "INVALID_DIMENSION", &["would be refused otherwise", "code: INVALID_MEASURE"]),
+        ("t.cuont}", "t.other}", &["INVALID_MEASURE: ", "Expect a part of that message."]),
+        ("INVALID_MEASURE", "INVALID_DIMENSION", &["has another refusal", "code: INVALID_MEASURE"]),
     ] {
         let project = Scratch::project().with("tests/a.yml", &unknown.replace(from, to));
         assert_explains(&run("check", project.path(), &[]), words);

@@ -176,7 +176,7 @@ fn tables_are_chosen_and_their_text_output_says_what_was_made() {
         "two: 2 cubes, 3 joins",
         "orders: 9 dimensions, 6 measures; key id",
         "joins billing_customer (customers) by billing_customer_id",
-        "leaves out payload (JSON)",
+        "without payload (JSON)",
         "terrane check --data",
     ] {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
@@ -266,7 +266,7 @@ fn files_inside_the_project_stay_where_they_are() {
         ],
     );
     let again = run("init", project.path(), &["--from", from.to_str().unwrap()]);
-    assert!(again.code == Some(1) && again.stderr.contains("holds service_project.yml already"), "{}", again.stderr);
+    assert!(again.code == Some(1) && again.stderr.contains("already contains service_project.yml"), "{}", again.stderr);
 }
 
 #[test]
@@ -366,8 +366,8 @@ fn invalid_sources_of_a_project_are_reported_and_leave_no_files() {
     let cases = [
         (at("gone"), "gone"),
         (at("shop.sqlite"), "SQLite"),
-        (at("notes.txt"), "no DuckDB database"),
-        (at("empty"), "no Parquet or CSV file"),
+        (at("notes.txt"), "not a DuckDB database"),
+        (at("empty"), "no selected Parquet or CSV file"),
         ("mysql://me:hidden@db/x".to_owned(), "`mysql://`"),
         ("postgres://me:hidden@127.0.0.1:1/x".to_owned(), "cannot be reached"),
     ];

@@ -185,7 +185,7 @@ fn a_server_with_a_certificate_is_asked_by_https() {
 fn invalid_network_settings_refuse_to_start() {
     for (settings, words) in [
         ("server: {cors: {origins: [\"https://a/\"]}}\n", "service_project.yml:3:27: error[wrong-value]: `https://a/`"),
-        ("server: {allowed_hosts: [\"a:80\"]}\n", "no host's name"),
+        ("server: {allowed_hosts: [\"a:80\"]}\n", "not a host name"),
         ("server: {tls: {cert_path: a}}\n", "`server.tls.key_path` is not"),
         ("server: {tls: {cert_path: a, key_path: b}}\n", "can't be read"),
         ("limits: {rate: {per_key: {burst: 1}}}\n", "lacks `requests_per_second`"),

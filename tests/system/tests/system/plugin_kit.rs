@@ -294,7 +294,7 @@ fn a_plugin_is_tested_with_a_configuration() {
     let tested = test(r#"{"see_all": ["clerk"]}"#);
     assert!(tested.code == Some(1) && tested.stdout.contains("FAILED case no-manager.json"), "{tested:?}");
     let wrong = test(r#"{"see_al": 1}"#);
-    assert!(wrong.code == Some(1) && wrong.stdout.contains("/see_al: there is no such key"), "{wrong:?}");
+    assert!(wrong.code == Some(1) && wrong.stdout.contains("/see_al: unknown key"), "{wrong:?}");
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn errors_are_reported_with_place_and_hint() {
     let file = |name: &str| scratch.path().join(name);
     let run = |case: &str| plugin("run", &detector, &["--input", file(case).to_str().unwrap()]);
     for (output, words) in [
-        (run("wrong.json"), &["/kind: a text", "/kinds: unknown parameter", "/p/training-size"][..]),
+        (run("wrong.json"), &["/kind: a string", "/kinds: unknown parameter", "/p/training-size"][..]),
         (run("no-call.json"), &["no-call.json", "`cal`", "hint:"][..]),
         (run("no-function.json"), &["`detekt`", "detectors", "hint:"][..]),
         (run("nowhere.json"), &["nowhere.json", "hint:"][..]),

@@ -68,6 +68,30 @@ security:
     )
 }
 
+/// A provider with the five fields of the specification, beside the external issuer of `security.jwt`.
+fn five_fields(provider_port: u16) -> String {
+    let provider = format!("http://127.0.0.1:{provider_port}");
+    format!(
+        r#"name: scratch
+warehouse: {{type: duckdb, init: ["CREATE TABLE t AS SELECT * FROM (VALUES (1, 'corp:ada'), (2, 'US')) AS v(id, region)"]}}
+security:
+  outgoing: {{allow: [127.0.0.1]}}
+  jwt:
+    external_jwks_url: {provider}/jwks
+    issuer: {provider}
+    audience: terrane-api
+  oauth:
+    enabled: true
+    providers:
+      - name: corp
+        client_id: terrane
+        client_secret: "${{CLIENT_SECRET}}"
+        authorize_url: {provider}/auth
+        token_url: {provider}/token
+"#
+    )
+}
+
 fn note(why: &str) {
     crate::skip("the cases of identity providers", why);
 }
@@ -147,6 +171,25 @@ fn callers_sign_in_through_a_provider_and_see_what_its_claims_let_them() {
     for secret in [access, refresh, SECRET, CLIENT_SECRET, "code=", "state="] {
         assert!(!log.contains(secret), "the log holds {secret}: {log}");
     }
+}
+
+#[test]
+fn a_provider_with_the_fields_of_the_specification_works() {
+    let Some(house) = house().unwrap() else { return };
+    let policy = "policies:\n  - {name: own, cubes: [t], row_filter: \"{region} = {{ user.user_id }}\"}\n";
+    let settings = five_fields(house.provider_port);
+    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/t.yml", CUBE);
+    let house = House { project: project.with("policies/t.yml", policy), ..house };
+    let provider = house.provider("one").unwrap();
+    let server = house.serve().unwrap();
+    let (status, pair) = house.sign_in(&provider, "ada").unwrap();
+    assert_eq!(status, 200, "{pair}");
+    let access = pair["access_token"].as_str().unwrap();
+    assert_eq!(count(&server, access), (200, json!(1)), "the rows of the provider's subject");
+    let (_, other) = house.sign_in(&provider, "bob").unwrap();
+    assert_eq!(count(&server, other["access_token"].as_str().unwrap()), (200, json!(0)));
+    let (code, log) = server.terminate().unwrap();
+    assert_eq!(code, Some(0), "{log}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(super) fn try_to_write(folder: &Path) -> std::io::Result<()> {
 /// Checks that the port is free, or used by a Terrane server.
 pub(super) async fn port(project: &Project, findings: &mut Findings) {
     let config = &project.config;
-    // Told by the start rules.
+    // The start rules report an invalid address.
     let Ok(address) = start_rules::address(&config.security, &config.server.host, config.server.port) else { return };
     match terrane_server::bind(address).await {
         Ok(_) => findings.ok("port", format!("{address} is free")),
@@ -59,17 +59,17 @@ pub(super) async fn port(project: &Project, findings: &mut Findings) {
             Some(version) => findings.add(
                 "port",
                 Outcome::Warn,
-                format!("terrane {version} serves on {address} already"),
-                "another start needs another port: `server.port`",
+                format!("terrane {version} already serves on {address}"),
+                "Set another `server.port` to start a second server.",
             ),
             None => findings.add(
                 "port",
                 Outcome::Fail,
                 format!("{address} is in use by another program"),
-                "end it, or name another port in `server.port`",
+                "Stop that program, or set another port in `server.port`.",
             ),
         },
-        Err(error) => findings.add("port", Outcome::Fail, error.to_string(), "name another one in `server.port`"),
+        Err(error) => findings.add("port", Outcome::Fail, error.to_string(), "Set another port in `server.port`."),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::project::Project;
 const AGREES_SECONDS: i64 = 2;
 /// The difference of clocks at which tokens are refused.
 const REFUSED_SECONDS: i64 = 30;
-const LITTLE_ROOM_BYTES: u64 = 1024 * 1024 * 1024;
-const NO_ROOM_BYTES: u64 = 64 * 1024 * 1024;
+const LOW_SPACE_BYTES: u64 = 1024 * 1024 * 1024;
+const MIN_SPACE_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(super) async fn examine(project: &Project, findings: &mut Findings) {
     let (url, root) = (project.config.state.url.expose(), project.folder.root());
@@ -24,7 +24,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
             return findings.add("state database", Outcome::Fail, error.to_string(), advice);
         }
         Ok(Whereabouts::File(file)) => {
-            room(&file, findings);
+            free_space(&file, findings);
             if !file.exists() {
                 return not_made_yet(&file, findings);
             }
@@ -62,16 +62,16 @@ fn not_made_yet(file: &Path, findings: &mut Findings) {
     }
 }
 
-fn room(file: &Path, findings: &mut Findings) {
+fn free_space(file: &Path, findings: &mut Findings) {
     let Some(folder) = file.ancestors().skip(1).find(|folder| folder.is_dir()) else { return };
     let Ok(disk) = rustix::fs::statvfs(folder) else { return };
     let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
     let text = format!("{} MiB are free below {}", bytes / (1024 * 1024), folder.display());
-    let advice = "make room: without it no change and no sign-in can be written down, and both are refused";
-    if bytes >= LITTLE_ROOM_BYTES {
+    let advice = "Free disk space. Without it the server can record no change and no sign-in, and refuses both.";
+    if bytes >= LOW_SPACE_BYTES {
         return findings.ok("disk", text);
     }
-    let outcome = if bytes >= NO_ROOM_BYTES { Outcome::Warn } else { Outcome::Fail };
+    let outcome = if bytes >= MIN_SPACE_BYTES { Outcome::Warn } else { Outcome::Fail };
     findings.add("disk", outcome, text, advice);
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use terrane_plugin_kit::build::{BuildRequest, CoreModule, Profile, build};
 
 use super::shown;
-use crate::commands::{print, tell};
+use crate::commands::{print, print_error};
 use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &BuildArguments) -> Result<bool, Failure> {
     } else {
         let size = built.bytes.div_ceil(1024);
         print(&format!("{}\n  {size} KiB, sha256 {}\n", built.path.display(), built.digest));
-        built.problems.iter().for_each(|problem| tell(&format!("problem: {}\n", shown(problem, 9))));
+        built.problems.iter().for_each(|problem| print_error(&format!("problem: {}\n", shown(problem, 9))));
     }
     Ok(true)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::Facts;
 use terrane_plugin_kit::inspect::{inspect, wit};
+use terrane_terminal::TerminalText;
 
 use crate::commands::print;
 use crate::failure::Failure;
@@ -59,8 +60,7 @@ fn to_text(file: &Path, facts: &Facts) -> String {
         text.push_str("plugin.toml\n");
         for line in manifest.trim_end().lines() {
             // The text is a stranger's: control characters must not reach the terminal.
-            let plain: String = line.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();
-            text += &format!("  {plain}\n");
+            text += &format!("  {}\n", TerminalText::line(line));
         }
     }
     text

@@ -9,7 +9,7 @@ use terrane_plugin_host::test_bench::{CallError, LogLine, LogLines};
 use terrane_plugin_kit::KitError;
 use terrane_plugin_kit::run::run as run_case;
 
-use crate::commands::{print, tell};
+use crate::commands::{print, print_error};
 use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -56,9 +56,9 @@ pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
         return Ok(refused.is_none());
     }
     print(&format!("{:#}\n", report.answer));
-    report.log.texts().iter().for_each(|line| tell(&format!("{line}\n")));
+    report.log.texts().iter().for_each(|line| print_error(&format!("{line}\n")));
     let memory = report.memory_bytes / 1024;
-    tell(&format!("{call} in {duration_ms:.3} ms, {} fuel, {memory} KiB of memory\n", report.fuel));
+    print_error(&format!("{call} in {duration_ms:.3} ms, {} fuel, {memory} KiB of memory\n", report.fuel));
     match refused {
         Some(refused) => Err(Failure::new(refused).hint("wit/ and wit/README.md describe what an answer may contain")),
         None => Ok(true),

@@ -6,8 +6,8 @@
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::DimensionId;
 use crate::plan::{Fact, RowKey, SemiJoin};
+use crate::sql::dialect_profile::Op;
 use crate::sql::expression::call;
-use crate::sql::profile::Op;
 
 /// The derived table that holds one row per group and row of the fact.
 const ROWS: &str = "fact_rows";

@@ -43,14 +43,14 @@ impl<'a> Lowering<'a> {
     /// finds only what a filter lets through may miss.
     pub(super) fn joins(&self, scope: RowScope<'a>) -> Vec<JoinClause<'a>> {
         let tree = scope.tree;
-        let mut kept = vec![0];
+        let mut retained = vec![0];
         let mut joins = Vec::with_capacity(tree.joins.len());
         for (index, planned) in tree.joins.iter().enumerate() {
             let target = planned.join.target;
             let always = planned.join.always && self.protection.rows(target).is_none();
-            let is_inner = always && kept.contains(&planned.from);
+            let is_inner = always && retained.contains(&planned.from);
             if is_inner {
-                kept.push(index + 1);
+                retained.push(index + 1);
             }
             let (source, guards) = self.guarded(target, &planned.alias);
             let mut on = vec![scope.join_condition(index + 1)];

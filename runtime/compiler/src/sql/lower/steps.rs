@@ -9,8 +9,8 @@ use super::{ADDED, GROUPED, IS_SELECTED, Lowering, MERGED, Name, Query, Select, 
 use crate::model::Dimension;
 use crate::query::{Axis, AxisBounds, Group, MAX_STEPS};
 use crate::sql::ast::{JoinClause, JoinKind};
+use crate::sql::dialect_profile::Op;
 use crate::sql::expression::added;
-use crate::sql::profile::Op;
 use crate::types::LogicalType;
 
 const PARTS: &str = "parts";
@@ -282,7 +282,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The one of two that is before or after the other.
+/// Returns the earlier or the later of two points.
 fn chosen<'a>(op: Op, one: SqlExpr<'a>, other: SqlExpr<'a>) -> SqlExpr<'a> {
     let is_one = SqlExpr::op(op, vec![one.clone(), other.clone()]);
     SqlExpr::when(vec![is_one], one, Some(other))

@@ -1,4 +1,4 @@
-//! What the requests of one plan may come to together.
+//! Limits of all requests of a plan together.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! What a verdict may weigh.
+//! The size limits of a verdict.
 
 use terrane_compiler::types::LogicalType;
 

@@ -1,4 +1,4 @@
-//! What an arena may be, and every way in which it may not.
+//! Valid arenas, and every way in which one is not valid.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -23,7 +23,7 @@ fn equal() -> Arena {
     }
 }
 
-/// The one condition of an arena with one root.
+/// Returns the only condition of an arena with one root.
 fn condition(arena: &Arena) -> Result<HookCondition, String> {
     conditions(arena, Room::PLAIN).map(|mut all| all.remove(0))
 }
@@ -163,7 +163,7 @@ fn references_to_a_literal_share_its_text() {
         other => panic!("{other:?}"),
     });
     let mut texts = texts.peekable();
-    let first = *texts.peek().expect("a text");
+    let first = *texts.peek().expect("a string");
     assert!(texts.all(|text| std::sync::Arc::ptr_eq(first, text)));
 }
 

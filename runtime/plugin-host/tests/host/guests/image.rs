@@ -3,7 +3,7 @@
 //! In: words and texts. Out: a data segment. The answer begins at [`BASE`]; what it points to lies behind it,
 //! all within [`BYTES`].
 
-/// Where an answer lies.
+/// The address of an answer.
 pub(crate) const BASE: u32 = 16_384;
 pub(crate) const BYTES: usize = 1_024;
 
@@ -135,7 +135,7 @@ pub(crate) fn detection() -> Image {
     image
 }
 
-/// Who a guest with this id and version is.
+/// Returns the answer of `describe` for this id and version.
 pub(crate) fn info(id: &str, version: &str) -> Image {
     let mut image = Image::new(48);
     image.text(0, id);

@@ -47,7 +47,7 @@ async fn lists_that_unfold_to_gigabytes_end_at_what_a_call_may_hand_over() {
         let stage = Stage::of(&guest, |_| {});
         let fault = match function {
             "train" => stage.train().await,
-            _ => stage.call(ASKED).await.unwrap_err(),
+            _ => stage.call(INPUT).await.unwrap_err(),
         };
         assert!(fault.contains(&format!("limit of transferred bytes in `{function}`")), "{role}: {fault}");
     }
@@ -105,7 +105,7 @@ async fn a_small_arena_that_stands_for_a_huge_tree_is_a_fault() {
     verdict.list(filter + 48, root, 1);
     verdict.list(16, filter, 1);
     let answer = format!("(i32.const {})", image::BASE);
-    let fault = Stage::of_body(PluginRole::Governance, &verdict.data(), &answer).call(ASKED).await.unwrap_err();
+    let fault = Stage::of_body(PluginRole::Governance, &verdict.data(), &answer).call(INPUT).await.unwrap_err();
     assert!(fault.contains("written out have more than 4096"), "{fault}");
 }
 
@@ -113,11 +113,11 @@ async fn a_small_arena_that_stands_for_a_huge_tree_is_a_fault() {
 async fn answers_that_are_right_are_read() {
     let answer = format!("(i32.const {})", image::BASE);
     let stage = Stage::of_body(PluginRole::Governance, &image::verdict().data(), &answer);
-    let Ok(Decision::Permit(permit)) = stage.judge(ASKED, &Arc::default()).await else { panic!("no permit") };
+    let Ok(Decision::Permit(permit)) = stage.authorize(INPUT, &Arc::default()).await else { panic!("no permit") };
     assert_eq!((permit.obligations.row_filters.len(), permit.obligations.masks.len()), (1, 1));
     assert_eq!((permit.warnings.len(), permit.audit.len()), (1, 1));
     let stage = Stage::of_body(PluginRole::Detector, &image::detection().data(), &answer);
-    assert_eq!(stage.detect(ASKED).await.unwrap().scores, [0.0, 0.5, 1.0, 0.25]);
+    assert_eq!(stage.detect(INPUT).await.unwrap().scores, [0.0, 0.5, 1.0, 0.25]);
 }
 
 /// Facts of so many members, each with about so many bytes.
@@ -141,14 +141,14 @@ async fn a_model_of_megabytes_is_told_or_refused_by_the_guests_memory() {
     let growing = RoleGuest { grows: true, ..hook.clone() };
     // Over 1 MB, which fits into what a guest may have.
     let stage = Stage::of(&growing, |_| {});
-    assert_eq!(stage.judge(ASKED, &wide(10_000, 100)).await, Ok(Decision::Abstain));
+    assert_eq!(stage.authorize(INPUT, &wide(10_000, 100)).await, Ok(Decision::Abstain));
     // A guest that makes no room has broken the contract: what it says is its room is none.
-    let fault = Stage::of(&hook, |_| {}).judge(ASKED, &wide(10_000, 100)).await.unwrap_err();
+    let fault = Stage::of(&hook, |_| {}).authorize(INPUT, &wide(10_000, 100)).await.unwrap_err();
     assert!(fault.contains("in `on-query`"), "{fault}");
     // Over 64 MiB.
-    let fault = stage.judge(ASKED, &wide(70, 1 << 20)).await.unwrap_err();
+    let fault = stage.authorize(INPUT, &wide(70, 1 << 20)).await.unwrap_err();
     assert_eq!(fault, "reached its limit of memory in `on-query`");
-    assert_eq!(stage.judge(ASKED, &wide(1, 1)).await, Ok(Decision::Abstain));
+    assert_eq!(stage.authorize(INPUT, &wide(1, 1)).await, Ok(Decision::Abstain));
 }
 
 #[tokio::test]
@@ -158,8 +158,8 @@ async fn an_artifact_of_megabytes_is_told_or_refused_as_well() {
         .with("on-certify", "(i32.const 4096)")
         .with("on-metadata-change", "(i32.const 4096)");
     let stage = Stage::of(&RoleGuest { grows: true, ..hook }, |_| {});
-    let context = context(ASKED);
-    let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+    let context = context(INPUT);
+    let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
     for (bytes, is_told) in [(2 << 20, true), (65 << 20, false)] {
         let model = Artifact { kind: "model".to_owned(), body_json: "x".repeat(bytes), ..Artifact::default() };
         let certified = stage.hooks.certify(&asking, &model, Transition::Certify, "").await.remove(0).answer;

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// What becomes of so many at once, counted by the words before the function's name.
+/// Returns the outcomes of concurrent calls, counted by the words before the function's name.
 async fn at_once(stage: Stage, callers: i64, user: impl Fn(i64) -> &'static str) -> BTreeMap<String, usize> {
     let stage = Arc::new(stage);
     let asking: Vec<_> = (0..callers)
         .map(|number| {
-            let (stage, asked) = (Arc::clone(&stage), Asked { user: user(number), ..ASKED });
-            tokio::spawn(async move { stage.call(asked).await })
+            let (stage, input) = (Arc::clone(&stage), CallInput { user: user(number), ..INPUT });
+            tokio::spawn(async move { stage.call(input).await })
         })
         .collect();
     let mut outcomes = BTreeMap::new();
-    for asked in asking {
-        let outcome = asked.await.unwrap().err().unwrap_or_else(|| "answered".to_owned());
+    for input in asking {
+        let outcome = input.await.unwrap().err().unwrap_or_else(|| "answered".to_owned());
         let class = outcome.rsplit("component `").next().unwrap_or_default();
         let class = class.split(" in `").next().unwrap_or_default().split(" and is let").next().unwrap_or_default();
         *outcomes.entry(class.trim_end_matches(',').to_owned()).or_default() += 1;

@@ -1,4 +1,5 @@
-//! A function that keeps failing is let alone: for whom it fails, and for all once it fails for most.
+//! The circuit breaker of a function that keeps failing: for the callers that see it fail, and for all once it fails
+//! for most.
 
 use terrane_app::ports::plugins::Unavailable;
 
@@ -11,7 +12,7 @@ const UNLUCKY: &str = "(if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (the
 async fn a_function_that_keeps_failing_is_let_alone() {
     let checks = Stage::of_body(PluginRole::Check, "", "unreachable");
     let wait = |seconds| Unavailable::BreakerOpen { wait: Duration::from_secs(seconds) };
-    let ask = async || checks.plan(ASKED).await.unwrap_err();
+    let ask = async || checks.plan(INPUT).await.unwrap_err();
     for _ in 0..5 {
         assert!(matches!(ask().await, PluginFault::Trapped { call: "make-plan", .. }));
     }
@@ -36,16 +37,16 @@ async fn a_function_that_keeps_failing_is_let_alone() {
 async fn one_callers_questions_take_a_hook_from_nobody_else() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", UNLUCKY);
     let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
-    let eve = Asked { user: "eve", now: 13, ..ASKED };
-    stage.call(ASKED).await.unwrap();
+    let eve = CallInput { user: "eve", now: 13, ..INPUT };
+    stage.call(INPUT).await.unwrap();
     for _ in 0..5 {
         assert!(stage.call(eve).await.unwrap_err().contains("trapped in `on-query`"));
     }
     // Not even with other questions: it is closed to her, and to her alone.
-    let refused = stage.call(Asked { now: 0, ..eve }).await.unwrap_err();
+    let refused = stage.call(CallInput { now: 0, ..eve }).await.unwrap_err();
     assert!(refused.contains("failed too often"), "{refused}");
-    for asked in [ASKED, Asked { user: "eve", tenant: "other", ..ASKED }, Asked { user: "", ..ASKED }] {
-        assert_eq!(stage.call(asked).await, Ok(()));
+    for input in [INPUT, CallInput { user: "eve", tenant: "other", ..INPUT }, CallInput { user: "", ..INPUT }] {
+        assert_eq!(stage.call(input).await, Ok(()));
     }
     assert_eq!((stage.state(), stage.host.missing()), (PluginState::Active, Vec::new()));
     // However often she does it.
@@ -54,7 +55,7 @@ async fn one_callers_questions_take_a_hook_from_nobody_else() {
         for _ in 0..5 {
             let _ = stage.call(eve).await;
         }
-        assert_eq!(stage.call(ASKED).await, Ok(()));
+        assert_eq!(stage.call(INPUT).await, Ok(()));
         assert_eq!(stage.state(), PluginState::Active);
     }
 }
@@ -62,15 +63,15 @@ async fn one_callers_questions_take_a_hook_from_nobody_else() {
 #[tokio::test]
 async fn what_fails_for_most_is_let_alone_for_all() {
     let stage = Stage::of_body(PluginRole::Governance, "", UNLUCKY);
-    stage.call(Asked { user: "ada", ..ASKED }).await.unwrap();
+    stage.call(CallInput { user: "ada", ..INPUT }).await.unwrap();
     for user in ["a", "b", "c", "d", "e"] {
-        assert!(stage.call(Asked { user, now: 13, ..ASKED }).await.unwrap_err().contains("trapped"), "{user}");
+        assert!(stage.call(CallInput { user, now: 13, ..INPUT }).await.unwrap_err().contains("trapped"), "{user}");
     }
-    let refused = stage.call(ASKED).await.unwrap_err();
+    let refused = stage.call(INPUT).await.unwrap_err();
     assert!(refused.contains("failed too often"), "{refused}");
     assert_eq!(stage.state(), PluginState::Degraded);
     stage.clock.advance(1);
-    assert_eq!(stage.call(ASKED).await, Ok(()));
+    assert_eq!(stage.call(INPUT).await, Ok(()));
     assert_eq!(stage.state(), PluginState::Active);
 }
 
@@ -79,18 +80,18 @@ async fn obligations_that_can_not_be_met_count_against_the_hook() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", "(i32.const 4096)");
     let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
     for _ in 0..5 {
-        stage.call(ASKED).await.unwrap();
-        stage.blame(ASKED, "there is no cube `nowhere`");
+        stage.call(INPUT).await.unwrap();
+        stage.blame(INPUT, "there is no cube `nowhere`");
     }
     let [status] = &stage.host.loaded()[..] else { panic!("one plugin") };
     let [export] = &status.exports[..] else { panic!("one function") };
     assert_eq!((export.calls, export.faults, export.is_open), (5, 5, true));
     assert_eq!((stage.state(), stage.host.missing()), (PluginState::Degraded, vec!["policy-test".to_owned()]));
-    assert!(stage.call(ASKED).await.unwrap_err().contains("failed too often"));
+    assert!(stage.call(INPUT).await.unwrap_err().contains("failed too often"));
     // A try that answers well, and is then found wanting, keeps it closed for longer.
     stage.clock.advance(1);
-    stage.call(ASKED).await.unwrap();
-    stage.blame(ASKED, "there is no cube `nowhere`");
+    stage.call(INPUT).await.unwrap();
+    stage.blame(INPUT, "there is no cube `nowhere`");
     stage.clock.advance(1);
-    assert!(stage.call(ASKED).await.unwrap_err().contains("1000 more ms"));
+    assert!(stage.call(INPUT).await.unwrap_err().contains("1000 more ms"));
 }

@@ -45,7 +45,7 @@ async fn the_functions_of_a_role_have_the_same_limits() {
             ("", "(i32.const 2049)", "breaks the contract"),
             ("", "(i32.const -8)", "breaks the contract"),
         ] {
-            let fault = Stage::of_body(role, fields, body).call(ASKED).await.unwrap_err();
+            let fault = Stage::of_body(role, fields, body).call(INPUT).await.unwrap_err();
             assert!(fault.contains(words) && fault.contains(function_of(role)), "{role}: {words}: {fault}");
         }
     }

@@ -32,8 +32,8 @@ async fn a_note_is_found_by_its_own_tenant_alone() {
     let body = format!("{GET} (if (i32.load8_u (i32.const 5120)) (then unreachable)) {PUT} {ABSTAIN}");
     let stage = stage(&body);
     for tenant in ["acme", "other", "", "ACME", "acme "] {
-        assert_eq!(stage.call(Asked { tenant, ..ASKED }).await, Ok(()), "{tenant}");
-        let found = stage.call(Asked { tenant, user: "bob", ..ASKED }).await.unwrap_err();
+        assert_eq!(stage.call(CallInput { tenant, ..INPUT }).await, Ok(()), "{tenant}");
+        let found = stage.call(CallInput { tenant, user: "bob", ..INPUT }).await.unwrap_err();
         assert!(found.contains("trapped"), "{tenant}: {found}");
     }
 }
@@ -54,9 +54,9 @@ async fn another_component_or_another_configuration_finds_nothing() {
             settings.plugins.push(PluginSettings { id: guest.id.clone(), source: path, ..first });
         }
     });
-    let context = context(ASKED);
-    let asking = Asking { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
-    let said = stage.hooks.judge(&asking, &Arc::default()).await;
+    let context = context(INPUT);
+    let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
+    let said = stage.hooks.authorize(&asking, &Arc::default()).await;
     assert_eq!(said.len(), 3);
     assert!(said.iter().all(|said| said.answer.is_ok()), "{said:?}");
 }
@@ -73,10 +73,10 @@ async fn what_is_too_large_is_refused_and_the_call_goes_on() {
             (if (i32.eqz (i32.load8_u (i32.const 5120))) (then unreachable))
             {ABSTAIN}"
         );
-        assert_eq!(stage(&body).call(ASKED).await, Ok(()), "{words} of {key} and {value} bytes");
+        assert_eq!(stage(&body).call(INPUT).await, Ok(()), "{words} of {key} and {value} bytes");
     }
     let beyond = "(call $put (i32.const 3072) (i32.const 4) (i32.const 4096) (i32.const 0x7fffffff) (i32.const 0) (i32.const 5120))";
-    let fault = stage(&format!("{beyond} {ABSTAIN}")).call(ASKED).await.unwrap_err();
+    let fault = stage(&format!("{beyond} {ABSTAIN}")).call(INPUT).await.unwrap_err();
     assert!(fault.contains("in `on-query`"), "{fault}");
 }
 
@@ -102,11 +102,11 @@ async fn notes_without_end_end_the_call_and_leave_the_others_theirs() {
         granted(settings);
         settings.plugins[0].limits.fuel = Some(200_000);
     });
-    let other = Asked { tenant: "other", ..ASKED };
+    let other = CallInput { tenant: "other", ..INPUT };
     assert_eq!(stage.call(other).await, Ok(()));
     for _ in 0..4 {
-        let fault = stage.call(Asked { now: 13, ..ASKED }).await.unwrap_err();
+        let fault = stage.call(CallInput { now: 13, ..INPUT }).await.unwrap_err();
         assert!(fault.contains("reached its limit of fuel in `on-query`"), "{fault}");
     }
-    assert_eq!(stage.call(Asked { now: 7, ..other }).await, Ok(()), "the note of another tenant is still there");
+    assert_eq!(stage.call(CallInput { now: 7, ..other }).await, Ok(()), "the note of another tenant is still there");
 }

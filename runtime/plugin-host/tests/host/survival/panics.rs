@@ -36,7 +36,7 @@ async fn a_panic_is_the_reason_of_the_fault() {
         let guest = guest(role, id);
         let bytes = guest.component_of(&contract(&folder, guest.world()));
         let stage = Stage::of_bytes(&guest, &bytes, |_| {});
-        let fault = stage.call(ASKED).await.unwrap_err();
+        let fault = stage.call(INPUT).await.unwrap_err();
         assert!(fault.ends_with(&format!("trapped in `{}`: {TEXT}", function_of(role))), "{role}: {fault}");
     }
 }

@@ -61,7 +61,7 @@ fn resident_bytes() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// How many calls are made: what the soak asks for, else a sample.
+/// Returns the number of calls: that of the soak, else a sample.
 fn calls_wanted() -> u64 {
     #[allow(clippy::disallowed_methods, reason = "who runs a test says how long")]
     let wanted = std::env::var("TERRANE_SOAK_CALLS").ok();
@@ -139,12 +139,12 @@ async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
     let wanted = calls_wanted();
     let (mut statistics, mut settled) = (CallStatistics::default(), 0);
     for seed in 0..wanted / 3 {
-        let asked = Asked { now: i64::try_from(seed).unwrap(), ..ASKED };
-        statistics.count("on-query", hook.judge(asked, &facts_of_query).await.err());
-        let call = CheckCall { facts: facts(asked), profile_config_json: "{}".into() };
+        let input = CallInput { now: i64::try_from(seed).unwrap(), ..INPUT };
+        statistics.count("on-query", hook.authorize(input, &facts_of_query).await.err());
+        let call = CheckCall { facts: facts(input), profile_config_json: "{}".into() };
         let planned = check.checks.plans(&call, Arc::clone(&columns)).await.remove(0);
         statistics.count("make-plan", planned.err().map(|fault| fault.to_string()));
-        statistics.count("detect", detector.detect(asked).await.err().map(|fault| fault.to_string()));
+        statistics.count("detect", detector.detect(input).await.err().map(|fault| fault.to_string()));
         if seed.is_multiple_of(CALLS_A_GUEST) {
             described(seed / CALLS_A_GUEST, &mut statistics);
         }

@@ -21,7 +21,7 @@ async fn nothing_is_carried_from_call_to_call_or_from_tenant_to_tenant() {
     for (role, _) in ROLES {
         let stage = Stage::of_body(role, ONCE, &format!("(call $once) {DECLINES}"));
         for (user, tenant) in [("ada", "acme"), ("ada", "acme"), ("bob", "acme"), ("ada", "other"), ("", "")] {
-            let fault = stage.call(Asked { user, tenant, now: 0 }).await.unwrap_err();
+            let fault = stage.call(CallInput { user, tenant, now: 0 }).await.unwrap_err();
             assert!(fault.contains("refused `"), "{role}: {fault}");
         }
     }
@@ -36,7 +36,7 @@ async fn the_next_call_after_a_trap_finds_a_fresh_instance() {
         for (now, words) in
             [(13, "`unreachable`"), (0, "refused `"), (13, "`unreachable`"), (13, "`unreachable`"), (0, "refused `")]
         {
-            let fault = stage.call(Asked { now, ..ASKED }).await.unwrap_err();
+            let fault = stage.call(CallInput { now, ..INPUT }).await.unwrap_err();
             assert!(fault.contains(words), "{role}: {fault}");
         }
     }
@@ -59,7 +59,7 @@ async fn memory_that_was_filled_is_empty_for_the_next_tenant() {
         );
         let stage = Stage::of_body(role, "", &body);
         for tenant in ["a", "b", "a", "c"] {
-            let fault = stage.call(Asked { tenant, ..ASKED }).await.unwrap_err();
+            let fault = stage.call(CallInput { tenant, ..INPUT }).await.unwrap_err();
             assert!(fault.contains("refused `"), "{role}: {fault}");
         }
     }

@@ -43,6 +43,7 @@ pub(super) struct Families {
     pub(super) compile_duration: HistogramVec,
     pub(super) warehouse_duration: HistogramVec,
     pub(super) warehouse_errors: IntCounterVec,
+    pub(super) active_tasks: IntGauge,
     pub(super) tasks: IntCounterVec,
     pub(super) task_duration: HistogramVec,
     pub(super) authentications: IntCounterVec,
@@ -51,7 +52,7 @@ pub(super) struct Families {
 
 impl Families {
     #[rustfmt::skip]
-    pub(super) fn register(to: &Registry) -> Result<Self, prometheus::Error> {
+    pub(super) fn register(to: &Registry, settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
         Ok(Families {
             http_requests: counters(to, "service_http_requests_total", "Requests that are over.", &["method", "endpoint", "status"])?,
             http_duration: histograms(to, "service_http_request_duration_seconds", "From a request's head to the last byte of its answer.", &["method", "endpoint"], SECONDS)?,
@@ -64,8 +65,9 @@ impl Families {
             compile_duration: histograms(to, "service_query_compile_duration_seconds", "From a query to its SQL.", &["cube"], SHORT_SECONDS)?,
             warehouse_duration: histograms(to, "service_query_warehouse_duration_seconds", "What queries waited for the warehouse.", &["warehouse", "cube"], SECONDS)?,
             warehouse_errors: counters(to, "service_warehouse_query_errors_total", "Queries that the warehouse did not answer.", &["warehouse", "error_type"])?,
-            tasks: counters(to, "service_worker_tasks_total", "Turns of tasks in the background.", &["task_name", "status"])?,
-            task_duration: histograms(to, "service_worker_task_duration_seconds", "How long a turn took.", &["task_name"], SECONDS)?,
+            active_tasks: gauges(to, "service_worker_active_tasks", "Background tasks that run now.", &["worker_id"])?.with_label_values(&[&settings.worker_id]),
+            tasks: counters(to, "service_worker_tasks_total", "Runs of background tasks.", &["task_name", "status"])?,
+            task_duration: histograms(to, "service_worker_task_duration_seconds", "The duration of a run.", &["task_name"], SECONDS)?,
             authentications: counters(to, "service_authentications_total", "Callers that proved who they are.", &["auth_method"])?,
             denials: counters(to, "service_access_denied_total", "Requests that were denied.", &["reason"])?,
         })

@@ -48,7 +48,7 @@ impl ScrapedValues {
             connections: ports.warehouse.connections().map(|found| (ports.warehouse.name().to_owned(), found)),
             queries_running,
             queries_queued,
-            audit_pending: ports.journal.pending(),
+            audit_pending: ports.audit_buffer.pending(),
             spans: app.watchers.watch.backlog(),
             plugins: ports.plugins.loaded(),
             dropped_lines: app.watchers.dropped_lines.as_ref().map(crate::telemetry::DroppedLines::count),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::RequestContext;
 use terrane_app::security::caller_json;
+use terrane_app::services::Services;
 use terrane_cli::config::Environment;
 use terrane_cli::on_large_stack;
 use terrane_cli::project::Project;
@@ -75,14 +76,14 @@ fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Row
 pub(super) fn in_runtime<T: Send>(
     folder: &std::path::Path,
     environment: &Environment,
-    work: impl AsyncFnOnce(wiring::Engine) -> T + Send,
+    work: impl AsyncFnOnce(Services) -> T + Send,
 ) -> T {
     let _directory = working_directory();
     let done = on_large_stack(|| {
         let project = Project::read(folder, environment)?;
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
-            let (engine, _) = wiring::load(&project).await?;
+            let (engine, _) = wiring::load(&project, wiring::WarehouseUse::Read).await?;
             Ok(work(engine).await)
         })
     });
@@ -98,7 +99,7 @@ fn flights() -> Vec<Table> {
         FROM raw.flights WHERE (flight * 31 + day * 7 + month) % 211 = 0 ORDER BY 1";
     const AIRLINES: &str = "SELECT carrier, name FROM raw.airlines ORDER BY 1";
     let text = |value: Value| -> Cell { value.as_str().map(str::to_owned) };
-    let read = async |engine: &wiring::Engine, sql: &str| {
+    let read = async |engine: &Services, sql: &str| {
         let timeout = std::time::Duration::from_secs(60);
         let answer = engine.warehouse.execute(Statement::plain(sql), timeout).await.expect("the example's rows");
         let rows = Rows::of_statement(&answer.schema, &answer.batches).expect("rows").rows;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use terrane_app::ports::builder::{BuildError, BuiltRelation, CantBuild, Marker, NewRelation, NotReady};
 use terrane_app::ports::warehouse::{Statement, WarehouseErrorKind};
+use terrane_app::services::Services;
 use terrane_cli::config::Environment;
-use terrane_cli::wiring;
 use terrane_expectations::Rows;
 use terrane_system_tests::engines::{Engine, Kind, small_tables};
 use terrane_system_tests::path;
@@ -24,7 +24,7 @@ fn marker(fingerprint: &str) -> Marker {
 }
 
 async fn build(
-    engine: &wiring::Engine,
+    engine: &Services,
     name: &str,
     is_view: bool,
     query: &str,
@@ -33,12 +33,12 @@ async fn build(
     engine.builder.build(&NewRelation { schema: "analytics", name, is_view, query, marker }, LIMIT).await
 }
 
-async fn text(engine: &wiring::Engine, statement: &str) -> String {
+async fn text(engine: &Services, statement: &str) -> String {
     let rows = engine.warehouse.execute(Statement::plain(statement), LIMIT).await.unwrap();
     serde_json::Value::from(Rows::of_statement(&rows.schema, &rows.batches).unwrap().rows.remove(0)).to_string()
 }
 
-async fn built(engine: &wiring::Engine) -> Vec<(String, bool, String)> {
+async fn built(engine: &Services) -> Vec<(String, bool, String)> {
     let mut all: Vec<(String, bool, String)> = engine
         .warehouse
         .built()
@@ -51,7 +51,7 @@ async fn built(engine: &wiring::Engine) -> Vec<(String, bool, String)> {
     all
 }
 
-fn with_engine(work: impl AsyncFnOnce(wiring::Engine, &Engine) + Send) {
+fn with_engine(work: impl AsyncFnOnce(Services, &Engine) + Send) {
     let Some(server) = start(Kind::Postgres) else { return };
     let environment: Environment = server.variables(&small_tables(), &[]).into_iter().collect();
     in_runtime(&path(PROJECT), &environment, async |engine| {

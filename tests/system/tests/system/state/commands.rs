@@ -130,7 +130,7 @@ fn each_thing_that_would_fail_is_found() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
     for (check, variables, words) in [
-        ("configuration", &[("SERVICE_SERVER__PORT", "many")][..], "must be a whole number"),
+        ("configuration", &[("SERVICE_SERVER__PORT", "many")][..], "must be an integer"),
         ("start rules", &[("SERVICE_SECURITY__ENABLED", "false")], "security.enabled"),
         ("warehouse", &[("SERVICE_WAREHOUSE__TYPE", "oracle")], "`oracle`"),
         ("warehouse", &[("SERVICE_WAREHOUSE__INIT", "[SELECT nothing]")], "init"),

@@ -12,8 +12,11 @@ async fn fill(store: &StateStore) {
     for id in ["k1", "k2"] {
         store.add_key(&key(id), entry("key_created")).await.unwrap();
     }
-    store.begin_session(&session("s1", "ädä"), &token(1, "s1"), entry("session_started")).await.unwrap();
-    store.begin_session(&guest_session("s2", "corp:bob"), &token(3, "s2"), entry("session_started")).await.unwrap();
+    store.begin_session(&session("s1", "ädä"), &token(1, "s1"), None, entry("session_started")).await.unwrap();
+    store
+        .begin_session(&guest_session("s2", "corp:bob"), &token(3, "s2"), None, entry("session_started"))
+        .await
+        .unwrap();
     store.rotate(&[1; 32], &token(2, ""), &rights("ädä"), at(1), entry("session_refreshed")).await.unwrap();
     store.append((0..1_100).map(|_| entry("access_denied")).collect()).await.unwrap();
 }

@@ -47,19 +47,24 @@ fn what_is_over_goes_and_nothing_else() {
             let byte = id.as_bytes()[1];
             let expires_at = if id == "alive" { at(100) } else { at(20) };
             let token = RefreshToken { expires_at, ..token(byte, id) };
-            store.begin_session(&session(id, "ada"), &token, entry("session_started")).await.unwrap();
+            store.begin_session(&session(id, "ada"), &token, None, entry("session_started")).await.unwrap();
             if let Some(second) = ended {
                 store.end_session(id, at(second), entry("session_ended")).await.unwrap();
             }
         }
         let used = Session { id: "used".into(), ..session("used", "ada") };
-        store.begin_session(&used, &RefreshToken { expires_at: at(30), ..token(1, "used") }, entry("a")).await.unwrap();
+        store
+            .begin_session(&used, &RefreshToken { expires_at: at(30), ..token(1, "used") }, None, entry("a"))
+            .await
+            .unwrap();
         store.rotate(&[1; 32], &token(2, ""), &rights("ada"), at(25), entry("session_refreshed")).await.unwrap();
         for (id, expires_at) in [("over", Some(at(40))), ("good", Some(at(60))), ("endless", None)] {
             store.add_key(&ApiKey { expires_at, ..key(id) }, entry("key_created")).await.unwrap();
         }
-        store.add_key(&ApiKey { expires_at: None, ..key("revoked") }, entry("key_created")).await.unwrap();
-        store.revoke_key("revoked", at(49), entry("key_revoked")).await.unwrap();
+        let revoked = ApiKey { expires_at: None, revoked_at: Some(at(49)), ..key("revoked") };
+        let valid = ApiKey { revoked_at: None, ..revoked.clone() };
+        store.add_key(&valid, entry("key_created")).await.unwrap();
+        assert!(store.replace_key(&valid, &revoked, entry("key_revoked")).await.unwrap());
         let records = records_of(&store).await;
 
         let horizon = Horizon { ended: at(50), abandoned: at(45) };

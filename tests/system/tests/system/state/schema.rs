@@ -15,11 +15,23 @@ fn many_that_start_at_once_migrate_once() {
         let opened = join_all((0..6).map(|_| StateStore::open(&place.url, place.folder.path()))).await;
         for store in opened {
             let store = store.unwrap();
-            assert_eq!(store.schema_version().await.unwrap(), 7);
+            assert_eq!(store.schema_version().await.unwrap(), 8);
             store.ping().await.unwrap();
             store.record_start("0.1.0", "2024-01-01T00:00:00Z").await.unwrap();
         }
-        assert_eq!(place.open().await.schema_version().await.unwrap(), 7);
+        assert_eq!(place.open().await.schema_version().await.unwrap(), 8);
+    });
+}
+
+#[test]
+fn servers_on_one_database_share_a_secret() {
+    on_both(|place| async move {
+        let stores = [place.open().await, place.open().await, place.open().await];
+        let secrets = stores.iter().zip(1_u8..).map(|(store, byte)| store.server_secret("a", [byte; 32]));
+        let secrets: Vec<[u8; 32]> = join_all(secrets).await.into_iter().map(Result::unwrap).collect();
+        assert!(secrets.iter().all(|secret| *secret == secrets[0]), "{secrets:?}");
+        assert_eq!(stores[0].server_secret("a", [9; 32]).await.unwrap(), secrets[0]);
+        assert_eq!(stores[0].server_secret("b", [9; 32]).await.unwrap(), [9; 32]);
     });
 }
 

@@ -1,0 +1,56 @@
+//! What was built, held against what is defined now.
+//!
+//! In: the relations that bear a marker. Out: which models can be read where they were built, and which
+//! relations hold something else. A fingerprint is over everything that a model's rows follow from: its
+//! own text and those of all models that it reads, with how and where each is kept.
+
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use terrane_compiler::model::ModelQueries;
+use terrane_compiler::project::{Built, Definitions, Materialization};
+
+use crate::ports::builder::BuiltRelation;
+
+/// `None` for a model that can't be read.
+pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usize) -> Option<Arc<str>> {
+    let mut hash = Sha256::new();
+    for at in queries.needs(index).iter().copied().chain([index]) {
+        let model = &definitions.models[at];
+        let (schema, name) = model.built_as().unwrap_or(("", &model.name.value));
+        for part in [schema, name, model.materialization.as_str(), queries.text(at)?] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+    }
+    Some(hex::encode(hash.finalize()).into())
+}
+
+/// How the relations of this project stand to its models. Those of other projects are tables like any other.
+pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation]) -> Built {
+    let own: Vec<&BuiltRelation> = held.iter().filter(|built| built.marker.project == definitions.project).collect();
+    let mut built = Built::default();
+    if own.is_empty() {
+        return built;
+    }
+    let queries = ModelQueries::new(definitions);
+    for relation in own {
+        let is_its = |name: &str| {
+            let index = definitions.models.iter().position(|model| &*model.name.value == name)?;
+            let model = &definitions.models[index];
+            let is_kept_so = relation.is_view == (model.materialization == Materialization::View)
+                && model.built_as() == Some((&relation.schema, &relation.name));
+            let is_of = fingerprint(definitions, &queries, index)? == relation.marker.fingerprint;
+            (is_kept_so && is_of).then(|| Arc::clone(&model.name.value))
+        };
+        match is_its(&relation.marker.model) {
+            Some(model) => {
+                built.current.insert(model);
+            }
+            None => {
+                built.outdated.insert(format!("{}.{}", relation.schema, relation.name).to_lowercase());
+            }
+        }
+    }
+    built
+}

@@ -1,0 +1,13 @@
+//! Nouns that use cases and ports share: callers, their rights, and the requests that they send.
+//!
+//! Plain types without behaviour of their own. Absent: use cases and ports; nothing here imports either.
+
+mod identity;
+mod request;
+mod scope;
+mod trace;
+
+pub use identity::{AuthMethod, Credential, Identity, RequestOrigin};
+pub use request::{QueryKind, RequestContext, RequestTarget, Surface};
+pub use scope::{Scope, Scopes};
+pub use trace::{SpanId, TraceContext, TraceId};

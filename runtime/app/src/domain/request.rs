@@ -1,0 +1,110 @@
+//! The context of one request: caller, rights, surface, and the names under which it is logged.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use terrane_compiler::SecurityContext;
+
+use super::{AuthMethod, RequestOrigin, Scope, Scopes, TraceContext};
+
+/// The caller of a request and the facts about the request that use cases need.
+#[derive(Debug, Clone, Default)]
+pub struct RequestContext {
+    pub caller: SecurityContext,
+    pub correlation_id: Arc<str>,
+    /// The request's own span; `None` where tracing is off.
+    pub trace: Option<TraceContext>,
+    /// The tenant whose share of permits a query uses; `None` on a server without tenants.
+    pub tenant: Option<Arc<str>>,
+    pub scopes: Scopes,
+    /// The interface through which the request came in.
+    pub surface: Surface,
+    /// The purpose of the request's queries, for metrics and limits.
+    pub kind: QueryKind,
+    /// The client's address; `None` for a request from this process.
+    pub client: Option<IpAddr>,
+    pub target: RequestTarget,
+}
+
+impl RequestContext {
+    /// Returns a request of the operator of this machine, who acts as `caller`.
+    pub fn operator(caller: SecurityContext) -> Self {
+        let caller = SecurityContext { auth_method: AuthMethod::Operator, ..caller };
+        RequestContext { caller, scopes: Scopes::READ, ..RequestContext::default() }
+    }
+
+    /// Returns the source of the request, for audit records.
+    pub fn origin(&self) -> RequestOrigin {
+        RequestOrigin { client: self.client, correlation_id: self.logged_correlation_id() }
+    }
+
+    /// Returns the correlation id; `None` if the request has none.
+    pub fn logged_correlation_id(&self) -> Option<Arc<str>> {
+        Some(self.correlation_id.clone()).filter(|id| !id.is_empty())
+    }
+
+    /// Returns the same request with queries of another kind.
+    #[must_use]
+    pub fn with_kind(&self, kind: QueryKind) -> Self {
+        RequestContext { kind, ..self.clone() }
+    }
+}
+
+/// The operation of a request, as the log and the audit log name it.
+#[derive(Debug, Clone, Default)]
+pub struct RequestTarget {
+    /// A verb, such as an HTTP method.
+    pub action: &'static str,
+    /// The resource as the caller wrote it, such as a path without its query string.
+    pub resource: Arc<str>,
+    /// The registered pattern of the resource. Callers cannot invent new ones, so audit records of
+    /// denials that differ in the resource only are one kind.
+    pub pattern: &'static str,
+    /// The scope that the operation requires; `None` if it requires an identity only.
+    pub required: Option<Scope>,
+}
+
+/// The interface through which a request came in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Surface {
+    Rest,
+    Graphql,
+    Dax,
+    Xmla,
+    AsyncJob,
+    SqlOnly,
+    /// The server itself or the command line.
+    #[default]
+    Internal,
+}
+
+/// The purpose of a query.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum QueryKind {
+    /// One page of rows, up to `query.max_limit`.
+    #[default]
+    Rest,
+    /// Rows up to `query.max_export_rows`.
+    Export,
+    /// The statement alone.
+    Sql,
+    /// An explanation of the statement.
+    Explain,
+    /// The warehouse's own plan of the statement.
+    Plan,
+    /// Statistics of a cube's columns.
+    Profile,
+}
+
+impl QueryKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            QueryKind::Rest => "rest",
+            QueryKind::Export => "export",
+            QueryKind::Sql => "sql",
+            QueryKind::Explain => "explain",
+            QueryKind::Plan => "plan",
+            QueryKind::Profile => "profile",
+        }
+    }
+}

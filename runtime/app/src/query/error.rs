@@ -1,0 +1,49 @@
+//! The reasons for which a query has no answer.
+
+use std::time::Duration;
+
+use terrane_compiler::query::{ErrorCode, QueryError};
+
+use super::{Denied, Overloaded};
+use crate::ports::store::StoreError;
+use crate::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+
+/// The reason for which a query has no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum QueryRunError {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Warehouse(#[from] WarehouseError),
+    #[error("the query ran longer than {} seconds", timeout.as_secs_f64())]
+    Timeout { timeout: Duration },
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+    /// A governance hook denied the query.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// A required governance hook gave no usable response.
+    #[error("a required policy plugin is unavailable")]
+    PolicyUnavailable,
+    /// The query was denied, and the audit log does not take the record.
+    #[error("the denial could not be recorded: {0}")]
+    Unrecorded(StoreError),
+}
+
+impl QueryRunError {
+    pub(super) fn from_warehouse(error: WarehouseError, timeout: Duration) -> Self {
+        match error.kind {
+            WarehouseErrorKind::Timeout => QueryRunError::Timeout { timeout },
+            _ => QueryRunError::Warehouse(error),
+        }
+    }
+
+    /// Returns whether a policy or a hook closed what the query asks for.
+    pub fn is_denial(&self) -> bool {
+        match self {
+            QueryRunError::Denied(_) | QueryRunError::PolicyUnavailable => true,
+            QueryRunError::Query(error) => error.code() == ErrorCode::Forbidden,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The record of one query and of each statement that it runs.
+//!
+//! In: the query's progress. Out: one [`EndedQuery`] for the observer when the recorder is dropped, a
+//! [`Step`] for each part, and one log line if the query failed. A query whose caller went away ends as
+//! abandoned. Absent: audit records (`security::access`).
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use terrane_compiler::model::{CubeId, MetricId, Model, Snippet, SqlPart};
+use terrane_compiler::query::SemanticQuery;
+
+use super::{QueryRunError, key, milliseconds};
+use crate::domain::{QueryKind, TraceContext};
+use crate::ports::clock::Clock;
+use crate::ports::observer::{EndedQuery, Executed, Observer, QueryOutcome, Step, UNKNOWN_CUBE, WarehouseShare};
+use crate::ports::warehouse::WarehouseErrorKind;
+
+/// The record of a query, from its arrival to its last row.
+pub(super) struct QueryRecorder {
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) trace: Option<TraceContext>,
+    pub(super) cube: Arc<str>,
+    pub(super) warehouse: Arc<str>,
+    pub(super) kind: QueryKind,
+    /// The clock's `elapsed` at the start.
+    pub(super) started: Duration,
+    /// The clock's `elapsed` when the query got its permit.
+    pub(super) admitted: OnceLock<Duration>,
+    /// Time spent on the warehouse, if it is less than the time since admission.
+    pub(super) waited: Option<Duration>,
+    pub(super) rows: u64,
+    pub(super) outcome: QueryOutcome,
+}
+
+impl QueryRecorder {
+    pub(super) fn duration(&self) -> Duration {
+        self.clock.elapsed().saturating_sub(self.started)
+    }
+
+    pub(super) fn compiled(&self, duration: Duration, outcome: QueryOutcome) {
+        self.observer.compiled(&Step { trace: self.trace, cube: &self.cube, duration, outcome });
+    }
+
+    /// Records success and what it took.
+    pub(super) fn succeed(&mut self, waited: Duration, rows: u64) {
+        (self.waited, self.rows, self.outcome) = (Some(waited), rows, QueryOutcome::Success);
+    }
+
+    /// Records a failure and logs it.
+    pub(super) fn fail(&mut self, error: &QueryRunError) {
+        self.outcome = QueryOutcome::from(error);
+        tracing::error!(
+            event = "query_failed",
+            cube = &*self.cube,
+            error_type = error_type(error),
+            error_message = %error,
+            retry_count = retry_count(error),
+            exception = exception(error),
+        );
+    }
+
+    /// Records and logs a failure after the first rows were read.
+    pub(super) fn fail_after_rows(&mut self, error: &QueryRunError) {
+        self.outcome = QueryOutcome::from(error);
+        tracing::error!(
+            event = "query_failed",
+            cube = &*self.cube,
+            error_type = error_type(error),
+            error_message = %error,
+            rows_returned = self.rows,
+            retry_count = retry_count(error),
+            exception = exception(error),
+        );
+    }
+
+    /// Logs that all rows were read.
+    pub(super) fn log_executed(&self, waited: Duration, duration: Duration, rows: u64) {
+        tracing::info!(
+            event = "query_executed",
+            cube = &*self.cube,
+            warehouse = &*self.warehouse,
+            warehouse_duration_ms = milliseconds(waited),
+            total_duration_ms = milliseconds(duration),
+            rows_returned = rows,
+            // No engine reports how much it read.
+            bytes_scanned = tracing::field::Empty,
+            cache_hit = false,
+            preagg_used = false,
+        );
+    }
+
+    /// Begins the record of a statement.
+    pub(super) fn statement(&self, text: &str, limit: Duration) -> StatementRecorder {
+        // Only spans show the hash.
+        let sql_hash = match self.trace {
+            Some(trace) if trace.is_sampled => key::sql_hash(text),
+            _ => String::new(),
+        };
+        StatementRecorder {
+            observer: Arc::clone(&self.observer),
+            clock: Arc::clone(&self.clock),
+            trace: self.trace,
+            cube: Arc::clone(&self.cube),
+            warehouse: Arc::clone(&self.warehouse),
+            sql_hash,
+            started: self.clock.elapsed(),
+            limit,
+            rows: 0,
+            outcome: None,
+        }
+    }
+}
+
+impl Drop for QueryRecorder {
+    fn drop(&mut self) {
+        let now = self.clock.elapsed();
+        let share = self.admitted.get().map(|admitted| WarehouseShare {
+            name: &self.warehouse,
+            waited: self.waited.unwrap_or(now.saturating_sub(*admitted)),
+            rows: self.rows,
+        });
+        self.observer.query_ended(&EndedQuery {
+            cube: &self.cube,
+            kind: self.kind,
+            outcome: self.outcome,
+            duration: now.saturating_sub(self.started),
+            warehouse: share,
+        });
+    }
+}
+
+/// The record of a statement that the warehouse runs. Without an outcome, its caller stopped waiting.
+pub(super) struct StatementRecorder {
+    observer: Arc<dyn Observer>,
+    clock: Arc<dyn Clock>,
+    trace: Option<TraceContext>,
+    cube: Arc<str>,
+    warehouse: Arc<str>,
+    sql_hash: String,
+    started: Duration,
+    limit: Duration,
+    pub(super) rows: u64,
+    pub(super) outcome: Option<QueryOutcome>,
+}
+
+impl Drop for StatementRecorder {
+    fn drop(&mut self) {
+        let duration = self.clock.elapsed().saturating_sub(self.started);
+        let left = if duration >= self.limit { QueryOutcome::Timeout } else { QueryOutcome::Abandoned };
+        let outcome = self.outcome.unwrap_or(left);
+        let step = Step { trace: self.trace, cube: &self.cube, duration, outcome };
+        let statement = Executed { warehouse: &self.warehouse, sql_hash: &self.sql_hash, rows: self.rows };
+        self.observer.executed(&step, &statement);
+    }
+}
+
+impl From<&QueryRunError> for QueryOutcome {
+    fn from(error: &QueryRunError) -> Self {
+        match error {
+            QueryRunError::Query(_)
+            | QueryRunError::Denied(_)
+            | QueryRunError::PolicyUnavailable
+            | QueryRunError::Unrecorded(_) => QueryOutcome::Refused,
+            QueryRunError::Timeout { .. } => QueryOutcome::Timeout,
+            QueryRunError::Overloaded(_) => QueryOutcome::Overloaded,
+            QueryRunError::Warehouse(error) => QueryOutcome::from(error.kind),
+        }
+    }
+}
+
+impl From<WarehouseErrorKind> for QueryOutcome {
+    fn from(kind: WarehouseErrorKind) -> Self {
+        match kind {
+            WarehouseErrorKind::Refused => QueryOutcome::Error,
+            WarehouseErrorKind::Timeout => QueryOutcome::Timeout,
+            WarehouseErrorKind::Unavailable => QueryOutcome::Unavailable,
+        }
+    }
+}
+
+fn error_type(error: &QueryRunError) -> &'static str {
+    match error {
+        QueryRunError::Query(_) => "query",
+        QueryRunError::Warehouse(_) => "warehouse",
+        QueryRunError::Timeout { .. } => "timeout",
+        QueryRunError::Overloaded(_) => "overloaded",
+        QueryRunError::Denied(_) | QueryRunError::PolicyUnavailable => "policy",
+        QueryRunError::Unrecorded(_) => "audit",
+    }
+}
+
+/// Returns how often the statement was run again before its error was believed.
+fn retry_count(error: &QueryRunError) -> u32 {
+    match error {
+        QueryRunError::Warehouse(error) => error.retries,
+        _ => 0,
+    }
+}
+
+/// Returns the error's name in this program, such as `QueryError::UnknownMeasure`.
+fn exception(error: &QueryRunError) -> String {
+    let named = match error {
+        QueryRunError::Query(error) => format!("QueryError::{error:?}"),
+        QueryRunError::Warehouse(error) => format!("WarehouseError::{:?}", error.kind),
+        other => format!("QueryRunError::{other:?}"),
+    };
+    named.split(|c: char| !c.is_alphanumeric() && c != ':').next().unwrap_or_default().to_owned()
+}
+
+/// Returns the cube of the first member, or of the first measure below a metric; never a name that the
+/// model lacks.
+pub(super) fn cube_of(model: &Model, query: &SemanticQuery) -> Arc<str> {
+    let first = query.values.first().or(query.dimensions.first());
+    let time = query.time_dimensions.first().map(|dimension| &dimension.member);
+    let named = first.or(time).and_then(|member| member.cube()).or(query.cube.as_deref());
+    let cube = match (named, first) {
+        (Some(name), _) => model.cube_named(name),
+        (None, Some(member)) => model
+            .metric_named(&member.text)
+            .and_then(|metric| first_cube(model, metric, &mut Vec::new()))
+            .map(|id| model.cube(id)),
+        (None, None) => None,
+    };
+    cube.map_or_else(|| UNKNOWN_CUBE.into(), |cube| Arc::clone(&cube.name))
+}
+
+/// Returns the cube of a metric's first measure; visits each metric once.
+fn first_cube(model: &Model, metric: MetricId, seen: &mut Vec<MetricId>) -> Option<CubeId> {
+    if seen.contains(&metric) {
+        return None;
+    }
+    seen.push(metric);
+    let mut parts = Vec::new();
+    let body: &Snippet = &model.metric(metric).body;
+    body.for_each(&mut |part| parts.push(part));
+    parts.into_iter().find_map(|part| match part {
+        SqlPart::Measure(id) => Some(id.cube),
+        SqlPart::Metric(id) => first_cube(model, *id, seen),
+        _ => None,
+    })
+}

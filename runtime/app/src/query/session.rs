@@ -1,0 +1,208 @@
+//! The queries of one request over one snapshot of the project.
+//!
+//! In: a request. Out: authorized queries ([`Prepared`]), column statistics, the warehouse's plan of an
+//! explained statement. Every failure leaves through [`QuerySession::finish`]: it is counted, logged, and
+//! audited if it is a denial. Absent: running statements (`runner`), asking hooks (`authorization`).
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{AsArray as _, RecordBatch};
+use arrow::datatypes::DataType;
+use terrane_compiler::Authorized;
+use terrane_compiler::Environment;
+use terrane_compiler::column_statistics::{
+    Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query,
+    statistics_columns,
+};
+use terrane_compiler::explanation::Explanation;
+use terrane_compiler::query::{DateRange, QueryError, SemanticQuery};
+use terrane_compiler::sql::CompiledSql;
+
+use super::answer::row_count;
+use super::authorization::Authorization;
+use super::prepared::Prepared;
+use super::recorder::{QueryRecorder, cube_of};
+use super::{QueryRunError, QueryService, outcome_of};
+use crate::catalog::Snapshot;
+use crate::domain::{QueryKind, RequestContext};
+use crate::ports::observer::QueryOutcome;
+use crate::ports::warehouse::{ResultSet, Statement};
+use crate::security::access;
+
+/// The queries of one request. All of them see one snapshot of the project and one current time.
+pub struct QuerySession<'s> {
+    pub(super) service: &'s QueryService,
+    pub(super) context: &'s RequestContext,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) environment: Environment,
+}
+
+impl QuerySession<'_> {
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Authorizes a query: asks the governance hooks for their decisions.
+    ///
+    /// # Errors
+    /// A policy or a hook denies the query, or hooks are in use and the query does not resolve.
+    pub async fn prepare<'q>(&'q self, query: &'q SemanticQuery) -> Result<Prepared<'q>, QueryRunError> {
+        let mut recorder = self.recorder(query, self.context.kind);
+        let authorization = self.authorize(query, &recorder).await;
+        let authorization = match authorization {
+            Ok(authorization) => authorization,
+            refused => self.finish(&mut recorder, refused).await?,
+        };
+        Ok(Prepared { session: self, query, authorization, recorder })
+    }
+
+    /// Returns the warehouse's own plan of an explained statement, in the warehouse's words; `None` if the
+    /// warehouse explains nothing. Its numbers are statistics of all rows, so only the operator may see it.
+    ///
+    /// # Errors
+    /// [`QueryRunError`]
+    pub async fn warehouse_plan(
+        &self,
+        query: &SemanticQuery,
+        explanation: &Explanation,
+    ) -> Result<Option<String>, QueryRunError> {
+        let Some(printed) = &explanation.explain_statement else { return Ok(None) };
+        let mut recorder = self.recorder(query, QueryKind::Plan);
+        let runner = &self.service.runner;
+        let run = async {
+            let statements = runner.admit(self.context.tenant.as_ref(), &recorder).await?;
+            let statement = Statement { text: &printed.text, params: &printed.params, columns: &[] };
+            statements.execute_statement(statement).await
+        };
+        let rows = runner.in_time(run).await;
+        let rows = self.finish(&mut recorder, rows).await?;
+        let lines: Vec<String> = rows.batches.iter().flat_map(last_texts).collect();
+        Ok(Some(lines.join("\n")))
+    }
+
+    /// Returns the columns of a cube that the caller may read unmasked, hooks included.
+    ///
+    /// # Errors
+    /// The cube is unknown or closed to the caller, or a hook denies the query.
+    pub async fn profile_columns(
+        &self,
+        cube: &Arc<str>,
+        range: Option<&DateRange>,
+    ) -> Result<Vec<StatisticsColumn>, QueryRunError> {
+        let columns = statistics_columns(&self.without_hooks(), cube)?;
+        if columns.is_empty() {
+            return Ok(columns);
+        }
+        let statistics = columns.iter().map(|column| (Some(Arc::clone(&column.name)), Statistic::Values));
+        let all = StatisticsQuery {
+            cube: Arc::clone(cube),
+            range: range.cloned(),
+            statistics: statistics.collect(),
+            top: None,
+        };
+        let query = statistics_as_query(&self.snapshot.model, &all)?;
+        let mut recorder = self.recorder(&query, self.context.kind);
+        let authorization = self.authorize(&query, &recorder).await;
+        let authorization = self.finish(&mut recorder, authorization).await?;
+        Ok(statistics_columns(&authorization.authorized, cube)?)
+    }
+
+    /// Compiles statistics without running them, hooks aside.
+    ///
+    /// # Errors
+    /// The statistics do not compile.
+    pub fn check_profile(&self, query: &StatisticsQuery) -> Result<(), QueryError> {
+        compile_statistics(&self.snapshot.profile, query, &self.without_hooks(), &self.environment).map(|_| ())
+    }
+
+    /// Returns whether the warehouse computes quantiles.
+    pub fn has_quantiles(&self) -> bool {
+        has_quantiles(&self.snapshot.profile)
+    }
+
+    /// Runs statistics of a cube's columns, within the timeout of queries.
+    ///
+    /// # Errors
+    /// [`QueryRunError`]
+    pub async fn profile(&self, query: &StatisticsQuery) -> Result<ResultSet, QueryRunError> {
+        let semantic = statistics_as_query(&self.snapshot.model, query)?;
+        let mut recorder = self.recorder(&semantic, self.context.kind);
+        let rows = match self.authorize(&semantic, &recorder).await {
+            Ok(authorization) => match self.compile_profile(query, &authorization, &recorder) {
+                Ok(sql) => self.run_profile(&sql, &recorder).await,
+                Err(error) => Err(error.into()),
+            },
+            Err(refusal) => Err(refusal),
+        };
+        recorder.rows = rows.as_ref().map_or(0, |rows| row_count(&rows.batches));
+        self.finish(&mut recorder, rows).await
+    }
+
+    fn compile_profile(
+        &self,
+        query: &StatisticsQuery,
+        authorization: &Authorization<'_>,
+        recorder: &QueryRecorder,
+    ) -> Result<CompiledSql, QueryError> {
+        let started = self.service.clock.elapsed();
+        let compiled = compile_statistics(&self.snapshot.profile, query, &authorization.authorized, &self.environment);
+        recorder.compiled(self.service.clock.elapsed().saturating_sub(started), outcome_of(&compiled));
+        compiled
+    }
+
+    async fn run_profile(&self, sql: &CompiledSql, recorder: &QueryRecorder) -> Result<ResultSet, QueryRunError> {
+        let runner = &self.service.runner;
+        let run = async { runner.admit(self.context.tenant.as_ref(), recorder).await?.execute(sql).await };
+        runner.in_time(run).await
+    }
+
+    fn without_hooks(&self) -> Authorized<'_> {
+        Authorized::without_hooks(&self.snapshot.model, &self.context.caller)
+    }
+
+    fn recorder(&self, query: &SemanticQuery, kind: QueryKind) -> QueryRecorder {
+        QueryRecorder {
+            observer: Arc::clone(&self.service.observer),
+            clock: Arc::clone(&self.service.clock),
+            trace: self.context.trace,
+            cube: cube_of(&self.snapshot.model, query),
+            warehouse: Arc::clone(&self.service.warehouse_name),
+            kind,
+            started: self.service.clock.elapsed(),
+            admitted: OnceLock::new(),
+            waited: None,
+            rows: 0,
+            outcome: QueryOutcome::Abandoned,
+        }
+    }
+
+    /// Records the end of a query. A failure is logged, and a denial is in the audit log before its caller
+    /// learns of it.
+    pub(super) async fn finish<T>(
+        &self,
+        recorder: &mut QueryRecorder,
+        result: Result<T, QueryRunError>,
+    ) -> Result<T, QueryRunError> {
+        let Err(error) = &result else {
+            recorder.outcome = QueryOutcome::Success;
+            return result;
+        };
+        recorder.fail(error);
+        if error.is_denial() {
+            let recorded = self.service.access.denied(self.context, access::POLICY).await;
+            recorded.map_err(|error| {
+                tracing::error!(event = "state_unavailable", error_message = %error);
+                QueryRunError::Unrecorded(error)
+            })?;
+        }
+        result
+    }
+}
+
+/// Returns the texts of the last column; engines that name the kind of a plan do so in a column before it.
+fn last_texts(batch: &RecordBatch) -> Vec<String> {
+    let Some(column) = batch.columns().last() else { return Vec::new() };
+    let Ok(texts) = arrow::compute::cast(column, &DataType::Utf8) else { return Vec::new() };
+    let texts = texts.as_string::<i32>();
+    texts.iter().flatten().map(str::to_owned).collect()
+}

@@ -1,0 +1,310 @@
+//! Audit records of what happens on every request, without a write on every request.
+//!
+//! Changes are written by whoever makes them, in the change's own transaction. Authentications and
+//! denials are gathered into batches, of which alike events share one record with a count:
+//! - what a proven caller was denied is on disk before the answer ([`AuditBuffer::note_durably`]); who comes
+//!   while a batch is written shares the next one;
+//! - all else is on disk with the next batch, one interval later at most ([`AuditBuffer::keep_writing`]);
+//! - failures of nobody in particular cost whoever causes them nothing, and must not fill the disk: the
+//!   first of a kind goes into the next batch, its repetitions share one record for each [`WINDOW`], and
+//!   beyond [`MAX_FAILING`] kinds all others share one.
+//!
+//! What a process that is killed takes with it is what the last batch did not have yet: one interval,
+//! and the count of one window's repeated failures. Bounded: at [`MAX_OPEN`] kinds whoever comes writes
+//! the batch first, and is refused while the store takes none. What the store refuses is kept. Not here:
+//! the chain (`chain`) and the store.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::ports::clock::Clock;
+use crate::ports::observer::{Observer, TaskOutcome};
+use crate::ports::store::StoreError;
+
+/// How long repeated failures of nobody are gathered.
+pub const WINDOW: Duration = Duration::from_secs(5);
+const MAX_OPEN: usize = 4_096;
+/// Kinds of failures that have records of their own within one window.
+const MAX_FAILING: usize = 256;
+/// Whoever writes a batch waits so long for others to join: not more than 100 batches a second.
+const GATHER: Duration = Duration::from_millis(10);
+/// Between two tries to write to a store that refuses.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Gathers frequent audit events.
+pub struct AuditBuffer {
+    log: Arc<dyn AuditLog>,
+    clock: Arc<dyn Clock>,
+    open: Mutex<Open>,
+    /// Held by whoever writes.
+    written: tokio::sync::Mutex<Written>,
+    /// Tries to write so far.
+    tries: AtomicU64,
+    noted: Notify,
+}
+
+/// The batch that events go into.
+#[derive(Default)]
+struct Open {
+    number: u64,
+    kinds: HashMap<Kind, AuditEntry>,
+    failures: Failures,
+}
+
+/// Failures of nobody, within one window.
+#[derive(Default)]
+struct Failures {
+    since: Duration,
+    /// Kinds whose first is in a batch.
+    seen: HashSet<Kind>,
+    repeated: HashMap<Kind, AuditEntry>,
+}
+
+/// How writing went.
+#[derive(Default)]
+struct Written {
+    /// Batches below this are on disk.
+    below: u64,
+    /// The last try that failed.
+    failed: Option<(u64, StoreError)>,
+}
+
+/// What makes events alike.
+type Kind = (Arc<str>, Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>, Option<Arc<str>>, Option<Arc<str>>);
+
+impl AuditBuffer {
+    pub fn new(log: Arc<dyn AuditLog>, clock: Arc<dyn Clock>) -> Self {
+        AuditBuffer {
+            log,
+            clock,
+            open: Mutex::default(),
+            written: tokio::sync::Mutex::default(),
+            tries: AtomicU64::new(0),
+            noted: Notify::new(),
+        }
+    }
+
+    /// Notes an event; the record is on disk with the next batch.
+    ///
+    /// # Errors
+    /// Too many kinds are open, and the store doesn't take them.
+    pub async fn note(&self, entry: AuditEntry) -> Result<(), StoreError> {
+        self.push(entry).await?;
+        self.noted.notify_one();
+        Ok(())
+    }
+
+    /// Records that wait to be written.
+    pub fn pending(&self) -> usize {
+        let open = self.open();
+        open.kinds.len() + open.failures.repeated.len()
+    }
+
+    /// Notes an event; the record is on disk when this returns.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn note_durably(&self, entry: AuditEntry) -> Result<(), StoreError> {
+        let number = self.push(entry).await?;
+        // Where its caller goes away before it is written, the task writes it.
+        self.noted.notify_one();
+        self.write_through(number).await
+    }
+
+    /// Writes what is open, repeated failures included.
+    ///
+    /// # Errors
+    /// The store's; what it refuses stays open.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let number = {
+            let mut open = self.open();
+            open.gather_repeated();
+            open.number
+        };
+        self.write_through(number).await
+    }
+
+    /// Writes a batch each interval in which something was noted, for ever.
+    pub async fn keep_writing(&self, interval: Duration, observer: &dyn Observer) {
+        let mut last_failed = false;
+        loop {
+            let is_waiting = self.open().failures.repeated.is_empty();
+            if is_waiting && !last_failed {
+                self.noted.notified().await;
+            }
+            tokio::time::sleep(if last_failed { RETRY } else { interval }).await;
+            let number = {
+                let mut open = self.open();
+                open.end_window(self.clock.elapsed());
+                open.number
+            };
+            let started = self.clock.elapsed();
+            observer.task_started("audit_flush");
+            let written = self.write_through(number).await;
+            let outcome = if written.is_ok() { TaskOutcome::Success } else { TaskOutcome::Error };
+            observer.task_ended("audit_flush", outcome, self.clock.elapsed().saturating_sub(started));
+            last_failed = written.is_err();
+            if let Err(error) = written {
+                tracing::error!(event = "state_unavailable", error_message = %error);
+            }
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the batch that the event is in.
+    async fn push(&self, entry: AuditEntry) -> Result<u64, StoreError> {
+        loop {
+            let full = {
+                let mut open = self.open();
+                if open.add(&entry, self.clock.elapsed()) {
+                    return Ok(open.number);
+                }
+                open.number
+            };
+            self.write_through(full).await?;
+        }
+    }
+
+    /// Sees to it that a batch is on disk: writes it, or finds that somebody has. Who waited for a try
+    /// that began after they came fails with it, so that nobody waits for more than two.
+    async fn write_through(&self, number: u64) -> Result<(), StoreError> {
+        let seen = self.tries.load(Ordering::Relaxed);
+        let mut written = self.written.lock().await;
+        if written.below > number {
+            return Ok(());
+        }
+        if let Some((_, error)) = written.failed.as_ref().filter(|(tried, _)| *tried > seen) {
+            return Err(error.clone());
+        }
+        tokio::time::sleep(GATHER).await;
+        let batch = {
+            let mut open = self.open();
+            open.number += 1;
+            std::mem::take(&mut open.kinds)
+        };
+        if batch.is_empty() {
+            *written = Written { below: self.open().number, failed: None };
+            return Ok(());
+        }
+        let tried = self.tries.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut kept = Kept { audit_buffer: self, batch: Some(batch) };
+        match self.log.append(kept.entries()).await {
+            Ok(()) => {
+                kept.batch = None;
+                *written = Written { below: self.open().number, failed: None };
+                Ok(())
+            }
+            Err(error) => {
+                written.failed = Some((tried, error.clone()));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A batch on its way: what is not on disk when this is dropped is open again, also where the request
+/// that wrote it went away.
+struct Kept<'a> {
+    audit_buffer: &'a AuditBuffer,
+    batch: Option<HashMap<Kind, AuditEntry>>,
+}
+
+impl Kept<'_> {
+    /// In the order in which they began.
+    fn entries(&self) -> Vec<AuditEntry> {
+        let mut entries: Vec<AuditEntry> = self.batch.iter().flat_map(HashMap::values).cloned().collect();
+        entries.sort_by_key(|entry| entry.at);
+        entries
+    }
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        let mut open = self.audit_buffer.open();
+        for (kind, entry) in self.batch.take().into_iter().flatten() {
+            gather(&mut open.kinds, kind, entry);
+        }
+    }
+}
+
+impl Open {
+    /// False where there is no room for another kind.
+    fn add(&mut self, entry: &AuditEntry, now: Duration) -> bool {
+        let mut kind = kind(entry);
+        let mut entry = AuditEntry { count: 1, ..entry.clone() };
+        if entry.actor.is_empty() {
+            self.end_window(now);
+            let is_known = self.failures.seen.contains(&kind);
+            if !is_known && self.failures.seen.len() >= MAX_FAILING {
+                entry = folded(entry);
+                kind = self::kind(&entry);
+            }
+            if is_known || self.failures.seen.contains(&kind) {
+                gather(&mut self.failures.repeated, kind, entry);
+                return true;
+            }
+        }
+        if self.kinds.len() >= MAX_OPEN && !self.kinds.contains_key(&kind) {
+            return false;
+        }
+        if entry.actor.is_empty() {
+            self.failures.seen.insert(kind.clone());
+        }
+        gather(&mut self.kinds, kind, entry);
+        true
+    }
+
+    fn end_window(&mut self, now: Duration) {
+        if now.saturating_sub(self.failures.since) >= WINDOW {
+            self.gather_repeated();
+            self.failures.seen.clear();
+            self.failures.since = now;
+        }
+    }
+
+    fn gather_repeated(&mut self) {
+        for (kind, entry) in std::mem::take(&mut self.failures.repeated) {
+            gather(&mut self.kinds, kind, entry);
+        }
+    }
+}
+
+/// Adds to the record of the kind, whose other facts are those of its first event.
+fn gather(kinds: &mut HashMap<Kind, AuditEntry>, kind: Kind, entry: AuditEntry) {
+    let count = entry.count;
+    kinds.entry(kind).and_modify(|same| same.count += count).or_insert(entry);
+}
+
+/// The record that stands for failures of too many kinds.
+fn folded(entry: AuditEntry) -> AuditEntry {
+    AuditEntry {
+        client_ip: None,
+        resource: "several".into(),
+        after: None,
+        reason: Some("failures of more kinds than are told apart".into()),
+        ..entry
+    }
+}
+
+fn kind(entry: &AuditEntry) -> Kind {
+    (
+        entry.event.clone(),
+        entry.actor.clone(),
+        entry.auth_method.clone(),
+        entry.client_ip.clone(),
+        entry.resource.clone(),
+        entry.reason.clone(),
+        entry.after.clone(),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! How often somebody may guess a password.
+//!
+//! After [`FREE`] failures in a row for a name from one address, each further try must wait, twice as long
+//! each time, up to [`MAX_WAIT`]. Many may stand behind one address, and anybody can fail in anybody's name,
+//! so an address or a name alone has [`FREE_OF_MANY`] and waits [`MAX_WAIT_OF_MANY`] at most. A success clears
+//! the name from that address, and gives the others one back. Bounded: those with the fewest failures are
+//! forgotten first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::ports::clock::Clock;
+
+const FREE: u32 = 5;
+const MAX_WAIT: Duration = Duration::from_secs(300);
+const FREE_OF_MANY: u32 = 100;
+const MAX_WAIT_OF_MANY: Duration = Duration::from_secs(30);
+const MAX_NAMES: usize = 10_000;
+
+pub(super) struct LoginThrottle {
+    clock: Arc<dyn Clock>,
+    failures: Mutex<HashMap<String, (u32, Duration)>>,
+}
+
+impl LoginThrottle {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        LoginThrottle { clock, failures: Mutex::new(HashMap::new()) }
+    }
+
+    /// How long these must wait, if they must.
+    pub(super) fn wait(&self, names: &[String]) -> Option<Duration> {
+        let now = self.clock.elapsed();
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = names.iter().filter_map(|name| {
+            let (count, last) = failures.get(name)?;
+            let (free, longest) =
+                if name.starts_with("both:") { (FREE, MAX_WAIT) } else { (FREE_OF_MANY, MAX_WAIT_OF_MANY) };
+            let doublings = count.checked_sub(free)?.min(16);
+            let wait = Duration::from_secs(1 << doublings).min(longest);
+            (*last + wait).checked_sub(now).filter(|wait| !wait.is_zero())
+        });
+        waits.max()
+    }
+
+    pub(super) fn failed(&self, names: &[String]) {
+        let now = self.clock.elapsed();
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() + names.len() > MAX_NAMES {
+            failures.retain(|_, (_, last)| now.saturating_sub(*last) <= MAX_WAIT);
+            if failures.len() + names.len() > MAX_NAMES {
+                failures.retain(|_, (count, _)| *count > FREE);
+            }
+        }
+        for name in names {
+            if failures.len() >= MAX_NAMES && !failures.contains_key(name) {
+                continue;
+            }
+            let (count, last) = failures.entry(name.clone()).or_insert((0, now));
+            // What is long ago is forgiven.
+            *count = if now.saturating_sub(*last) > MAX_WAIT { 1 } else { *count + 1 };
+            *last = now;
+        }
+    }
+
+    /// The last try of `name` was none that failed, and neither was that of the `others`: their earlier ones
+    /// still count, so that an account of one's own doesn't buy more guesses.
+    pub(super) fn succeeded(&self, name: &str, others: &[String]) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.remove(name);
+        for other in others {
+            if let Some((count, _)) = failures.get_mut(other) {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Seconds(AtomicU64);
+
+    impl Clock for Seconds {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+
+        fn elapsed(&self) -> Duration {
+            Duration::from_secs(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    fn names(name: &str) -> Vec<String> {
+        vec![format!("both:{name} a"), format!("name:{name}"), "address:a".to_owned()]
+    }
+
+    #[test]
+    fn guessing_costs_more_each_time_and_success_forgives_the_name_only() {
+        let clock = Arc::new(Seconds::default());
+        let attempts = LoginThrottle::new(clock.clone());
+        for _ in 0..FREE {
+            assert_eq!(attempts.wait(&names("ada")), None);
+            attempts.failed(&names("ada"));
+        }
+        assert_eq!(attempts.wait(&names("ada")), Some(Duration::from_secs(1)));
+        assert_eq!(attempts.wait(&names("bob")), None, "others behind the address are not shut out");
+        let elsewhere = ["both:ada b", "name:ada", "address:b"].map(str::to_owned);
+        assert_eq!(attempts.wait(&elsewhere), None, "nor is she, from elsewhere");
+        clock.0.store(2, Ordering::Relaxed);
+        assert_eq!(attempts.wait(&names("ada")), None);
+        attempts.failed(&names("ada"));
+        assert_eq!(attempts.wait(&names("ada")), Some(Duration::from_secs(2)));
+        attempts.succeeded("both:ada a", &names("ada")[1..]);
+        assert_eq!(attempts.wait(&names("ada")), None);
+        clock.0.store(1_000, Ordering::Relaxed);
+        assert_eq!(attempts.wait(&names("ada")), None);
+    }
+
+    #[test]
+    fn many_names_from_one_address_cost_it_and_one_name_from_many_costs_the_name() {
+        let attempts = LoginThrottle::new(Arc::new(Seconds::default()));
+        for number in 0..FREE_OF_MANY + 20 {
+            attempts.failed(&names(&format!("user{number}")));
+            attempts.failed(&[format!("both:ada {number}"), "name:ada".to_owned(), format!("address:{number}")]);
+        }
+        assert_eq!(attempts.wait(&names("bob")), Some(MAX_WAIT_OF_MANY));
+        assert_eq!(attempts.wait(&["both:ada z".to_owned(), "name:ada".to_owned()]), Some(MAX_WAIT_OF_MANY));
+        assert_eq!(attempts.wait(&["both:bob z".to_owned(), "name:bob".to_owned()]), None);
+    }
+
+    #[test]
+    fn made_up_names_cannot_push_out_those_that_wait() {
+        let attempts = LoginThrottle::new(Arc::new(Seconds::default()));
+        for _ in 0..=FREE {
+            attempts.failed(&["both:ada".to_owned()]);
+        }
+        for number in 0..2 * MAX_NAMES {
+            attempts.failed(&[format!("name:{number}")]);
+        }
+        assert!(attempts.wait(&["both:ada".to_owned()]).is_some());
+        assert!(attempts.failures.lock().expect("a lock").len() <= MAX_NAMES);
+    }
+}

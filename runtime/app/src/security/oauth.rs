@@ -1,0 +1,250 @@
+//! Signing in through an identity provider: the authorization-code flow with state and PKCE.
+//!
+//! In: a browser that wants to sign in, and the same one coming back from the provider. Out: where to send
+//! it, then a session of this server like any other. What the provider vouches for is taken once, when the
+//! session begins; its own tokens are forgotten. Each state_token is good once here; on another replica the
+//! provider's code is, which is good once everywhere (RFC 6749, section 4.1.2). Not here: cookies and
+//! parameters (server), requests and signatures (identity).
+
+mod state_token;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use super::access::Durability;
+use super::api_key::{SecretHash, base64url, hash};
+use super::sessions::from;
+use super::{AuthError, AuthMethod, Authenticator, Identity, TokenPair, entry};
+use crate::domain::RequestContext;
+use crate::ports::audit::AuditEntry;
+use crate::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, ProviderFault};
+
+pub use state_token::StateTokenKey;
+use state_token::{StateToken, StateTokenFault};
+
+/// Seconds that a browser keeps its binding.
+pub const BINDING_SECONDS: i64 = state_token::LIFETIME_SECONDS;
+/// Used state tokens that are remembered. Beyond them the oldest are forgotten, whose codes are used up too.
+const MAX_USED: usize = 10_000;
+/// Codes that are exchanged at a time.
+const MAX_EXCHANGES: usize = 32;
+/// Longer codes are refused before anybody is asked.
+const MAX_CODE_BYTES: usize = 4_096;
+/// RFC 6749, section 4.1.2.1, and OpenID Connect Core, section 3.1.2.6. Other words are not repeated.
+const PROVIDER_ERRORS: &[&str] = &[
+    "access_denied",
+    "invalid_request",
+    "invalid_scope",
+    "unauthorized_client",
+    "unsupported_response_type",
+    "server_error",
+    "temporarily_unavailable",
+    "interaction_required",
+    "login_required",
+    "account_selection_required",
+    "consent_required",
+];
+
+/// Where a browser is sent, and what it keeps until it is back.
+pub struct LoginStart {
+    pub location: String,
+    /// For a cookie that scripts can't read.
+    pub binding: String,
+}
+
+/// What came back with a browser.
+#[derive(Clone, Copy, Default)]
+pub struct Callback<'a> {
+    pub state: Option<&'a str>,
+    pub code: Option<&'a str>,
+    pub error: Option<&'a str>,
+    pub issuer: Option<&'a str>,
+    /// Of the cookie.
+    pub binding: Option<&'a str>,
+}
+
+/// Why nobody is signed in.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum OAuthError {
+    #[error("there is no identity provider of this name")]
+    UnknownProvider,
+    #[error("the callback has no `{name}`")]
+    Missing { name: &'static str },
+    #[error("this sign-in was not begun in this browser; begin again")]
+    Foreign,
+    #[error("this sign-in took too long; begin again")]
+    Expired,
+    #[error("this sign-in is over already; begin again")]
+    Used,
+    #[error("the answer comes from another identity provider")]
+    MixedUp,
+    #[error("the identity provider refused: {error}")]
+    Refused { error: &'static str },
+    #[error(transparent)]
+    Provider(ProviderFault),
+    #[error("too many sign-ins at once; try again")]
+    Busy,
+    #[error(transparent)]
+    Session(AuthError),
+}
+
+/// The protocol by which browsers reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// On this machine only.
+    Http,
+    Https,
+}
+
+/// Signs callers in through providers.
+pub struct OAuth {
+    authenticator: Arc<Authenticator>,
+    providers: Vec<Arc<dyn IdentityProvider>>,
+    key: StateTokenKey,
+    used: Mutex<VecDeque<SecretHash>>,
+    exchanges: Semaphore,
+    transport: Transport,
+}
+
+impl OAuth {
+    pub fn new(
+        authenticator: Arc<Authenticator>,
+        providers: Vec<Arc<dyn IdentityProvider>>,
+        key: StateTokenKey,
+        transport: Transport,
+    ) -> Self {
+        OAuth {
+            authenticator,
+            providers,
+            key,
+            used: Mutex::default(),
+            exchanges: Semaphore::new(MAX_EXCHANGES),
+            transport,
+        }
+    }
+
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// # Errors
+    /// [`OAuthError::UnknownProvider`].
+    pub fn begin(&self, provider: &str) -> Result<LoginStart, OAuthError> {
+        let provider = self.provider(provider)?;
+        let mut random = [0; 32];
+        self.authenticator.ports.randomness.fill(&mut random);
+        let binding = base64url(&random);
+        let state_token = self.key.state_token(provider.name(), &binding, self.authenticator.ports.clock.now());
+        let location = provider.login_url(&LoginRequest {
+            state: &state_token.state,
+            nonce: &state_token.nonce,
+            code_challenge: &state_token.code_challenge(),
+        });
+        Ok(LoginStart { location, binding })
+    }
+
+    /// Begins a session of whom the provider vouches for.
+    ///
+    /// # Errors
+    /// [`OAuthError`]; the state_token is used up, unless it was not this browser's.
+    pub async fn finish(
+        &self,
+        provider: &str,
+        callback: Callback<'_>,
+        request: &RequestContext,
+    ) -> Result<TokenPair, OAuthError> {
+        let provider = self.provider(provider)?;
+        let outcome = self.exchange(provider, callback, request).await;
+        let access = &self.authenticator.ports.access;
+        match &outcome {
+            Ok(pair) => {
+                access.report_authentication(request, &pair.user_id, AuthMethod::OAuth.as_str(), pair.scopes);
+            }
+            Err(error) => {
+                access.report_denial(request, reason(error));
+                self.record_failure(provider.name(), reason(error), request).await?;
+            }
+        }
+        outcome
+    }
+
+    async fn exchange(
+        &self,
+        provider: &dyn IdentityProvider,
+        callback: Callback<'_>,
+        request: &RequestContext,
+    ) -> Result<TokenPair, OAuthError> {
+        let state_token = self.open(provider, callback)?;
+        if let (Some(sent), Some(issuer)) = (callback.issuer, provider.issuer())
+            && sent != issuer
+        {
+            return Err(OAuthError::MixedUp);
+        }
+        if let Some(error) = callback.error {
+            let known = PROVIDER_ERRORS.iter().find(|known| **known == error);
+            return Err(OAuthError::Refused { error: known.copied().unwrap_or("it gave no reason that is known") });
+        }
+        let code = callback.code.filter(|code| (1..=MAX_CODE_BYTES).contains(&code.len()));
+        let code = code.ok_or(OAuthError::Missing { name: "code" })?;
+        let Ok(_turn) = self.exchanges.try_acquire() else { return Err(OAuthError::Busy) };
+        let exchange = CodeExchange { code, code_verifier: &state_token.code_verifier, nonce: &state_token.nonce };
+        let now = self.authenticator.ports.clock.now();
+        let person = provider.exchange(exchange, now).await.map_err(OAuthError::Provider)?;
+        let begun = self.authenticator.begin_guest_session(provider.name(), person, &request.origin()).await;
+        begun.map_err(OAuthError::Session)
+    }
+
+    /// The state_token of a callback, which is used up by this.
+    fn open(&self, provider: &dyn IdentityProvider, callback: Callback<'_>) -> Result<StateToken, OAuthError> {
+        let state = callback.state.ok_or(OAuthError::Missing { name: "state" })?;
+        let binding = callback.binding.ok_or(OAuthError::Foreign)?;
+        let now = self.authenticator.ports.clock.now();
+        let state_token = self.key.open(provider.name(), binding, state, now).map_err(|fault| match fault {
+            StateTokenFault::Foreign => OAuthError::Foreign,
+            StateTokenFault::Expired => OAuthError::Expired,
+        })?;
+        let (mut used, hash) = (self.used.lock().unwrap_or_else(PoisonError::into_inner), hash(&state_token.state));
+        if used.contains(&hash) {
+            return Err(OAuthError::Used);
+        }
+        if used.len() >= MAX_USED {
+            used.pop_front();
+        }
+        used.push_back(hash);
+        Ok(state_token)
+    }
+
+    fn provider(&self, name: &str) -> Result<&dyn IdentityProvider, OAuthError> {
+        let found = self.providers.iter().find(|provider| provider.name() == name);
+        found.map(|provider| &**provider).ok_or(OAuthError::UnknownProvider)
+    }
+
+    async fn record_failure(&self, provider: &str, reason: &str, request: &RequestContext) -> Result<(), OAuthError> {
+        let ports = &self.authenticator.ports;
+        let nobody = Identity::unproven(AuthMethod::OAuth);
+        let record = entry("authentication_failure", ports.clock.now(), &nobody, format!("provider:{provider}"));
+        let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
+        let recorded = ports.access.record(request, record, Durability::NextBatch).await;
+        recorded.map_err(|error| OAuthError::Session(error.into()))
+    }
+}
+
+/// Returns the reason in the words of the log, the metrics and the audit log.
+fn reason(error: &OAuthError) -> &'static str {
+    match error {
+        OAuthError::UnknownProvider => "unknown provider",
+        OAuthError::Missing { .. } => "incomplete callback",
+        OAuthError::Foreign => "not begun in this browser",
+        OAuthError::Expired => "took too long",
+        OAuthError::Used => "used already",
+        OAuthError::MixedUp => "answer of another provider",
+        OAuthError::Refused { error } => error,
+        OAuthError::Provider(ProviderFault::CodeRefused) => "code refused",
+        OAuthError::Provider(ProviderFault::Invalid { why }) => why,
+        OAuthError::Provider(ProviderFault::Unavailable) => "provider unavailable",
+        OAuthError::Busy => "too many at once",
+        OAuthError::Session(_) => "no session",
+    }
+}

@@ -1,0 +1,166 @@
+//! What the store said a moment ago, so that a request needs no read of it.
+//!
+//! An answer is good for [`FRESH`]; while the store is down, for [`STALE`]. A store that takes longer than
+//! [`PATIENCE`] counts as down, and is asked again after [`PAUSE`]: requests don't wait for it in turns.
+//! A change made through this process is forgotten at once, one made elsewhere is seen after [`FRESH`]. At most [`MAX_ENTRIES`]
+//! answers are kept, those of things that exist: made-up ids can't push out real ones.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use crate::ports::clock::Clock;
+use crate::ports::store::StoreError;
+
+const FRESH: Duration = Duration::from_secs(2);
+const STALE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(1);
+const MAX_ENTRIES: usize = 10_000;
+
+pub(crate) struct TtlCache<T> {
+    clock: Arc<dyn Clock>,
+    entries: RwLock<HashMap<Arc<str>, (T, Duration)>>,
+    /// When the store last failed, in milliseconds of the clock's `elapsed`; 0: it didn't.
+    failed_ms: AtomicU64,
+    /// Grows when something is forgotten: what was read before then is not kept.
+    forgotten: AtomicU64,
+}
+
+impl<T: Clone> TtlCache<T> {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        TtlCache {
+            clock,
+            entries: RwLock::new(HashMap::new()),
+            failed_ms: AtomicU64::new(0),
+            forgotten: AtomicU64::new(0),
+        }
+    }
+
+    /// The answer of a moment ago, or `read`'s.
+    pub(super) async fn get<F>(&self, id: &str, read: F) -> Result<Option<T>, StoreError>
+    where
+        F: Future<Output = Result<Option<T>, StoreError>>,
+    {
+        let (now, era) = (self.clock.elapsed(), self.forgotten.load(Ordering::Acquire));
+        let known = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        let age = known.as_ref().map(|(_, at)| now.saturating_sub(*at));
+        if let (Some((value, _)), Some(age)) = (&known, age)
+            && age <= FRESH
+        {
+            return Ok(Some(value.clone()));
+        }
+        match known.filter(|_| age.is_some_and(|age| age <= STALE)) {
+            Some((stale, _)) if self.has_just_failed(now) => Ok(Some(stale)),
+            Some((stale, _)) => match tokio::time::timeout(PATIENCE, read).await {
+                Ok(Ok(answer)) => Ok(self.learn(id, answer, now, era)),
+                Ok(Err(_)) | Err(_) => {
+                    self.failed_ms.store(millis(self.clock.elapsed()).max(1), Ordering::Relaxed);
+                    Ok(Some(stale))
+                }
+            },
+            None => Ok(self.learn(id, read.await?, now, era)),
+        }
+    }
+
+    /// Whether it was there some time ago.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner).contains_key(id)
+    }
+
+    fn has_just_failed(&self, now: Duration) -> bool {
+        let failed = self.failed_ms.load(Ordering::Relaxed);
+        failed > 0 && millis(now).saturating_sub(failed) < millis(PAUSE)
+    }
+
+    fn learn(&self, id: &str, answer: Option<T>, now: Duration, era: u64) -> Option<T> {
+        self.failed_ms.store(0, Ordering::Relaxed);
+        match &answer {
+            Some(value) => self.keep(id, value.clone(), now, era),
+            None => drop(self.entries.write().unwrap_or_else(PoisonError::into_inner).remove(id)),
+        }
+        answer
+    }
+
+    pub(crate) fn forget(&self, id: &str) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        self.forgotten.fetch_add(1, Ordering::Release);
+        entries.remove(id);
+    }
+
+    /// Forgets all entries.
+    pub(crate) fn forget_all(&self) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        self.forgotten.fetch_add(1, Ordering::Release);
+        entries.clear();
+    }
+
+    fn keep(&self, id: &str, value: T, now: Duration, era: u64) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        // Something ended while this was read; it may be this.
+        if self.forgotten.load(Ordering::Acquire) != era {
+            return;
+        }
+        if entries.len() >= MAX_ENTRIES {
+            entries.retain(|_, (_, at)| now.saturating_sub(*at) <= FRESH);
+        }
+        if entries.len() < MAX_ENTRIES {
+            entries.insert(id.into(), (value, now));
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Millis(AtomicU64);
+
+    impl Clock for Millis {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn elapsed(&self) -> Duration {
+            Duration::from_millis(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    fn down<T>() -> Result<Option<T>, StoreError> {
+        Err(StoreError { message: "down".to_owned() })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_is_down_or_slow_is_not_waited_for_in_turns() {
+        let clock = Arc::new(Millis::default());
+        let recent = TtlCache::new(clock.clone());
+        let at = |millis: u64| clock.0.store(millis, Ordering::Relaxed);
+        assert_eq!(recent.get("a", ready(Ok(Some(1)))).await.expect("read"), Some(1));
+        at(1_000);
+        assert_eq!(recent.get("a", pending()).await.expect("fresh"), Some(1));
+        at(3_000);
+        // Only half a second, and then not at all for a second.
+        let began = tokio::time::timeout(Duration::from_millis(600), recent.get("a", pending()));
+        assert_eq!(began.await.expect("in time").expect("stale"), Some(1));
+        let at_once = tokio::time::timeout(Duration::from_millis(1), recent.get("a", pending()));
+        assert_eq!(at_once.await.expect("at once").expect("stale"), Some(1));
+        at(4_100);
+        assert_eq!(recent.get("a", ready(down())).await.expect("stale"), Some(1));
+        at(61_000);
+        assert!(recent.get("a", ready(down())).await.is_err(), "a minute is over");
+        assert!(recent.get("b", ready(down())).await.is_err(), "nobody knows b");
+        assert_eq!(recent.get("a", ready(Ok(Some(2)))).await.expect("back"), Some(2));
+        at(64_000);
+        assert_eq!(recent.get("a", ready(Ok(None))).await.expect("read"), None, "what is gone is gone");
+        assert!(recent.get("a", ready(down())).await.is_err());
+    }
+}

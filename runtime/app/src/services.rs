@@ -1,0 +1,250 @@
+//! Assembles the use cases from ports and settings: the only place where they are put together.
+//!
+//! In: adapters behind ports, settings, and a loaded project. Out: [`Services`] for a command of the
+//! operator, or [`ServerServices`] for a server with a state database. The server, the command line, tests
+//! and benchmarks use the same functions. Absent: reading configuration, and making adapters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::anomaly::AnomalyService;
+use crate::builds::Builds;
+use crate::catalog::{Catalog, Snapshot};
+use crate::governance::ApprovalService;
+use crate::maintenance::{Maintenance, MaintenanceSettings};
+use crate::ports::audit::AuditLog;
+use crate::ports::builder::ModelBuilder;
+use crate::ports::checks::Checks;
+use crate::ports::clock::Clock;
+use crate::ports::credentials::Credentials;
+use crate::ports::detectors::Detectors;
+use crate::ports::governance::Governance;
+use crate::ports::leases::Leases;
+use crate::ports::observer::Observer;
+use crate::ports::plugins::Plugins;
+use crate::ports::projects::{ProjectFiles, ProjectTexts};
+use crate::ports::providers::IdentityProvider;
+use crate::ports::registrations::Registrations;
+use crate::ports::retention::Retention;
+use crate::ports::store::Store;
+use crate::ports::tokens::{Passwords, Randomness, Tokens};
+use crate::ports::warehouse::Warehouse;
+use crate::profiling::ProfilingService;
+use crate::projects::{ProjectPorts, ProjectService};
+use crate::query::{QueryPorts, QueryService, QuerySettings};
+use crate::security::oauth::{OAuth, StateTokenKey, Transport};
+use crate::security::{AccessRecorder, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
+use crate::worker::{LeaseSettings, Worker};
+
+/// The ports that every process needs.
+#[derive(Clone)]
+pub struct ServicePorts {
+    pub warehouse: Arc<dyn Warehouse>,
+    pub builder: Arc<dyn ModelBuilder>,
+    pub plugins: Arc<dyn Plugins>,
+    pub governance: Arc<dyn Governance>,
+    pub detectors: Arc<dyn Detectors>,
+    pub checks: Arc<dyn Checks>,
+    pub clock: Arc<dyn Clock>,
+    pub observer: Arc<dyn Observer>,
+}
+
+/// The use cases that answer questions about a project, and the ports that surfaces ask directly.
+pub struct Services {
+    pub catalog: Arc<Catalog>,
+    pub queries: Arc<QueryService>,
+    pub anomalies: Arc<AnomalyService>,
+    pub profiling: Arc<ProfilingService>,
+    pub access: Arc<AccessRecorder>,
+    pub warehouse: Arc<dyn Warehouse>,
+    pub builder: Arc<dyn ModelBuilder>,
+    pub plugins: Arc<dyn Plugins>,
+    pub detectors: Arc<dyn Detectors>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The ports of a server, on its state database and its files.
+#[derive(Clone)]
+pub struct ServerPorts {
+    pub store: Arc<dyn Store>,
+    pub audit: Arc<dyn AuditLog>,
+    pub credentials: Arc<dyn Credentials>,
+    pub registrations: Arc<dyn Registrations>,
+    pub leases: Arc<dyn Leases>,
+    pub retention: Arc<dyn Retention>,
+    /// `None`: tokens are not accepted.
+    pub tokens: Option<Arc<dyn Tokens>>,
+    pub passwords: Arc<dyn Passwords>,
+    pub randomness: Arc<dyn Randomness>,
+    pub files: Arc<dyn ProjectFiles>,
+    /// The identity providers that callers may sign in through.
+    pub providers: Vec<Arc<dyn IdentityProvider>>,
+}
+
+/// The operator's settings of a server.
+pub struct ServerSettings {
+    pub queries: QuerySettings,
+    pub sessions: SessionSettings,
+    /// The key of sign-ins through providers, which all replicas share.
+    pub state_token_key: StateTokenKey,
+    /// The protocol by which browsers reach the server.
+    pub transport: Transport,
+    /// The time that the build of one model may take.
+    pub build_timeout: Duration,
+    /// The time for which ended records are kept.
+    pub retention: Duration,
+    pub leases: LeaseSettings,
+    /// The id of this process among all replicas.
+    pub process_id: Arc<str>,
+}
+
+/// The use cases of a server, and the ports that its surfaces ask directly.
+#[derive(Clone)]
+pub struct ServerServices {
+    pub catalog: Arc<Catalog>,
+    pub queries: Arc<QueryService>,
+    pub anomalies: Arc<AnomalyService>,
+    pub profiling: Arc<ProfilingService>,
+    pub projects: Arc<ProjectService>,
+    pub access: Arc<AccessRecorder>,
+    pub authenticator: Arc<Authenticator>,
+    pub oauth: Arc<OAuth>,
+    /// The buffer of frequent audit records.
+    pub audit_buffer: Arc<AuditBuffer>,
+    pub audit: Arc<dyn AuditLog>,
+    pub store: Arc<dyn Store>,
+    pub warehouse: Arc<dyn Warehouse>,
+    pub plugins: Arc<dyn Plugins>,
+    pub clock: Arc<dyn Clock>,
+    maintenance: Arc<Maintenance>,
+    leases: Arc<dyn Leases>,
+    observer: Arc<dyn Observer>,
+    process_id: Arc<str>,
+    lease_settings: LeaseSettings,
+}
+
+impl Services {
+    /// Assembles the use cases of a command, which the operator of this machine runs. No audit log is open,
+    /// so decisions about any other caller fail.
+    pub fn for_operator(snapshot: Snapshot, ports: ServicePorts, queries: QuerySettings) -> Self {
+        let access = AccessRecorder::for_operator(Arc::clone(&ports.observer), Arc::clone(&ports.clock));
+        Services::assemble(snapshot, ports, Arc::new(access), queries)
+    }
+
+    fn assemble(snapshot: Snapshot, ports: ServicePorts, access: Arc<AccessRecorder>, settings: QuerySettings) -> Self {
+        let ServicePorts { warehouse, builder, plugins, governance, detectors, checks, clock, observer } = ports;
+        let catalog = Arc::new(Catalog::new(snapshot));
+        let query_ports = QueryPorts {
+            catalog: Arc::clone(&catalog),
+            warehouse: Arc::clone(&warehouse),
+            clock: Arc::clone(&clock),
+            governance,
+            observer,
+            access: Arc::clone(&access),
+        };
+        let queries = Arc::new(QueryService::new(query_ports, settings));
+        let anomalies = AnomalyService::new(Arc::clone(&queries), Arc::clone(&detectors), Arc::clone(&clock));
+        let profiling = ProfilingService::new(Arc::clone(&queries), checks, Arc::clone(&clock));
+        Services {
+            catalog,
+            queries,
+            anomalies: Arc::new(anomalies),
+            profiling: Arc::new(profiling),
+            access,
+            warehouse,
+            builder,
+            plugins,
+            detectors,
+            clock,
+        }
+    }
+
+    /// Returns the use case of building models, one run of a project at a time among all processes.
+    pub fn builds(
+        &self,
+        leases: Arc<dyn Leases>,
+        audit: Arc<dyn AuditLog>,
+        process_id: Arc<str>,
+        timeout: Duration,
+    ) -> Builds {
+        let (builder, clock) = (Arc::clone(&self.builder), Arc::clone(&self.clock));
+        Builds { builder, leases, audit, clock, holder: process_id, timeout }
+    }
+}
+
+impl ServerServices {
+    /// Assembles the use cases of a server; `texts` are those that the snapshot was made from.
+    pub fn new(
+        snapshot: Snapshot,
+        texts: ProjectTexts,
+        ports: ServicePorts,
+        server: ServerPorts,
+        settings: ServerSettings,
+    ) -> Self {
+        let (clock, observer, governance) = (ports.clock.clone(), ports.observer.clone(), ports.governance.clone());
+        let timezone = settings.queries.timezone.clone();
+        let audit_buffer = Arc::new(AuditBuffer::new(Arc::clone(&server.audit), Arc::clone(&clock)));
+        let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
+        let services = Services::assemble(snapshot, ports, Arc::new(access), settings.queries);
+        let security = SecurityPorts {
+            credentials: server.credentials,
+            tokens: server.tokens,
+            passwords: server.passwords,
+            randomness: server.randomness,
+            clock: Arc::clone(&clock),
+            access: Arc::clone(&services.access),
+        };
+        let authenticator = Arc::new(Authenticator::new(security, settings.sessions));
+        let oauth =
+            OAuth::new(Arc::clone(&authenticator), server.providers, settings.state_token_key, settings.transport);
+        let builds = services.builds(
+            Arc::clone(&server.leases),
+            Arc::clone(&server.audit),
+            Arc::clone(&settings.process_id),
+            settings.build_timeout,
+        );
+        let project_ports = ProjectPorts {
+            files: server.files,
+            catalog: Arc::clone(&services.catalog),
+            plugins: Arc::clone(&services.plugins),
+            warehouse: Arc::clone(&services.warehouse),
+            registrations: server.registrations,
+            audit: Arc::clone(&server.audit),
+            access: Arc::clone(&services.access),
+            builds,
+            clock: Arc::clone(&clock),
+        };
+        let approvals = ApprovalService::new(governance, Arc::clone(&clock), &timezone);
+        let projects = ProjectService::new(project_ports, approvals, texts);
+        let maintenance =
+            MaintenanceSettings { retention: settings.retention, access_lifetime: settings.sessions.access_lifetime };
+        ServerServices {
+            projects: Arc::new(projects),
+            authenticator,
+            oauth: Arc::new(oauth),
+            audit_buffer,
+            audit: server.audit,
+            store: server.store,
+            maintenance: Arc::new(Maintenance::new(server.retention, clock, maintenance)),
+            leases: server.leases,
+            observer,
+            process_id: settings.process_id,
+            lease_settings: settings.leases,
+            catalog: services.catalog,
+            queries: services.queries,
+            anomalies: services.anomalies,
+            profiling: services.profiling,
+            access: services.access,
+            warehouse: services.warehouse,
+            plugins: services.plugins,
+            clock: services.clock,
+        }
+    }
+
+    /// Returns the worker of the server's background tasks.
+    pub fn worker(&self) -> Worker {
+        let (leases, clock, observer) = (self.leases.clone(), self.clock.clone(), self.observer.clone());
+        Worker::new(leases, clock, observer, self.process_id.clone(), self.lease_settings)
+            .with_task(self.maintenance.clone())
+    }
+}

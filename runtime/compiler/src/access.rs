@@ -1,0 +1,494 @@
+//! The part of a model that its policies leave for one caller.
+//!
+//! In: a model and a [`SecurityContext`]. Out: an [`Access`]: which members exist, which columns are
+//! covered, which rows are hidden. Names are resolved against it, and `plan::secure` applies it. Not
+//! here: SQL.
+
+mod authorized;
+mod obligations;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+pub use authorized::{Authorized, AuthorizedAccess};
+pub(crate) use obligations::MergedObligations;
+
+use crate::model::{
+    Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
+    Relation, Snippet, SqlPart, UserValue,
+};
+use crate::project::{MissingAttribute, PolicyCondition};
+use crate::query::Predicate;
+use crate::security::{Attribute, SecurityContext, attribute_value};
+use crate::snippet::table_names::column_owners;
+use crate::types::Value;
+
+/// One caller's view of a model.
+#[derive(Debug)]
+pub struct Access<'a> {
+    model: &'a Model,
+    caller: &'a SecurityContext,
+    effects: Vec<&'a CubePolicy>,
+    policies: Vec<&'a Policy>,
+    /// The hooks' obligations, if hooks were called.
+    obligations: Option<&'a MergedObligations>,
+    denied: HashSet<Member>,
+    /// Columns behind masked and denied members, and whether measures may still read them.
+    covered: HashMap<Column, bool>,
+}
+
+/// A column of a table, whichever cube is over it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Column {
+    rows: Rows,
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Rows {
+    /// In lower case.
+    Table(String),
+    Cube(CubeId),
+}
+
+/// Why a snippet may not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// It reads a column behind a masked or denied member.
+    Covered,
+    /// It holds a query of its own, which no policy can be applied to.
+    Subquery,
+}
+
+impl<'a> Access<'a> {
+    /// Applies the project's own policies. For showing metadata, not for compiling: SQL takes an
+    /// [`Authorized`](crate::Authorized).
+    pub fn of(model: &'a Model, caller: &'a SecurityContext) -> Self {
+        let applying: Vec<_> = model.policies.iter().filter(|policy| applies(policy.when.as_ref(), caller)).collect();
+        let mut access = Access {
+            model,
+            caller,
+            effects: applying.iter().flat_map(|policy| &policy.cubes).collect(),
+            policies: applying,
+            obligations: None,
+            denied: HashSet::new(),
+            covered: HashMap::new(),
+        };
+        for effect in access.effects.clone() {
+            for member in &effect.denied {
+                access.denied.insert(*member);
+                if let Member::Dimension(id) = member {
+                    access.cover(*id, false);
+                }
+            }
+            effect.masks.iter().for_each(|(id, _)| access.cover(*id, effect.allow_aggregate));
+        }
+        access
+    }
+
+    /// The same, under what hooks oblige a query to.
+    pub(crate) fn with_obligations(
+        model: &'a Model,
+        caller: &'a SecurityContext,
+        obligations: &'a MergedObligations,
+    ) -> Self {
+        let mut access = Access { obligations: Some(obligations), ..Access::of(model, caller) };
+        for member in &obligations.denied {
+            access.denied.insert(*member);
+            if let Member::Dimension(id) = member {
+                access.cover(*id, false);
+            }
+        }
+        obligations.masks.keys().for_each(|id| access.cover(*id, false));
+        access
+    }
+
+    /// Returns whether the caller sees everything.
+    pub fn is_open(&self) -> bool {
+        self.effects.is_empty() && !self.obligations.is_some_and(MergedObligations::hides_something)
+    }
+
+    /// The same, and no cube is closed to everyone.
+    pub fn sees_everything(&self) -> bool {
+        self.is_open() && !self.model.cubes.iter().any(|cube| cube.is_guarded)
+    }
+
+    /// Closing wins over allowing.
+    fn cover(&mut self, id: DimensionId, allow_aggregate: bool) {
+        let model = self.model;
+        let mut columns = Vec::new();
+        columns_of(model, &model.dimension(id).sql, &mut columns);
+        for column in columns {
+            let allowed = self.covered.entry(column).or_insert(allow_aggregate);
+            *allowed &= allow_aggregate;
+        }
+    }
+
+    pub fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// The policies that say something of one of the cubes to the caller.
+    pub fn policies_of(&self, cubes: impl Iterator<Item = CubeId>) -> Vec<Arc<str>> {
+        let cubes: HashSet<CubeId> = cubes.collect();
+        let speaking = self.policies.iter().filter(|policy| policy.cubes.iter().any(|of| cubes.contains(&of.cube)));
+        let hooks = self.obligations.into_iter().flat_map(|obligations| &obligations.hooks);
+        speaking.map(|policy| policy.name.clone()).chain(hooks.cloned()).collect()
+    }
+
+    /// A denied member does not exist for the caller.
+    pub fn sees(&self, member: Member) -> bool {
+        !self.denied.contains(&member)
+    }
+
+    /// Returns whether a query of the caller may name a member: it is public and not denied.
+    pub fn can_name(&self, member: Member) -> bool {
+        let presentation = match member {
+            Member::Dimension(id) => &self.model.dimension(id).presentation,
+            Member::Measure(id) => &self.model.measure(id).presentation,
+            Member::Segment(id) => &self.model.segment(id).presentation,
+        };
+        !presentation.is_private && self.sees(member)
+    }
+
+    /// Nothing of the cube can be shown to the caller.
+    pub fn is_closed(&self, cube: &Cube) -> bool {
+        let original = cube.alias_of.unwrap_or(cube.id);
+        cube.is_guarded
+            || self.obligations.is_some_and(|obligations| obligations.closed.contains(&original))
+            || self.effects.iter().any(|effect| effect.cube == cube.id && effect.is_closed)
+    }
+
+    /// The conditions that the cube's rows must meet, and the policies that say so.
+    pub fn row_filters(&self, cube: CubeId) -> impl Iterator<Item = &'a Snippet> {
+        self.effects.iter().filter(move |effect| effect.cube == cube).filter_map(|effect| effect.row_filter.as_ref())
+    }
+
+    /// Returns the hooks' filters on the cube's rows, also if it has a join's name.
+    pub fn row_predicates(&self, cube: CubeId) -> &'a [Predicate] {
+        self.obligations.and_then(|obligations| obligations.filters.get(&cube)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the mask that replaces a dimension's value: the strictest of all masks.
+    pub fn mask(&self, id: DimensionId) -> Option<&'a Mask> {
+        let of_hooks = self.obligations.and_then(|obligations| obligations.masks.get(&id));
+        match (self.own_mask(id), of_hooks) {
+            // Nobody knows how much an author's own expression hides.
+            (Some(Mask::Sql(_)), Some(_)) => Some(&Mask::Null),
+            (Some(own), Some(other)) => Some(if own.strictness() < other.strictness() { other } else { own }),
+            (own, other) => own.or(other),
+        }
+    }
+
+    fn own_mask(&self, id: DimensionId) -> Option<&'a Mask> {
+        let of_cube = self.effects.iter().filter(|effect| effect.cube == id.cube);
+        let masks = of_cube.flat_map(|effect| &effect.masks).filter(|(masked, _)| *masked == id);
+        masks.map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
+    }
+
+    /// Checks that the caller may read the columns that a snippet reads. `is_aggregated`: as part of a measure.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, snippet: &Snippet, is_aggregated: bool) -> Result<(), Closed> {
+        if self.is_open() {
+            return Ok(());
+        }
+        if has_query(self.model, snippet) {
+            return Err(Closed::Subquery);
+        }
+        let mut columns = Vec::new();
+        columns_of(self.model, snippet, &mut columns);
+        let is_open = |column: &Column| match self.covered.get(column) {
+            None => true,
+            Some(allow_aggregate) => is_aggregated && *allow_aggregate,
+        };
+        if columns.iter().all(is_open) { Ok(()) } else { Err(Closed::Covered) }
+    }
+
+    /// Returns whether every measure that a measure is made of exists for the caller.
+    pub fn sees_parts(&self, id: MeasureId) -> bool {
+        self.denied.is_empty() || self.sees_all(vec![SqlPart::Measure(id)])
+    }
+
+    /// The same for a metric.
+    pub fn sees_metric(&self, id: MetricId) -> bool {
+        self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)])
+    }
+
+    /// Returns whether metadata lists a member: it exists for the caller, and a query that names it is not refused for
+    /// what it reads.
+    pub fn offers(&self, member: Member) -> bool {
+        if self.is_open() {
+            return true;
+        }
+        self.sees(member)
+            && match member {
+                Member::Dimension(id) => self.mask(id).is_some() || self.opens_dimension(id),
+                Member::Segment(id) => self.check(&self.model.segment(id).sql, false).is_ok(),
+                Member::Measure(id) => self.offers_all(SqlPart::Measure(id)),
+            }
+    }
+
+    /// The same for a metric.
+    pub fn offers_metric(&self, id: MetricId) -> bool {
+        self.is_open() || self.offers_all(SqlPart::Metric(id))
+    }
+
+    fn opens_dimension(&self, id: DimensionId) -> bool {
+        self.check(&self.model.dimension(id).sql, false).is_ok()
+    }
+
+    fn offers_all(&self, part: SqlPart) -> bool {
+        if !self.sees_all(vec![part.clone()]) {
+            return false;
+        }
+        let (mut open, mut measures, mut metrics) = (vec![part], HashSet::new(), HashSet::new());
+        while let Some(part) = open.pop() {
+            let snippet = match &part {
+                SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
+                    MeasureKind::Number(snippet) => snippet,
+                    MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                        if self.opens_aggregate(aggregate) {
+                            continue;
+                        }
+                        return false;
+                    }
+                },
+                SqlPart::Metric(id) if metrics.insert(*id) => {
+                    let metric = self.model.metric(*id);
+                    if !metric.filters.iter().all(|filter| self.opens_filter(&filter.member)) {
+                        return false;
+                    }
+                    &metric.body
+                }
+                SqlPart::Aggregate(aggregate) if !self.opens_aggregate(aggregate) => return false,
+                _ => continue,
+            };
+            snippet.for_each(&mut |part| {
+                if let SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) = part {
+                    open.push(part.clone());
+                }
+            });
+        }
+        true
+    }
+
+    fn opens_aggregate(&self, aggregate: &Aggregate) -> bool {
+        aggregate.argument.iter().chain(&aggregate.filters).all(|snippet| self.check(snippet, true).is_ok())
+    }
+
+    /// Returns whether a metric's filters are visible: they compare raw values, so a mask closes the metric too.
+    fn opens_filter(&self, name: &str) -> bool {
+        let mut parts = name.split('.');
+        let cube = parts.next().and_then(|cube| self.model.cube_named(cube));
+        match cube.zip(parts.next()).and_then(|(cube, member)| cube.member(member)) {
+            Some(Member::Dimension(id)) => self.mask(id).is_none() && self.opens_dimension(id),
+            _ => true,
+        }
+    }
+
+    fn sees_all(&self, mut open: Vec<SqlPart>) -> bool {
+        let (mut measures, mut metrics) = (HashSet::new(), HashSet::new());
+        while let Some(part) = open.pop() {
+            let snippet = match part {
+                SqlPart::Measure(id) if !self.sees(Member::Measure(id)) => return false,
+                SqlPart::Measure(id) if measures.insert(id) => match &self.model.measure(id).kind {
+                    MeasureKind::Number(snippet) => snippet,
+                    _ => continue,
+                },
+                SqlPart::Metric(id) if metrics.insert(id) => &self.model.metric(id).body,
+                _ => continue,
+            };
+            snippet.for_each(&mut |part| {
+                if let SqlPart::Measure(_) | SqlPart::Metric(_) = part {
+                    open.push(part.clone());
+                }
+            });
+        }
+        true
+    }
+
+    /// The caller's own values of what a policy speaks of; `None` where there are none.
+    pub fn values(&self, of: &UserValue) -> Option<Vec<Value>> {
+        let texts = |all: &[Arc<str>]| all.iter().map(|text| Value::Text(text.clone())).collect::<Vec<_>>();
+        let values = match of {
+            UserValue::Id => vec![Value::Text(self.caller.user_id.clone())],
+            UserValue::Email => texts(self.caller.email.as_slice()),
+            UserValue::Roles => texts(&self.caller.roles),
+            UserValue::Groups => texts(&self.caller.groups),
+            UserValue::AuthMethod => vec![Value::Text(self.caller.auth_method.as_str().into())],
+            UserValue::Attribute(name) => self.caller.attributes.get(name)?.values().to_vec(),
+        };
+        let is_nameless = *of == UserValue::Id && self.caller.user_id.is_empty();
+        (!is_nameless && !values.is_empty() && !values.contains(&Value::Null)).then_some(values)
+    }
+}
+
+/// Returns whether a policy applies to this caller.
+///
+/// An attribute without a value other than null satisfies `attributes` if the policy says so, and never
+/// exempts the caller by `unless_attributes`.
+fn applies(when: Option<&PolicyCondition>, caller: &SecurityContext) -> bool {
+    let Some(when) = when else { return true };
+    let has_any = |wanted: &[Arc<str>], held: &[Arc<str>]| wanted.iter().any(|name| held.contains(name));
+    let held = |name: &Arc<str>| caller.attributes.get(name).map_or(&[][..], Attribute::values);
+    let has_attribute = |(name, wanted): &(Arc<str>, Vec<Value>)| {
+        held(name).iter().any(|value| wanted.iter().any(|wanted| attribute_value::are_equal(value, wanted)))
+    };
+    let is_missing = |name: &Arc<str>| held(name).iter().all(|value| *value == Value::Null);
+    let counts_missing = when.missing == MissingAttribute::Applies;
+    (when.roles.is_empty() || has_any(&when.roles, &caller.roles))
+        && (when.groups.is_empty() || has_any(&when.groups, &caller.groups))
+        && (when.auth_methods.is_empty() || when.auth_methods.contains(&caller.auth_method))
+        && when.attributes.iter().all(|wanted| has_attribute(wanted) || counts_missing && is_missing(&wanted.0))
+        && !has_any(&when.unless_roles, &caller.roles)
+        && !has_any(&when.unless_groups, &caller.groups)
+        && !when.unless_auth_methods.contains(&caller.auth_method)
+        && !when.unless_attributes.iter().any(has_attribute)
+}
+
+/// The columns that a snippet reads once its references are written out.
+fn columns_of(model: &Model, snippet: &Snippet, found: &mut Vec<Column>) {
+    let mut parts = Vec::new();
+    snippet.for_each(&mut |part| parts.push(part));
+    for part in parts {
+        match part {
+            SqlPart::Column { cube, name } => {
+                let name = name.text.to_lowercase();
+                found.extend(rows_of(model.cube(*cube)).into_iter().map(|rows| Column { rows, name: name.clone() }));
+            }
+            SqlPart::Dimension(id) => columns_of(model, &model.dimension(*id).sql, found),
+            SqlPart::Aggregate(aggregate) => {
+                let snippets = aggregate.argument.iter().chain(&aggregate.filters);
+                snippets.for_each(|snippet| columns_of(model, snippet, found));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn rows_of(cube: &Cube) -> Vec<Rows> {
+    match &cube.relation {
+        Relation::Table(parts) => {
+            let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
+            column_owners(&parts).into_iter().map(Rows::Table).collect()
+        }
+        _ => vec![Rows::Cube(cube.alias_of.unwrap_or(cube.id))],
+    }
+}
+
+fn has_query(model: &Model, snippet: &Snippet) -> bool {
+    let mut found = snippet.has_query;
+    snippet.for_each(&mut |part| {
+        found |= match part {
+            SqlPart::Dimension(id) => has_query(model, &model.dimension(*id).sql),
+            SqlPart::Aggregate(aggregate) => {
+                aggregate.argument.iter().chain(&aggregate.filters).any(|snippet| has_query(model, snippet))
+            }
+            SqlPart::Divide(left, right) => left.has_query || right.has_query,
+            _ => false,
+        };
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::security::AuthMethod;
+
+    fn word(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    fn caller(tier: Option<Attribute>) -> SecurityContext {
+        let attributes = tier.map(|tier| ("tier".into(), tier)).into_iter().collect();
+        SecurityContext { attributes, ..SecurityContext::default() }
+    }
+
+    fn condition(wanted: &[Value], missing: MissingAttribute) -> PolicyCondition {
+        PolicyCondition { attributes: vec![("tier".into(), wanted.to_vec())], missing, ..PolicyCondition::default() }
+    }
+
+    #[test]
+    fn policies_apply_by_authentication_method() {
+        use AuthMethod::{Anonymous, ApiKey, Jwt, Operator};
+        let by = |auth_method| SecurityContext { auth_method, ..SecurityContext::default() };
+        let with = |auth_methods: &[AuthMethod], unless: &[AuthMethod]| PolicyCondition {
+            auth_methods: auth_methods.to_vec(),
+            unless_auth_methods: unless.to_vec(),
+            ..PolicyCondition::default()
+        };
+        for (condition, restricted) in [
+            (with(&[], &[]), &[Anonymous, ApiKey, Jwt, Operator][..]),
+            (with(&[Jwt], &[]), &[Jwt]),
+            (with(&[Anonymous, ApiKey], &[]), &[Anonymous, ApiKey]),
+            (with(&[], &[Operator]), &[Anonymous, ApiKey, Jwt]),
+            (with(&[Jwt, ApiKey], &[ApiKey]), &[Jwt]),
+        ] {
+            for method in AuthMethod::OF_REQUESTS {
+                assert_eq!(applies(Some(&condition), &by(method)), restricted.contains(&method), "{method:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn policies_apply_by_canonical_value() {
+        use Attribute::{Many, One};
+        let numbers = [Value::Integer(1), Value::Integer(2)];
+        let others = [word("1.0"), Value::Boolean(true)];
+        // What the caller has; with one of `numbers`, with one of `others`, and missing.
+        for (tier, of_numbers, of_others, is_missing) in [
+            (Some(One(word("1"))), true, false, false),
+            (Some(One(word("1.0"))), true, true, false),
+            (Some(One(Value::Integer(1))), true, true, false),
+            (Some(One(Value::Float(1.0))), true, true, false),
+            (Some(One(Value::Decimal("2.00".into()))), true, false, false),
+            (Some(One(word("01"))), false, false, false),
+            (Some(One(word(" 1"))), false, false, false),
+            (Some(One(word(""))), false, false, false),
+            (Some(One(Value::Boolean(true))), false, true, false),
+            (Some(One(word("True"))), false, true, false),
+            (Some(Many(vec![Value::Integer(1)])), true, true, false),
+            (Some(Many(vec![word("x"), Value::Null, word("2")])), true, false, false),
+            (Some(Many(vec![word("x"), Value::Null])), false, false, false),
+            (Some(Many(vec![Value::Null])), false, false, true),
+            (Some(Many(Vec::new())), false, false, true),
+            (Some(One(Value::Null)), false, false, true),
+            (None, false, false, true),
+        ] {
+            let caller = caller(tier.clone());
+            for (wanted, is_equal) in [(&numbers, of_numbers), (&others, of_others)] {
+                let skips = condition(wanted, MissingAttribute::Skips);
+                assert_eq!(applies(Some(&skips), &caller), is_equal, "{tier:?} in {wanted:?}");
+                let closes = condition(wanted, MissingAttribute::Applies);
+                assert_eq!(
+                    applies(Some(&closes), &caller),
+                    is_equal || is_missing,
+                    "{tier:?} in {wanted:?}, or missing"
+                );
+                let exempts = PolicyCondition {
+                    unless_attributes: vec![("tier".into(), wanted.to_vec())],
+                    missing: MissingAttribute::Applies,
+                    ..PolicyCondition::default()
+                };
+                assert_eq!(applies(Some(&exempts), &caller), !is_equal, "{tier:?} unless in {wanted:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_missing_attribute_counts_as_matching() {
+        let mut when = condition(&[Value::Integer(1)], MissingAttribute::Applies);
+        when.attributes.push(("region".into(), vec![word("north")]));
+        let with = |region: &str| {
+            let mut caller = caller(None);
+            caller.attributes.insert("region".into(), Attribute::One(word(region)));
+            caller
+        };
+        assert!(applies(Some(&when), &caller(None)));
+        assert!(applies(Some(&when), &with("north")));
+        assert!(!applies(Some(&when), &with("south")), "a value that the policy does not name");
+    }
+}

@@ -1,0 +1,336 @@
+//! Statistics of a cube's columns, through the same pipeline as every query: a plan with aggregates of its
+//! own over the members' SQL, then `secure → lower → print`.
+//!
+//! In: a cube, a range of time, statistics of members. Out: one statement with one row, or the most frequent
+//! values of one dimension. A statistic shows values, so what is masked or covered for the caller has none:
+//! it is neither offered nor answered. Not here: which statistics are worth having, and what they mean (app).
+
+use std::sync::Arc;
+
+use crate::access::Access;
+use crate::access::Authorized;
+use crate::compile::compiled;
+use crate::environment::Environment;
+use crate::model::{
+    Aggregate, AggregateFunction, Cube, DimensionId, Governed, MeasureId, MeasureKind, Member, Model, Snippet, SqlPart,
+};
+use crate::plan::{PlannedAggregate, Shape, plan_statistics, secure};
+use crate::query::{
+    DateRange, Filter, Group, GroupBy, MemberRef, Operand, Predicate, QueryError, ResolvedQuery, RowFilter,
+    SemanticQuery, Test, TimeRange,
+};
+use crate::resolve::resolve;
+use crate::sql::CompiledSql;
+use crate::sql::dialect_profile::{DialectProfile, Op};
+use crate::types::{LogicalType, Value};
+
+/// A dimension, or the column beneath a measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatisticsColumn {
+    pub name: Arc<str>,
+    pub title: Arc<str>,
+    pub ty: LogicalType,
+    pub is_measure: bool,
+    pub is_primary_key: bool,
+    /// The part of its `meta` that governance hooks see.
+    pub governed: Governed,
+}
+
+/// One statement of a profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatisticsQuery {
+    pub cube: Arc<str>,
+    /// A range of the cube's primary time dimension.
+    pub range: Option<DateRange>,
+    /// The answer's columns, in order. At least one.
+    pub statistics: Vec<(Option<Arc<str>>, Statistic)>,
+    /// A dimension by whose values, null left out, the rows are grouped, and how many groups: those with the
+    /// greatest first statistic.
+    pub top: Option<(Arc<str>, u64)>,
+}
+
+/// A number about one member's values, or about rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Statistic {
+    Rows,
+    /// Rows in which there is a value.
+    Values,
+    Distinct,
+    ApproxDistinct,
+    Min,
+    Max,
+    /// The mean of numbers.
+    Mean,
+    /// The mean of the values' distances from a number, to a power.
+    Moment {
+        about: f64,
+        power: u32,
+    },
+    /// A quantile of numbers, type 7; only if [`has_quantiles`].
+    Quantile(f64),
+    /// Numbers that pass, as doubles.
+    Passing(Test),
+    /// Rows that pass a condition over dimensions of the cube, whatever the member.
+    Where(Filter),
+}
+
+/// Returns whether a dialect interpolates quantiles.
+pub fn has_quantiles(profile: &DialectProfile) -> bool {
+    profile.op(Op::Percentile, 2, None).is_some()
+}
+
+/// The columns of a cube that the caller may read as they are stored: dimensions, then measures that
+/// aggregate one numeric value a row, of several over the same one the first. Hidden members are left out.
+///
+/// # Errors
+/// There is no such cube for the caller.
+pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec<StatisticsColumn>, QueryError> {
+    let access = authorized.access();
+    let cube = public_cube(&access, cube)?;
+    let reads = |name: &Arc<str>| column(&access, cube, name).ok();
+    let dimensions =
+        cube.dimensions.iter().filter(|dimension| !dimension.presentation.hidden).filter_map(|dimension| {
+            reads(&dimension.name).map(|_| StatisticsColumn {
+                name: Arc::clone(&dimension.name),
+                title: Arc::clone(&dimension.presentation.title),
+                ty: dimension.column_type,
+                is_measure: false,
+                is_primary_key: dimension.primary_key,
+                governed: dimension.presentation.governed.clone(),
+            })
+        });
+    let mut seen: Vec<Snippet> = Vec::new();
+    let measures = cube.measures.iter().filter(|measure| !measure.presentation.hidden).filter_map(|measure| {
+        let column = reads(&measure.name).filter(|column| is_number(column.ty) && !seen.contains(&column.sql))?;
+        seen.push(column.sql);
+        Some(StatisticsColumn {
+            name: Arc::clone(&measure.name),
+            title: Arc::clone(&measure.presentation.title),
+            ty: column.ty,
+            is_measure: true,
+            is_primary_key: false,
+            governed: measure.presentation.governed.clone(),
+        })
+    });
+    Ok(dimensions.chain(measures).collect())
+}
+
+fn is_number(ty: LogicalType) -> bool {
+    matches!(ty, LogicalType::Integer | LogicalType::Decimal | LogicalType::Float)
+}
+
+/// A query that reads what a statement reads, for hooks to judge.
+///
+/// # Errors
+/// There is no such cube, or nothing in it.
+pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<SemanticQuery, QueryError> {
+    let unknown = || QueryError::UnknownCube { name: Arc::clone(&query.cube), nearest: Vec::new() };
+    let cube = model.cube_named(&query.cube).ok_or_else(unknown)?;
+    let mut statement_query = narrowed(query);
+    let mut add = |name: &str| -> Result<(), QueryError> {
+        let member: MemberRef = format!("{}.{name}", cube.name).parse()?;
+        let is_measure = matches!(cube.member(name), Some(Member::Measure(_)));
+        let members = if is_measure { &mut statement_query.values } else { &mut statement_query.dimensions };
+        if !members.contains(&member) {
+            members.push(member);
+        }
+        Ok(())
+    };
+    let tops = query.top.iter().map(|(name, _)| name);
+    query.statistics.iter().filter_map(|(name, _)| name.as_ref()).chain(tops).try_for_each(|name| add(name))?;
+    let conditions = query.statistics.iter().filter_map(|(_, statistic)| match statistic {
+        Statistic::Where(filter) => Some(filter),
+        _ => None,
+    });
+    conditions.flat_map(members_of).try_for_each(|member| add(member.member()))?;
+    if statement_query.dimensions.is_empty() && statement_query.values.is_empty() {
+        let own = cube.dimensions.iter().map(|dimension| &dimension.name);
+        let first = own.chain(cube.measures.iter().map(|measure| &measure.name)).next();
+        let first: MemberRef = format!("{}.{}", cube.name, first.ok_or(QueryError::Empty)?).parse()?;
+        let members =
+            if cube.dimensions.is_empty() { &mut statement_query.values } else { &mut statement_query.dimensions };
+        members.push(first);
+    }
+    Ok(statement_query)
+}
+
+/// The members of a condition.
+fn members_of(filter: &Filter) -> Vec<&MemberRef> {
+    match filter {
+        Filter::Condition { member, .. } => vec![member],
+        Filter::And(all) | Filter::Or(all) => all.iter().flat_map(members_of).collect(),
+        Filter::Not(inner) => members_of(inner),
+    }
+}
+
+/// Everything of a query but what it shows.
+fn narrowed(query: &StatisticsQuery) -> SemanticQuery {
+    SemanticQuery {
+        cube: Some(Arc::clone(&query.cube)),
+        time_range: query.range.clone().map(|range| TimeRange { member: None, granularity: None, range }),
+        skip_total: true,
+        limit: Some(1),
+        ..SemanticQuery::default()
+    }
+}
+
+/// Compiles one statement for a caller, hooks included.
+///
+/// # Errors
+/// [`QueryError`]: a member that is not there, or not open to the caller; a condition that does not fit.
+pub fn compile_statistics(
+    profile: &DialectProfile,
+    query: &StatisticsQuery,
+    authorized: &Authorized<'_>,
+    environment: &Environment,
+) -> Result<CompiledSql, QueryError> {
+    let (model, access) = (authorized.model(), authorized.access());
+    let cube = public_cube(&access, &query.cube)?;
+    let (mut resolved, conditions) = resolved(&access, cube, query, environment)?;
+    resolved.groups = Vec::new();
+    resolved.limit = 1;
+    if let Some((name, count)) = &query.top {
+        let id = dimension(&access, cube, name)?;
+        resolved.groups = vec![Group { key: "value".into(), by: GroupBy::Dimension(id), granularity: None }];
+        resolved.limit = authorized.limit(*count, 0);
+        let operand = Operand::Dimension { id, granularity: None };
+        let predicate = Predicate::Test { operand, test: Test::Not(Box::new(Test::IsNull)) };
+        resolved.row_filters.push(RowFilter { fact: None, predicate });
+    }
+    let mut conditions = conditions.into_iter();
+    let parts = query.statistics.iter().map(|(name, statistic)| {
+        let column = name.as_ref().map(|name| column(&access, cube, name)).transpose()?;
+        part(column, statistic, &mut conditions)
+    });
+    let parts: Vec<(Aggregate, Shape)> = parts.collect::<Result<_, _>>()?;
+    let (aggregates, shapes): (Vec<Aggregate>, Vec<Shape>) = parts.into_iter().unzip();
+    let planned = aggregates.iter().zip(shapes);
+    let planned =
+        planned.map(|(aggregate, shape)| PlannedAggregate { fact: 0, aggregate, metrics: Vec::new(), shape }).collect();
+    let plan = plan_statistics(model, resolved, cube.id, planned)?;
+    compiled(&secure(plan, &access)?, profile)
+}
+
+/// The range and the conditions, resolved as a query's own; the conditions apart, in their order.
+fn resolved(
+    access: &Access<'_>,
+    cube: &Cube,
+    query: &StatisticsQuery,
+    environment: &Environment,
+) -> Result<(ResolvedQuery, Vec<Predicate>), QueryError> {
+    let conditions = query.statistics.iter().filter_map(|(_, statistic)| match statistic {
+        // Inside an OR of one the query does not take it apart.
+        Statistic::Where(filter) => Some(Filter::Or(vec![filter.clone()])),
+        _ => None,
+    });
+    let mut statement_query = SemanticQuery { filters: conditions.collect(), ..narrowed(query) };
+    // A query needs something to show; of this one only what narrows it is used.
+    let shown = cube.dimensions.iter().map(|dimension| &dimension.name);
+    let name = shown.clone().find(|name| dimension(access, cube, name).is_ok());
+    match name {
+        Some(name) => statement_query.dimensions.push(name.parse()?),
+        None => statement_query.values.extend(cube.measures.first().map(|measure| measure.name.parse()).transpose()?),
+    }
+    let mut resolved = resolve(access, &statement_query, environment)?;
+    let conditions = std::mem::take(&mut resolved.row_filters).into_iter().map(|filter| filter.predicate).collect();
+    Ok((resolved, conditions))
+}
+
+/// The value that a member reads of each row.
+struct Column {
+    sql: Snippet,
+    ty: LogicalType,
+}
+
+fn public_cube<'m>(access: &Access<'m>, name: &str) -> Result<&'m Cube, QueryError> {
+    let model = access.model();
+    let unknown = || QueryError::UnknownCube { name: name.into(), nearest: Vec::new() };
+    let cube = model.cube_named(name).filter(|cube| cube.public).ok_or_else(unknown)?;
+    if access.is_closed(cube) {
+        Err(QueryError::ClosedCube { cube: Arc::clone(&cube.name), why: model.why_closed() })
+    } else {
+        Ok(cube)
+    }
+}
+
+fn dimension(access: &Access<'_>, cube: &Cube, name: &str) -> Result<DimensionId, QueryError> {
+    match cube.member(name) {
+        Some(member @ Member::Dimension(id)) if access.can_name(member) => {
+            open_dimension(access, cube, id).map(|()| id)
+        }
+        _ => Err(unknown(cube, name)),
+    }
+}
+
+fn unknown(cube: &Cube, name: &str) -> QueryError {
+    QueryError::UnknownDimension { name: format!("{}.{name}", cube.name).into(), nearest: Vec::new() }
+}
+
+fn open_dimension(access: &Access<'_>, cube: &Cube, id: DimensionId) -> Result<(), QueryError> {
+    let dimension = access.model().dimension(id);
+    let member = || format!("{}.{}", cube.name, dimension.name).into();
+    if access.mask(id).is_some() {
+        return Err(QueryError::Masked { member: member() });
+    }
+    access.check(&dimension.sql, false).map_err(|_| QueryError::Covered { member: member() })
+}
+
+/// A dimension's value, or what a measure aggregates.
+fn column(access: &Access<'_>, cube: &Cube, name: &str) -> Result<Column, QueryError> {
+    let model = access.model();
+    match cube.member(name) {
+        Some(Member::Dimension(_)) => {
+            let id = dimension(access, cube, name)?;
+            let sql =
+                Snippet { parts: vec![SqlPart::Dimension(id)], is_atomic: true, is_infallible: true, has_query: false };
+            Ok(Column { sql, ty: model.dimension(id).column_type })
+        }
+        Some(member @ Member::Measure(id)) if access.can_name(member) && access.offers(member) => {
+            beneath(access, cube, id)
+        }
+        _ => Err(unknown(cube, name)),
+    }
+}
+
+fn beneath(access: &Access<'_>, cube: &Cube, id: MeasureId) -> Result<Column, QueryError> {
+    let measure = access.model().measure(id);
+    let MeasureKind::Aggregate(Aggregate { argument: Some(sql), argument_type, .. }) = &measure.kind else {
+        return Err(unknown(cube, &measure.name));
+    };
+    let covered = |_| QueryError::Covered { member: format!("{}.{}", cube.name, measure.name).into() };
+    access.check(sql, false).map_err(covered)?;
+    Ok(Column { sql: sql.clone(), ty: *argument_type })
+}
+
+/// The aggregate behind a statistic.
+fn part(
+    column: Option<Column>,
+    statistic: &Statistic,
+    conditions: &mut impl Iterator<Item = Predicate>,
+) -> Result<(Aggregate, Shape), QueryError> {
+    use AggregateFunction::{Avg, Count, CountDistinct, CountDistinctApprox, Max, Min};
+    let (function, shape) = match statistic {
+        Statistic::Rows | Statistic::Values => (Count, Shape::Statistic),
+        Statistic::Distinct => (CountDistinct, Shape::Statistic),
+        Statistic::ApproxDistinct => (CountDistinctApprox, Shape::Statistic),
+        Statistic::Min => (Min, Shape::Statistic),
+        Statistic::Max => (Max, Shape::Statistic),
+        Statistic::Mean => (Avg, Shape::Statistic),
+        Statistic::Moment { about, power } => (Avg, Shape::Moment { about: Value::Float(*about), power: *power }),
+        // `Display` of a double has no exponent, so these are digits and one point.
+        Statistic::Quantile(fraction) => {
+            (Avg, Shape::Quantile { fraction: fraction.clamp(0.0, 1.0).to_string().into() })
+        }
+        Statistic::Passing(test) => (Count, Shape::Passing(test.clone())),
+        Statistic::Where(_) => (Count, Shape::Where(conditions.next().ok_or(QueryError::Empty)?)),
+    };
+    let is_of_rows = matches!(statistic, Statistic::Rows | Statistic::Where(_));
+    let column = column.filter(|_| !is_of_rows);
+    if column.is_none() && !is_of_rows {
+        return Err(QueryError::Empty);
+    }
+    let is_double = matches!(shape, Shape::Moment { .. } | Shape::Quantile { .. } | Shape::Passing(_));
+    let ty = column.as_ref().map_or(LogicalType::Unknown, |column| column.ty);
+    let argument_type = if is_double { LogicalType::Float } else { ty };
+    Ok((Aggregate { function, argument: column.map(|c| c.sql), filters: Vec::new(), argument_type }, shape))
+}

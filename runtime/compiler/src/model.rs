@@ -1,0 +1,326 @@
+//! The model: validated cubes, members, joins and metrics, as one immutable snapshot.
+//!
+//! In: definitions from `project`. Out: a [`Model`] whose references are all resolved to ids, made by
+//! [`build`] only, together with every [`crate::diagnostic::Diagnostic`] found. A query never copies
+//! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
+
+mod assemble;
+mod build;
+mod column_types;
+mod cycles;
+mod expansion;
+mod infallible;
+mod inherit;
+mod invalid_value;
+mod join_graph;
+mod metrics;
+mod policies;
+mod policy;
+mod pre_aggregations;
+mod prune;
+mod read;
+mod relation;
+mod runnable;
+mod scope;
+mod shared_rows;
+mod source_text;
+mod tables;
+mod transfer;
+mod walk;
+mod warehouse_error;
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+pub use build::build;
+pub use column_types::{ColumnTypes, ComparedId};
+pub use join_graph::{Hop, JoinPaths, Tie};
+pub use policy::{CubePolicy, Mask, Policy};
+pub use runnable::{ModelQueries, RunnableModel, runnable_models};
+pub(crate) use shared_rows::SharedRows;
+pub use warehouse_error::place_of_warehouse_error;
+pub(crate) use warehouse_error::{named_in_error, shown_in_error};
+
+pub use crate::ids::{CubeId, DimensionId, JoinOperandId, MeasureId, Member, MetricId, SegmentId};
+pub use crate::project::Governed;
+pub use crate::snippet::{Aggregate, AggregateFunction, ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
+pub use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
+
+use crate::text::Span;
+use crate::types::{Granularity, LogicalType, Value};
+
+/// One immutable snapshot of a project.
+#[derive(Debug)]
+pub struct Model {
+    pub project: Arc<str>,
+    pub cubes: Vec<Cube>,
+    pub metrics: Vec<Metric>,
+    pub policies: Vec<Policy>,
+    /// A file could not be read, and every cube is closed for the policies that it may hold.
+    pub(crate) has_unread_files: bool,
+    pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
+    pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
+    pub(crate) join_paths: Vec<OnceLock<JoinPaths>>,
+    pub(crate) ties: Vec<OnceLock<Vec<Tie>>>,
+    /// The tables that each cube's relation reads.
+    pub(crate) tables: Vec<tables::Tables>,
+    pub(crate) shared_rows: Vec<OnceLock<SharedRows>>,
+}
+
+/// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cube {
+    pub id: CubeId,
+    pub name: Arc<str>,
+    pub title: Arc<str>,
+    pub description: Option<Arc<str>>,
+    /// False: reachable by joins, not listed and not named in queries.
+    pub public: bool,
+    pub alias_of: Option<CubeId>,
+    /// A policy that might speak of it could not be read: it is closed to everyone.
+    pub is_guarded: bool,
+    pub relation: Relation,
+    pub measures: Vec<Measure>,
+    pub dimensions: Vec<Dimension>,
+    pub segments: Vec<Segment>,
+    /// In the order of `joins:`; the position decides ties between paths.
+    pub joins: Vec<Join>,
+    /// Indexes into `dimensions`; several form one key.
+    pub primary_key: Vec<u32>,
+    /// The dimension that `time_range` without a dimension means.
+    pub primary_time: Option<u32>,
+    pub span: Option<Span>,
+    pub(crate) members: HashMap<Arc<str>, Member>,
+}
+
+/// A table's name; it derefs to its parts as the author wrote them, outermost first: `raw.orders`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableName {
+    pub parts: Vec<ColumnName>,
+    /// The full name by which the warehouse's catalog has the table, where it was looked up. It is what is
+    /// printed: to some engines a name as written is a file or a function too.
+    pub located: Option<Vec<ColumnName>>,
+}
+
+impl TableName {
+    /// The parts to print in SQL.
+    pub fn printed(&self) -> &[ColumnName] {
+        self.located.as_deref().unwrap_or(&self.parts)
+    }
+}
+
+impl Deref for TableName {
+    type Target = [ColumnName];
+
+    fn deref(&self) -> &[ColumnName] {
+        &self.parts
+    }
+}
+
+/// The source of a cube's rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Relation {
+    Table(TableName),
+    /// A query, with the models it refers to in dependency order, each once.
+    Query {
+        models: Vec<(Arc<str>, Arc<str>)>,
+        sql: Arc<str>,
+    },
+    /// One model's rows as they are, by the name that `ref` rendered to; the models as for a query.
+    Model {
+        models: Vec<(Arc<str>, Arc<str>)>,
+        name: Arc<str>,
+    },
+}
+
+/// Text about a member that no computation depends on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Presentation {
+    pub title: Arc<str>,
+    pub description: Option<Arc<str>>,
+    pub format: Option<Arc<str>>,
+    /// Metadata does not list the member.
+    pub hidden: bool,
+    /// Queries can't name the member; other members, joins, metrics and policies can.
+    pub is_private: bool,
+    pub drill_members: Vec<Arc<str>>,
+    pub governed: Governed,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measure {
+    pub name: Arc<str>,
+    pub kind: MeasureKind,
+    pub presentation: Presentation,
+    pub span: Option<Span>,
+    /// The place of its `sql`; a `count` may have none.
+    pub sql_span: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum MeasureKind {
+    Aggregate(Aggregate),
+    /// Computed from finished aggregates; its parts are measures and hidden aggregates.
+    Number(Snippet),
+    RunningTotal {
+        aggregate: Aggregate,
+        from_all: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dimension {
+    pub name: Arc<str>,
+    pub ty: DimensionType,
+    pub sql: Snippet,
+    pub primary_key: bool,
+    /// Only for [`DimensionType::Time`].
+    pub time: TimeKind,
+    /// Allowed granularities, finest first; all eight when the author named none. Empty unless time.
+    pub granularities: Vec<Granularity>,
+    /// As the warehouse told; `Unknown` until types are read.
+    pub column_type: LogicalType,
+    pub presentation: Presentation,
+    pub span: Option<Span>,
+    /// The place of its `sql`.
+    pub sql_span: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segment {
+    pub name: Arc<str>,
+    pub sql: Snippet,
+    pub presentation: Presentation,
+    /// The place of its `sql`.
+    pub sql_span: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Join {
+    /// The target under the name the author gave it: a cube or an alias.
+    pub target: CubeId,
+    pub relationship: Relationship,
+    pub on: Snippet,
+    /// Every row finds one, so an inner join is the same.
+    pub always: bool,
+    pub span: Option<Span>,
+}
+
+/// A metric: an expression over measures and other metrics, whatever its kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    pub name: Arc<str>,
+    pub kind: MetricKind,
+    /// Its parts are measures and metrics; a ratio is one [`SqlPart::Divide`].
+    pub body: Snippet,
+    /// ANDed into each aggregate.
+    pub filters: Vec<MetricFilter>,
+    /// The finest grain at which the metric makes sense.
+    pub time_grain: Option<Granularity>,
+    pub presentation: Presentation,
+    pub span: Option<Span>,
+}
+
+/// One `{member, operator, value}` of a metric, as written; `query` resolves it like a query's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricFilter {
+    pub member: Arc<str>,
+    pub operator: Arc<str>,
+    pub values: Vec<Value>,
+}
+
+impl Model {
+    pub fn cube(&self, id: CubeId) -> &Cube {
+        &self.cubes[id.0 as usize]
+    }
+
+    pub fn cube_named(&self, name: &str) -> Option<&Cube> {
+        self.cube_names.get(name).map(|id| self.cube(*id))
+    }
+
+    /// Returns the reason why cubes are closed. It does not name the file that can't be read: only the caller who loads
+    /// the project may know it.
+    pub(crate) fn why_closed(&self) -> &'static str {
+        if self.has_unread_files {
+            "while a file of the project can't be read: it may hold policies"
+        } else {
+            "by a policy"
+        }
+    }
+
+    pub fn measure(&self, id: MeasureId) -> &Measure {
+        &self.cube(id.cube).measures[id.index as usize]
+    }
+
+    pub fn dimension(&self, id: DimensionId) -> &Dimension {
+        &self.cube(id.cube).dimensions[id.index as usize]
+    }
+
+    pub fn segment(&self, id: SegmentId) -> &Segment {
+        &self.cube(id.cube).segments[id.index as usize]
+    }
+
+    pub fn metric(&self, id: MetricId) -> &Metric {
+        &self.metrics[id.0 as usize]
+    }
+
+    pub fn metric_named(&self, name: &str) -> Option<MetricId> {
+        self.metric_names.get(name).copied()
+    }
+
+    /// The cubes that `from` reaches and the best path to each; computed at first use, then kept.
+    pub fn join_paths(&self, from: CubeId) -> &JoinPaths {
+        self.join_paths[from.0 as usize].get_or_init(|| JoinPaths::from(self, from))
+    }
+
+    /// Returns the equally good paths from a cube; computed at first use, then cached.
+    pub fn ties(&self, from: CubeId) -> &[Tie] {
+        self.ties[from.0 as usize].get_or_init(|| join_graph::ties(self, from))
+    }
+}
+
+impl Cube {
+    /// Returns the time kind of a smallest or largest time: that of the time dimension over the same column.
+    pub fn time_kind_of(&self, aggregate: &Aggregate) -> TimeKind {
+        let is_same = |d: &&Dimension| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref();
+        match (self.dimensions.iter().find(is_same), aggregate.argument_type) {
+            (_, LogicalType::TimestampTz) => TimeKind::Utc,
+            (_, LogicalType::Date) => TimeKind::WallClock,
+            (same, _) => same.map_or(TimeKind::WallClock, |dimension| dimension.time),
+        }
+    }
+
+    pub fn member(&self, name: &str) -> Option<Member> {
+        self.members.get(name).copied()
+    }
+
+    /// Returns the columns that the members name, each with its cube.
+    pub fn referenced_columns(&self) -> Vec<(CubeId, &ColumnName)> {
+        let mut found = Vec::new();
+        for dimension in &self.dimensions {
+            columns_in(&dimension.sql, &mut found);
+        }
+        for measure in &self.measures {
+            match &measure.kind {
+                MeasureKind::Number(sql) => columns_in(sql, &mut found),
+                MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                    columns_within(aggregate, &mut found);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn columns_in<'m>(sql: &'m Snippet, found: &mut Vec<(CubeId, &'m ColumnName)>) {
+    sql.for_each(&mut |part| match part {
+        SqlPart::Column { cube, name } => found.push((*cube, name)),
+        SqlPart::Aggregate(aggregate) => columns_within(aggregate, found),
+        _ => {}
+    });
+}
+
+fn columns_within<'m>(aggregate: &'m Aggregate, found: &mut Vec<(CubeId, &'m ColumnName)>) {
+    aggregate.argument.iter().chain(&aggregate.filters).for_each(|sql| columns_in(sql, found));
+}

@@ -1,0 +1,190 @@
+//! Which cubes a cube reaches, and by which path (semantics, rule 6).
+//!
+//! In: the joins of a model. Out: a [`JoinPaths`] per starting cube. Among paths to a cube those of
+//! to-one hops only win, then the fewest hops, then the position in each cube's `joins:`, hop by hop.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{CubeId, Model};
+use crate::diagnostic::{Code, Diagnostic};
+
+/// The last hop of the best path to a cube.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop {
+    /// The cube this hop leaves from.
+    pub from: CubeId,
+    /// Index into that cube's `joins`.
+    pub join: u32,
+    /// Hops from the start, this one included.
+    pub depth: u32,
+}
+
+/// The best paths from one cube, as a tree of last hops.
+#[derive(Debug, Clone)]
+pub struct JoinPaths {
+    pub start: CubeId,
+    /// Reached by to-one hops, in the order in which they were found: by depth, then by position.
+    pub order: Vec<CubeId>,
+    to_one: HashMap<CubeId, Hop>,
+    /// Reached only behind some to-many hop.
+    to_many: HashMap<CubeId, Hop>,
+    to_many_order: Vec<CubeId>,
+}
+
+impl JoinPaths {
+    /// Breadth first in the order of `joins:`, so the first path found is the best one.
+    pub(super) fn from(model: &Model, start: CubeId) -> JoinPaths {
+        let mut paths = JoinPaths {
+            start,
+            order: Vec::new(),
+            to_one: HashMap::new(),
+            to_many: HashMap::new(),
+            to_many_order: Vec::new(),
+        };
+        let mut queue = VecDeque::from([(start, 0)]);
+        while let Some((from, depth)) = queue.pop_front() {
+            for (index, join) in model.cube(from).joins.iter().enumerate() {
+                let is_new = join.target != start && !paths.to_one.contains_key(&join.target);
+                if join.relationship.is_to_one() && is_new {
+                    let hop = Hop { from, join: index as u32, depth: depth + 1 };
+                    paths.to_one.insert(join.target, hop);
+                    paths.order.push(join.target);
+                    queue.push_back((join.target, depth + 1));
+                }
+            }
+        }
+        paths.follow_to_many(model);
+        paths
+    }
+
+    /// Follows the joins of the cubes above, nearest first, by hops of any kind. Among cubes of
+    /// one depth the order of their paths' positions in `joins:` decides, hop by hop.
+    fn follow_to_many(&mut self, model: &Model) {
+        let mut levels: Vec<Vec<(Vec<u32>, CubeId)>> = vec![vec![(Vec::new(), self.start)]];
+        let place = |levels: &mut Vec<Vec<(Vec<u32>, CubeId)>>, depth: u32, path: Vec<u32>, cube: CubeId| {
+            levels.resize(levels.len().max(depth as usize + 1), Vec::new());
+            levels[depth as usize].push((path, cube));
+        };
+        let mut paths: HashMap<CubeId, Vec<u32>> = HashMap::from([(self.start, Vec::new())]);
+        for cube in &self.order {
+            let hop = self.to_one[cube];
+            let path: Vec<u32> = paths.get(&hop.from).into_iter().flatten().copied().chain([hop.join]).collect();
+            paths.insert(*cube, path.clone());
+            place(&mut levels, hop.depth, path, *cube);
+        }
+        let mut depth = 0;
+        while depth < levels.len() {
+            let mut level = std::mem::take(&mut levels[depth]);
+            level.sort();
+            for (path, from) in level {
+                for (index, join) in (0u32..).zip(&model.cube(from).joins) {
+                    if !self.reaches(join.target) {
+                        let hop = Hop { from, join: index, depth: depth as u32 + 1 };
+                        self.to_many.insert(join.target, hop);
+                        self.to_many_order.push(join.target);
+                        let path = path.iter().copied().chain([index]).collect();
+                        place(&mut levels, hop.depth, path, join.target);
+                    }
+                }
+            }
+            depth += 1;
+        }
+    }
+
+    /// Every cube but the start, those of to-one hops first.
+    pub fn all(&self) -> impl Iterator<Item = CubeId> {
+        self.order.iter().chain(&self.to_many_order).copied()
+    }
+
+    /// By hops of any kind; the start reaches itself.
+    pub fn reaches(&self, cube: CubeId) -> bool {
+        self.is_to_one(cube) || self.to_many.contains_key(&cube)
+    }
+
+    /// Reached by to-one hops only; the start reaches itself.
+    pub fn is_to_one(&self, cube: CubeId) -> bool {
+        cube == self.start || self.to_one.contains_key(&cube)
+    }
+
+    /// The last hop of a path of to-one hops; `None` for the start and for what has no such path.
+    pub fn hop(&self, cube: CubeId) -> Option<Hop> {
+        self.to_one.get(&cube).copied()
+    }
+
+    /// The last hop of the best path of any kind.
+    pub fn any_hop(&self, cube: CubeId) -> Option<Hop> {
+        self.hop(cube).or_else(|| self.to_many.get(&cube).copied())
+    }
+}
+
+/// A cube that is reached by two paths of one kind and length; the order of `joins:` decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tie {
+    pub start: CubeId,
+    pub to: CubeId,
+    /// The cubes of each path, `start` left out and `to` included; the path that is taken comes first.
+    pub taken: Vec<CubeId>,
+    pub other: Vec<CubeId>,
+}
+
+impl Tie {
+    /// In words, the path that is taken first.
+    pub fn text(&self, model: &Model) -> String {
+        let start = &*model.cube(self.start).name;
+        let names = |path: &[CubeId]| {
+            let names = path.iter().map(|id| &*model.cube(*id).name);
+            std::iter::once(start).chain(names).collect::<Vec<_>>().join(" → ")
+        };
+        let to = &model.cube(self.to).name;
+        let (taken, other) = (names(&self.taken), names(&self.other));
+        format!("two paths from `{start}` to `{to}` are equally short: {taken} and {other}")
+    }
+}
+
+/// The real ties among the to-one paths from a cube. What lies behind a tied cube is not told again.
+pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
+    let paths = model.join_paths(start);
+    let path = |to: CubeId| {
+        let mut cubes = vec![to];
+        while let Some(hop) = paths.hop(cubes[cubes.len() - 1]).filter(|hop| hop.from != start) {
+            cubes.push(hop.from);
+        }
+        cubes.reverse();
+        cubes
+    };
+    let depth = |cube: CubeId| paths.hop(cube).map_or(0, |hop| hop.depth);
+    let mut ties: Vec<Tie> = Vec::new();
+    for from in std::iter::once(start).chain(paths.order.iter().copied()) {
+        for (index, join) in model.cube(from).joins.iter().enumerate() {
+            let Some(best) = paths.hop(join.target).filter(|_| join.relationship.is_to_one()) else { continue };
+            let is_best = best.from == from && best.join == index as u32;
+            let is_reported = ties.iter().any(|tie| tie.to == join.target);
+            if is_best || is_reported || depth(from) + 1 != best.depth || from == best.from {
+                continue;
+            }
+            let taken = path(join.target);
+            let mut other = if from == start { Vec::new() } else { path(from) };
+            other.push(join.target);
+            // Paths that part later are a tie of the cube at which they part.
+            if taken.first() != other.first() {
+                ties.push(Tie { start, to: join.target, taken, other });
+            }
+        }
+    }
+    ties
+}
+
+/// Rule 6: a tie that only the order of `joins:` decides is worth a word.
+pub(super) fn warn_of_ties(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
+    for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && cube.joins.len() > 1) {
+        for tie in model.ties(cube.id) {
+            let message = tie.text(model);
+            let hint = "the first is taken, for its place in `joins:`; join one of the two under another name (`cube:`) to have both";
+            let diagnostic = Diagnostic::warning(Code::JoinPathTie, message).hint(hint);
+            diagnostics.push(match &cube.span {
+                Some(span) => diagnostic.at(span.clone()),
+                None => diagnostic,
+            });
+        }
+    }
+}

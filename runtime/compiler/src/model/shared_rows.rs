@@ -1,0 +1,58 @@
+//! Cubes that have rows in common: a cube's aliases, and others over the same table or query.
+//!
+//! In: a model. Out: a [`SharedRows`] for each cube, computed at first use, then kept. What a hook says of one
+//! cube must not be undone by asking for another.
+
+use super::{CubeId, Model};
+
+/// The relatives of a cube that is no alias.
+#[derive(Debug, Default)]
+pub(crate) struct SharedRows {
+    /// The names that joins give it.
+    pub(crate) aliases: Vec<CubeId>,
+    /// Other cubes that read, or may read, the table or the query whose rows it has.
+    pub(crate) readers: Vec<CubeId>,
+    /// Other cubes whose table or query it reads, or may read.
+    pub(crate) protected: Vec<CubeId>,
+}
+
+impl SharedRows {
+    fn of(model: &Model, id: CubeId) -> SharedRows {
+        let tables = |id: CubeId| &model.tables[id.0 as usize];
+        let is_read = |of: CubeId, by: CubeId| tables(of).protected().any(|table| tables(by).may_read(table));
+        let mut shared_rows = SharedRows::default();
+        for cube in model.cubes.iter().filter(|cube| cube.id != id) {
+            match cube.alias_of {
+                Some(original) if original == id => shared_rows.aliases.push(cube.id),
+                Some(_) => {}
+                None => {
+                    shared_rows.readers.extend(is_read(id, cube.id).then_some(cube.id));
+                    shared_rows.protected.extend(is_read(cube.id, id).then_some(cube.id));
+                }
+            }
+        }
+        shared_rows
+    }
+}
+
+impl Model {
+    /// The relatives of a cube.
+    pub(crate) fn shared_rows(&self, id: CubeId) -> &SharedRows {
+        self.shared_rows[id.0 as usize].get_or_init(|| SharedRows::of(self, id))
+    }
+
+    /// Returns whether a cube has the rows of another one's table, with the same columns.
+    pub(crate) fn has_rows_of(&self, id: CubeId, origin: CubeId) -> bool {
+        self.tables[id.0 as usize].are_rows_of(&self.tables[origin.0 as usize])
+    }
+
+    /// Returns whether columns that are masked in one cube are found in another by their names.
+    pub(crate) fn has_columns_of(&self, id: CubeId, origin: CubeId) -> bool {
+        self.tables[id.0 as usize].are_columns_of(&self.tables[origin.0 as usize])
+    }
+
+    /// Returns whether a cube's rows are those of one table that no model made.
+    pub(crate) fn is_one_table(&self, id: CubeId) -> bool {
+        self.tables[id.0 as usize].is_one_table()
+    }
+}

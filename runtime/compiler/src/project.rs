@@ -1,0 +1,249 @@
+//! Project text to definitions: YAML and Jinja, from an in-memory source tree.
+//!
+//! In: a [`SourceTree`] and [`Inputs`] (no files, no environment). Out: [`Definitions`] with the place
+//! of every value, and all diagnostics. Not here: resolving references between cubes (`model`).
+
+mod cube_keys;
+mod cubes;
+mod definitions;
+#[cfg(test)]
+mod documented;
+mod documents;
+mod fields;
+mod files;
+mod jinja;
+mod keys;
+mod limits;
+mod metrics;
+mod models;
+mod policies;
+mod registered;
+pub mod schema;
+mod settings;
+mod sources;
+pub mod yaml;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+pub use crate::text::{Origin, SourceFile, SqlText, Text};
+pub use cubes::refresh_interval;
+pub(crate) use definitions::MAX_ANCESTORS;
+pub use definitions::{
+    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, MODEL_SCHEMA,
+    MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
+    MetricFilterDefinition, MissingAttribute, ModelDefinition, PolicyCondition, PolicyDefinition,
+    PreAggregationDefinition, Reference, RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition,
+    Wording, WrittenValue,
+};
+pub use files::{may_read_files, project_may_read_files};
+pub(crate) use jinja::{quote as quote_name, quoted};
+pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
+
+use crate::diagnostic::{self, Code, Diagnostic, Span};
+use jinja::{Renderer, TemplateContext};
+use keys::{Key, Kind, Shape};
+use yaml::Node;
+
+/// The texts of a project: path inside the project (forward slashes) to content.
+#[derive(Debug, Clone, Default)]
+pub struct SourceTree {
+    pub files: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+/// The inputs of a project besides its files.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// The warehouse's type, which names the SQL grammar of snippets: `duckdb`, `postgres` …
+    pub warehouse: Arc<str>,
+    /// Environment variables that `env_var` may see, already allow-listed.
+    pub env: BTreeMap<String, String>,
+    /// The statements that each connection to the warehouse begins with: the views in them are followed.
+    pub init: Vec<Arc<str>>,
+    /// Cubes that no file defines, oldest first.
+    pub registered: Vec<RegisteredCube>,
+    /// Places of files and folders of the project that could not be read: they may have held policies.
+    pub unread_files: Vec<Span>,
+    /// The words in such files that may be names.
+    pub unread: BTreeSet<Arc<str>>,
+}
+
+/// Nothing stands in a file: no definition is lost with it.
+const EMPTY_FILE: Code = Code::EmptyFile;
+
+static FILE: Shape = Shape::new(
+    "the file",
+    "Definitions of a project. Any of the lists may stand in any file.",
+    &[
+        Key::optional("cubes", Kind::List(&cube_keys::CUBE), "[]", "Tables and queries that can be asked."),
+        Key::optional("metrics", Kind::List(&metrics::METRIC), "[]", "Values of the business, over measures."),
+        Key::optional("sources", Kind::List(&sources::SOURCE), "[]", "Tables of the warehouse."),
+        Key::optional("policies", Kind::List(&policies::POLICY), "[]", "What some callers may not see."),
+    ],
+);
+
+/// Reads every file of the tree. A file or an entry that can't be read is reported; the rest stays.
+pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let settings_file = tree.files.get_key_value(settings::FILE).map(|(path, text)| documents::file_of(path, text));
+    let settings = settings::read(settings_file.as_ref(), &mut diagnostics);
+    let is_in = |path: &str, folder: &str| {
+        folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let (mut yaml_files, mut sql_files) = (Vec::new(), Vec::new());
+    for (path, text) in &tree.files {
+        let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let is_yaml = matches!(ending.as_deref(), Some("yml" | "yaml"));
+        if is_yaml && &**path != settings::FILE && settings.folders.iter().any(|folder| is_in(path, folder)) {
+            yaml_files.push((path, text));
+        } else if path.ends_with(".sql") && is_in(path, &settings.model_folder) {
+            sql_files.push(documents::file_of(path, text));
+        }
+    }
+    let mut yaml_files = documents::parse(&yaml_files);
+    let mut unread = inputs.unread.clone();
+    let count_before = diagnostics.len();
+    for file in &mut yaml_files {
+        diagnostics.append(&mut file.diagnostics);
+        unread.append(&mut file.unread);
+    }
+    let is_empty = |folder: &&Text| !tree.files.keys().any(|path| is_in(path, &folder.value));
+    if let Some(folder) = settings.policy_folder.as_ref().filter(is_empty) {
+        let message = format!("`paths.policies` names the folder `{}`, which holds no file", folder.value);
+        let hint = "name the folder of the policies, or remove the key";
+        diagnostics.push(Diagnostic::error(Code::MissingFolder, message).hint(hint).at(folder.span()));
+    }
+    // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
+    // policies; so may cubes under a key that they don't have.
+    let unread_now = || diagnostics[count_before..].iter().filter(|diagnostic| diagnostic.code != EMPTY_FILE);
+    let is_all_read = unread_now().next().is_none() && !settings.has_unread_paths && inputs.unread_files.is_empty();
+    let spans =
+        unread_now().filter_map(|diagnostic| diagnostic.span.clone()).filter(|span| &*span.file != settings::FILE);
+    let mut unread_files: Vec<Span> = inputs.unread_files.iter().cloned().chain(spans).collect();
+    unread_files.dedup_by(|a, b| a.file == b.file);
+    let is_misplaced = yaml_files.iter().any(|file| file.has_misplaced_policies);
+    let dialect = crate::snippet::grammar(&inputs.warehouse);
+
+    let mut sources: Vec<SourceDefinition> = Vec::new();
+    for file in &mut yaml_files {
+        sources.append(&mut file.sources.items);
+        diagnostics.append(&mut file.sources.diagnostics);
+    }
+    // Tables of a source that is left out may be what models read.
+    unread.extend(second(&sources, |source| &source.name).map(|source| Arc::clone(&source.name.value)));
+    unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
+
+    let model_names = models::names(&sql_files, &mut diagnostics);
+    let context = Arc::new(TemplateContext {
+        models: model_names
+            .iter()
+            .map(|name| (Arc::clone(&name.value), jinja::quote(&name.value, &*dialect)))
+            .collect(),
+        tables: printed_tables(&sources, &*dialect),
+        vars: settings.vars.clone(),
+        has_unread_vars: settings.has_unread_vars,
+        env: inputs.env.clone(),
+        unread: unread.clone(),
+    });
+    let renderer = Renderer::new(Arc::clone(&context));
+    let (models, broken_models) = models::read(&model_names, &settings, &renderer, &mut diagnostics);
+    let (models, cyclic_models) = models::in_order(models, &mut diagnostics);
+
+    let entries = documents::read_entries(&yaml_files, &context);
+    let mut has_broken_policies = entries.policies.diagnostics.iter().any(Diagnostic::is_error);
+    let (mut cubes, mut metrics, mut policies) = (entries.cubes.items, entries.metrics.items, entries.policies.items);
+    diagnostics.extend(entries.cubes.diagnostics);
+    diagnostics.extend(entries.metrics.diagnostics);
+    diagnostics.extend(entries.policies.diagnostics);
+    unread.extend(entries.unread);
+    // Of two policies of one name the second is left out.
+    let count_before = diagnostics.len();
+    unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
+    has_broken_policies |= diagnostics[count_before..].iter().any(Diagnostic::is_error) || !is_all_read || is_misplaced;
+    // Members of a cube that is left out may be what others refer to.
+    for cube in second(&cubes, |cube: &CubeDefinition| &cube.name) {
+        unread.extend(cube.member_names().cloned());
+    }
+    unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
+    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
+    unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
+
+    let definitions = Definitions {
+        project: settings.name,
+        version: settings.version,
+        warehouse: Arc::clone(&inputs.warehouse),
+        init: inputs.init.clone(),
+        sources,
+        models,
+        cyclic_models,
+        cubes,
+        metrics,
+        policies,
+        has_broken_policies,
+        unread_files,
+        broken_models,
+        unread,
+        has_errors: diagnostics.iter().any(Diagnostic::is_error),
+        built: Built::default(),
+    };
+    diagnostic::sort(&mut diagnostics);
+    (definitions, diagnostics)
+}
+
+/// Entries whose list has no name; the folder tells what they most likely are.
+fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
+    let list = FILE.names().find(|list| file.path.starts_with(&format!("{list}/"))).unwrap_or("cubes");
+    let message = format!("the file {} must be a mapping, found a list", file.path);
+    let hint = format!("write `{list}:` in a line of its own above it");
+    Diagnostic::error(Code::WrongType, message).hint(hint).at(node.origin.span())
+}
+
+/// Whatever looks like a name in a file that could not be parsed.
+pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
+    text.match_indices("name:").filter_map(|(at, found)| {
+        let name: &str =
+            text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+        (!name.is_empty()).then(|| name.into())
+    })
+}
+
+/// Returns the items whose name an earlier item has.
+fn second<T>(items: &[T], name: impl Fn(&T) -> &Text) -> impl Iterator<Item = &T> {
+    let mut seen: HashSet<Arc<str>> = HashSet::with_capacity(items.len());
+    items.iter().filter(move |item| !seen.insert(Arc::clone(&name(item).value)))
+}
+
+fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnostics: &mut Vec<Diagnostic>) {
+    let mut seen: HashMap<Arc<str>, Origin> = HashMap::with_capacity(items.len());
+    items.retain(|item| {
+        let text = name(item);
+        if let Some(first) = seen.get(&text.value) {
+            diagnostics.push(
+                Diagnostic::error(
+                    Code::DuplicateName,
+                    format!("there are two {}s `{}`", plural_stem(what), text.value),
+                )
+                .hint(format!("rename one; the first is at {}", first.span()))
+                .at(text.span()),
+            );
+            return false;
+        }
+        seen.insert(Arc::clone(&text.value), text.origin.clone());
+        true
+    });
+}
+
+fn plural_stem(what: &str) -> &str {
+    if what == "policy" { "policie" } else { what }
+}
+
+fn printed_tables(
+    sources: &[SourceDefinition],
+    dialect: &dyn sqlparser::dialect::Dialect,
+) -> BTreeMap<Arc<str>, BTreeMap<Arc<str>, String>> {
+    let tables_of = |source: &SourceDefinition| {
+        let tables = source.tables.iter();
+        tables.map(|table| (Arc::clone(&table.name.value), sources::printed_name(source, table, dialect))).collect()
+    };
+    sources.iter().map(|source| (Arc::clone(&source.name.value), tables_of(source))).collect()
+}

@@ -1,0 +1,408 @@
+//! The slip of the pen that ended the reading of a YAML file.
+//!
+//! In: a text that the parser gave up on, and the line where it did. Out: the [`SyntaxMistake`] in the lines up
+//! to there, at its own place: the parser stops where it can't go on, which for a quote that is never
+//! closed is the end of the file. Not here: a second parser. What this reading, line by line, can't
+//! explain is told in the parser's own words.
+
+use std::ops::Range;
+
+/// A mistake, at bytes of the text.
+pub(super) struct SyntaxMistake {
+    pub(super) at: Range<usize>,
+    pub(super) message: String,
+    pub(super) hint: String,
+}
+
+/// The first slip that can have stopped the parser in `line`, counted from 1.
+pub(super) fn find_mistake(text: &str, line: usize) -> Option<SyntaxMistake> {
+    let mut reader = LineReader { text, levels: Vec::new(), last: Last::Opened };
+    let mut at = 0;
+    for (number, written) in (1..).zip(text.split_inclusive('\n')) {
+        // What opens in a line above may be what the parser missed below, never the other way round.
+        if number > line + 1 {
+            return None;
+        }
+        if at < reader.skipped_to() {
+            at += written.len();
+            continue;
+        }
+        if let Some(mistake) = reader.line(at, written.trim_end()) {
+            return Some(mistake);
+        }
+        at += written.len();
+    }
+    None
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    Key(usize),
+    Dash(usize),
+}
+
+impl Level {
+    fn column(self) -> usize {
+        let (Level::Key(column) | Level::Dash(column)) = self;
+        column
+    }
+}
+
+/// The end of the line before.
+#[derive(Clone, Copy)]
+enum Last {
+    /// A key or dash whose value may follow below.
+    Opened,
+    /// A plain value, which may go on in lines further to the right.
+    Plain,
+    /// Something that ends at this byte, in a later line.
+    SkipTo(usize),
+}
+
+struct LineReader<'t> {
+    text: &'t str,
+    levels: Vec<Level>,
+    last: Last,
+}
+
+impl LineReader<'_> {
+    fn skipped_to(&self) -> usize {
+        if let Last::SkipTo(end) = self.last { end } else { 0 }
+    }
+
+    fn line(&mut self, start: usize, written: &str) -> Option<SyntaxMistake> {
+        let content = written.trim_start();
+        let mut column = written.len() - content.len();
+        if content.is_empty() || content.starts_with('#') || content.starts_with("---") || content == "..." {
+            return None;
+        }
+        if let Some(tab) = written[..column].find('\t') {
+            let tabs = written[tab..column].chars().take_while(|c| *c == '\t').count();
+            return Some(SyntaxMistake {
+                at: start + tab..start + tab + tabs,
+                message: "a tab indents this line, and YAML knows only spaces there".to_owned(),
+                hint: "replace the tab by spaces: two for each level".to_owned(),
+            });
+        }
+        let leading = written.trim_start_matches(' ');
+        if leading.starts_with('\u{a0}') {
+            let at = start + written.len() - leading.len();
+            let length = leading.len() - leading.trim_start_matches('\u{a0}').len();
+            return Some(SyntaxMistake {
+                at: at..at + length,
+                message: "a no-break space indents this line, and YAML knows only plain spaces there".to_owned(),
+                hint: "replace the no-break space by a plain space".to_owned(),
+            });
+        }
+        let mut content = content;
+        while content == "-" || content.starts_with("- ") {
+            if let Some(mistake) = self.step(Level::Dash(column), start, content) {
+                return Some(mistake);
+            }
+            let rest = content[1..].trim_start();
+            column += content.len() - rest.len();
+            content = rest;
+            self.last = Last::Opened;
+        }
+        if content.is_empty() || content.starts_with('#') {
+            return None;
+        }
+        let at = start + column;
+        if key_of(content).is_none()
+            && let Some(colon) = content.find(":\u{a0}")
+        {
+            let space = at + colon + 1;
+            return Some(SyntaxMistake {
+                at: space..space + '\u{a0}'.len_utf8(),
+                message: "a no-break space follows this colon, and YAML wants a plain space there".to_owned(),
+                hint: "replace the no-break space by a plain space".to_owned(),
+            });
+        }
+        match key_of(content) {
+            Some(key) => {
+                if let Some(mistake) = self.step(Level::Key(column), start, content) {
+                    return Some(mistake);
+                }
+                let value = content[key + 1..].trim_start();
+                let value_at = at + content.len() - value.len();
+                self.value(value_at, value, &content[..key])
+            }
+            None if content.starts_with(['"', '\'', '[', '{']) => self.value(at, content, ""),
+            None => self.no_key(at, column, content),
+        }
+    }
+
+    /// Goes to the level of a key or a dash.
+    fn step(&mut self, level: Level, start: usize, content: &str) -> Option<SyntaxMistake> {
+        let column = level.column();
+        let mut left = None;
+        while let Some(top) = self.levels.last().copied() {
+            let is_deeper =
+                top.column() > column || (top.column() == column && top != level && level == Level::Key(column));
+            if !is_deeper {
+                break;
+            }
+            // A dash in the same column is where the list stands; its keys stand further right.
+            if top.column() > column || left.is_none() {
+                left = Some(top);
+            }
+            self.levels.pop();
+        }
+        let top = self.levels.last().copied();
+        if top == Some(level) {
+            return None;
+        }
+        let is_first = top.is_none() && left.is_none();
+        let may_open = matches!(self.last, Last::Opened) && left.is_none();
+        let is_list_below_key =
+            matches!(level, Level::Dash(_)) && top == Some(Level::Key(column)) && matches!(self.last, Last::Opened);
+        if is_first || may_open || is_list_below_key {
+            self.levels.push(level);
+            return None;
+        }
+        let what = key_of(content).map_or("-", |key| &content[..key]);
+        let neighbour = left.or(top).map_or(0, Level::column);
+        let at = start + column;
+        Some(SyntaxMistake {
+            at: at..at + what.len(),
+            message: format!(
+                "`{what}` stands in column {}, and the lines around it in column {}",
+                column + 1,
+                neighbour + 1
+            ),
+            hint: format!("indent it like its neighbours: begin it in column {}", neighbour + 1),
+        })
+    }
+
+    fn value(&mut self, at: usize, value: &str, key: &str) -> Option<SyntaxMistake> {
+        // `&shared` and `!!str` stand before a value.
+        if let Some(rest) = value.strip_prefix(['&', '!']) {
+            let rest = rest.split_once(' ').map_or("", |(_, rest)| rest.trim_start());
+            return self.value(at + value.len() - rest.len(), rest, key);
+        }
+        let assign = |text: &str| if key.is_empty() { text.to_owned() } else { format!("{key}: {text}") };
+        match value.chars().next() {
+            None | Some('#') => self.last = Last::Opened,
+            Some('|' | '>') => self.last = Last::SkipTo(self.block_end(at)),
+            Some(quote @ ('"' | '\'')) => {
+                let Some(end) = closing_quote(self.text, at, quote).filter(|end| !self.swallows_keys(at, *end)) else {
+                    let inside = value[1..].trim_end_matches([quote, ' ']);
+                    return Some(SyntaxMistake {
+                        at: at..at + 1,
+                        message: format!("this {quote} is never closed"),
+                        hint: format!(
+                            "close it at the end of the text: {}",
+                            assign(&format!("{quote}{inside}{quote}"))
+                        ),
+                    });
+                };
+                return self.rest_of_line(end, |rest, at| SyntaxMistake {
+                    at: at..at + word(rest).len(),
+                    message: format!("`{rest}` stands after the closing quote"),
+                    hint: if quote == '\'' {
+                        "inside single quotes write a quote twice, '', or put the text in double quotes".to_owned()
+                    } else {
+                        "inside double quotes write a quote as \\\", or put the text in single quotes".to_owned()
+                    },
+                });
+            }
+            Some(open @ ('[' | '{')) => {
+                if value.starts_with("{{") || value.starts_with("{%") {
+                    return Some(in_quotes(at, value, "a text that begins with a brace needs quotes", assign));
+                }
+                let end = match flow_end(self.text, at) {
+                    Ok(end) if !self.swallows_keys(at, end) => end,
+                    Ok(_) => return Some(unclosed(at, open)),
+                    Err((at, open)) => return Some(unclosed(at, open)),
+                };
+                if open == '{' && end <= at + value.len() {
+                    let rest = value[end - at..].trim_start();
+                    if !rest.is_empty() && !rest.starts_with('#') {
+                        return Some(in_quotes(at, value, "a text that begins with a brace needs quotes", assign));
+                    }
+                }
+                return self.rest_of_line(end, |rest, at| SyntaxMistake {
+                    at: at..at + word(rest).len(),
+                    message: format!("`{rest}` stands after the closing bracket"),
+                    hint: "remove it, or put the whole text in quotes".to_owned(),
+                });
+            }
+            Some(mark @ ('@' | '`' | '%')) => {
+                let message = format!("a text that begins with `{mark}` needs quotes");
+                return Some(SyntaxMistake { at: at..at + 1, ..in_quotes(at, value, &message, assign) });
+            }
+            Some('*') if !value[1..].starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
+                let message = "a text that begins with `*` needs quotes";
+                return Some(in_quotes(at, value, message, assign));
+            }
+            Some(_) => {
+                let plain = value.split(" #").next().unwrap_or(value).trim_end();
+                if let Some(colon) = plain.find(": ").or_else(|| plain.ends_with(':').then(|| plain.len() - 1)) {
+                    let message = "a text with `: ` in it needs quotes";
+                    return Some(SyntaxMistake {
+                        at: at + colon..at + colon + 1,
+                        ..in_quotes(at, plain, message, assign)
+                    });
+                }
+                self.last = Last::Plain;
+            }
+        }
+        None
+    }
+
+    /// A line that is neither a key with its value nor the rest of a text above.
+    fn no_key(&mut self, at: usize, column: usize, content: &str) -> Option<SyntaxMistake> {
+        let deepest = self.levels.iter().rev().find(|level| matches!(level, Level::Key(_))).map(|level| level.column());
+        let is_rest = match self.last {
+            Last::Plain => deepest.is_none_or(|key| column > key),
+            // An item of a list, or a value below its key.
+            Last::Opened => true,
+            Last::SkipTo(_) => false,
+        };
+        let is_item = matches!(self.last, Last::Opened)
+            && matches!(self.levels.last(), Some(Level::Dash(dash)) if *dash < column);
+        let next = self.text[at..].split_inclusive('\n').nth(1).unwrap_or_default();
+        let has_keys_below = is_item && next.len() - next.trim_start().len() == column && key_of(next.trim()).is_some();
+        if is_rest && !has_keys_below {
+            self.last = Last::Plain;
+            return None;
+        }
+        let separator = content.find([':', '=', ' ']).unwrap_or(content.len());
+        let (key, value) = content.split_at(separator);
+        let value = value.trim_start_matches([':', '=', ' ']);
+        let value = if value.is_empty() { "…" } else { value };
+        Some(SyntaxMistake {
+            at: at..at + content.len(),
+            message: format!("`{content}` is no key with a value"),
+            hint: format!("write a colon and a space between them: {key}: {value}"),
+        })
+    }
+
+    /// The end of a block text: the first line that is not further to the right than its key.
+    fn block_end(&self, at: usize) -> usize {
+        let column = self.levels.last().map_or(0, |level| level.column());
+        let mut end = at + self.text[at..].find('\n').map_or(self.text.len() - at, |newline| newline + 1);
+        for line in self.text[end..].split_inclusive('\n') {
+            let content = line.trim();
+            if !content.is_empty() && line.len() - line.trim_start().len() <= column {
+                break;
+            }
+            end += line.len();
+        }
+        end
+    }
+
+    /// Returns whether a quote or bracket runs over lines that begin with a key or a dash no further to the right.
+    fn swallows_keys(&self, from: usize, to: usize) -> bool {
+        let column = self.levels.last().map_or(0, |level| level.column());
+        self.text[from..to].split_inclusive('\n').skip(1).any(|line| {
+            let content = line.trim();
+            let indent = line.len() - line.trim_start().len();
+            indent <= column && (content.starts_with("- ") || key_of(content).is_some())
+        })
+    }
+
+    fn rest_of_line(
+        &mut self,
+        end: usize,
+        mistake: impl FnOnce(&str, usize) -> SyntaxMistake,
+    ) -> Option<SyntaxMistake> {
+        let line = self.text[end..].lines().next().unwrap_or_default();
+        let rest = line.trim();
+        if rest.is_empty() || rest.starts_with('#') {
+            self.last = Last::SkipTo(end + line.len());
+            return None;
+        }
+        Some(mistake(rest, end + line.len() - line.trim_start().len()))
+    }
+}
+
+fn unclosed(at: usize, open: char) -> SyntaxMistake {
+    let close = if open == '[' { ']' } else { '}' };
+    SyntaxMistake {
+        at: at..at + 1,
+        message: format!("this `{open}` is never closed"),
+        hint: format!("close it with `{close}`"),
+    }
+}
+
+/// The whole value in quotes that it doesn't have in it.
+fn in_quotes(at: usize, value: &str, message: &str, assign: impl Fn(&str) -> String) -> SyntaxMistake {
+    let quoted = if value.contains('"') && !value.contains('\'') {
+        format!("'{value}'")
+    } else {
+        format!("\"{}\"", value.replace('"', "\\\""))
+    };
+    SyntaxMistake { at: at..at + 1, message: message.to_owned(), hint: format!("write {}", assign(&quoted)) }
+}
+
+/// Returns the position of a key's colon: at the line's end, or before a space.
+fn key_of(content: &str) -> Option<usize> {
+    let from = match content.chars().next()? {
+        quote @ ('"' | '\'') => closing_quote(content, 0, quote)?,
+        '[' | '{' | '#' | '|' | '>' | '@' | '`' | '%' => return None,
+        _ => 0,
+    };
+    let colon =
+        from + content[from..].find(": ").or_else(|| content.ends_with(':').then(|| content.len() - 1 - from))?;
+    (!content[from..colon].contains(" #") && !content[from..colon].contains(['{', '"'])).then_some(colon)
+}
+
+/// The byte after the quote that closes the one at `open`.
+fn closing_quote(text: &str, open: usize, quote: char) -> Option<usize> {
+    let mut chars = text[open + 1..].char_indices().peekable();
+    while let Some((index, c)) = chars.next() {
+        if c == '\\' && quote == '"' {
+            chars.next();
+        } else if c == quote {
+            if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == '\'') {
+                chars.next();
+                continue;
+            }
+            return Some(open + 1 + index + 1);
+        }
+    }
+    None
+}
+
+/// The byte after the bracket that closes the one at `open`, or the bracket that nothing closes.
+fn flow_end(text: &str, open: usize) -> Result<usize, (usize, char)> {
+    let mut stack: Vec<(usize, char)> = Vec::new();
+    let mut at = open;
+    while let Some(c) = text[at..].chars().next() {
+        let before = text[..at].chars().next_back();
+        match c {
+            '"' | '\'' if before.is_none_or(|before| matches!(before, ' ' | '[' | '{' | ',' | '\n')) => {
+                match closing_quote(text, at, c) {
+                    Some(end) => {
+                        at = end;
+                        continue;
+                    }
+                    None => return Err(stack.pop().unwrap_or((open, '['))),
+                }
+            }
+            '[' | '{' => stack.push((at, c)),
+            ']' | '}' => {
+                let Some((start, bracket)) = stack.pop() else { return Ok(at) };
+                if (bracket == '[') != (c == ']') {
+                    return Err((start, bracket));
+                }
+                if stack.is_empty() {
+                    return Ok(at + 1);
+                }
+            }
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    Err(stack.pop().unwrap_or((open, '[')))
+}
+
+/// The first word or mark.
+fn word(text: &str) -> &str {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+    match end {
+        Some(0) | None => text.split_whitespace().next().unwrap_or(text),
+        Some(end) => &text[..end],
+    }
+}

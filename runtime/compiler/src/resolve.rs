@@ -1,0 +1,169 @@
+//! Names to ids, texts to typed values, the order made complete.
+//!
+//! In: a [`SemanticQuery`] and the model. Out: a [`ResolvedQuery`], or the first reason why not.
+
+mod axis;
+mod filter;
+mod groups;
+mod names;
+mod order;
+mod rows;
+mod time;
+mod values;
+
+pub(crate) use self::filter::{number, refusal};
+pub(crate) use self::time::time_point;
+
+use jiff::tz::TimeZone;
+
+use self::axis::{Clock, axis};
+use self::groups::check_time_grain;
+use self::names::Names;
+use self::values::{fact_cubes, running_total_in, used_values};
+use crate::access::Access;
+use crate::environment::Environment;
+use crate::model::CubeId;
+use crate::query::resolved::{Group, GroupBy, ResolvedQuery, SelectedValue};
+use crate::query::{QueryError, SemanticQuery};
+
+/// Measures, metrics, dimensions and order keys, each.
+const MAX_MEMBERS: usize = 500;
+/// Rows that a page may skip; engines refuse much larger numbers.
+const MAX_OFFSET: u64 = 1 << 40;
+
+/// Resolves a query against what a caller sees of a model.
+///
+/// # Errors
+/// The first name that doesn't exist, value that doesn't fit, or limit that is passed.
+pub fn resolve(
+    access: &Access<'_>,
+    query: &SemanticQuery,
+    environment: &Environment,
+) -> Result<ResolvedQuery, QueryError> {
+    check_size(query)?;
+    let model = access.model();
+    let names = Names::new(access, query)?;
+    let zone = match &query.timezone {
+        Some(name) => {
+            let zone = environment.zones.get(name);
+            zone.map_err(|_| QueryError::UnknownTimezone { timezone: name.clone() })?
+        }
+        None => environment.default_timezone.clone(),
+    };
+    let resolver = Resolver { names: &names, query, environment, zone: &zone };
+
+    let values = resolver.values()?;
+    let mut facts = Vec::new();
+    values.iter().for_each(|value| fact_cubes(model, value.value, &mut facts));
+    facts.extend(names.cube_id().filter(|_| facts.is_empty()));
+    let groups = resolver.groups(&facts)?;
+    if values.is_empty() && groups.is_empty() {
+        return Err(QueryError::Empty);
+    }
+    let (row_conjuncts, group_filters) = resolver.split_filters(&groups, &facts)?;
+    let order = resolver.order(&groups, &values)?;
+    let used = used_values(&values, &group_filters, &order);
+    if let (true, Some(value)) = (query.ungrouped, used.first()) {
+        return Err(QueryError::Ungrouped { field: value.name(model) });
+    }
+    if query.ungrouped && query.fill_gaps {
+        return Err(QueryError::Ungrouped { field: "fill_gaps".into() });
+    }
+    check_time_grain(model, &used, &groups)?;
+    used.iter().for_each(|value| fact_cubes(model, *value, &mut facts));
+    if groups.iter().any(|group| group.by == GroupBy::MetricTime) {
+        facts.iter().try_for_each(|fact| resolver.own_time(*fact).map(|_| ()))?;
+    }
+    let row_filters = resolver.row_filters(&row_conjuncts, &facts)?;
+    let mut ranges = resolver.ranges(&facts)?;
+    let clock = Clock { kind: resolver.time_kind(&groups, &facts), zone: &zone };
+    let comparison = match &query.compare {
+        Some(compare) => Some(resolver.compare(compare, &groups, &mut ranges)?),
+        None => None,
+    };
+    let runs = used.iter().find_map(|value| running_total_in(model, *value));
+    let axis = match (&runs, query.fill_gaps) {
+        (None, false) => None,
+        (runs, _) => {
+            let is_time = |group: &Group| resolver.is_time(group);
+            Some(axis(runs.as_deref().unwrap_or("fill_gaps"), &groups, is_time, &ranges, clock)?)
+        }
+    };
+    let time = axis.as_ref().filter(|_| runs.is_some()).and_then(|axis| axis.groups.first());
+    let running_time = match time.map(|index| &groups[*index]) {
+        Some(group) if !resolver.is_masked(group, &facts)? => Some(group.by),
+        _ => None,
+    };
+    let segments = query.segments.iter().map(|name| names.segment(name)).collect::<Result<_, _>>()?;
+    let metric_filters = resolver.metric_filters(&used)?;
+    let limit = query.limit.unwrap_or(environment.default_limit);
+    if limit > environment.max_limit {
+        return Err(QueryError::LimitTooLarge { limit, max: environment.max_limit });
+    }
+    if query.offset > MAX_OFFSET {
+        return Err(QueryError::TooMany { what: "rows to skip", limit: MAX_OFFSET as usize });
+    }
+    Ok(ResolvedQuery {
+        groups,
+        values,
+        row_filters,
+        ranges,
+        group_filters,
+        segments,
+        metric_filters,
+        order,
+        cube: names.cube_id(),
+        axis,
+        running_time,
+        fill_gaps: query.fill_gaps,
+        comparison,
+        ungrouped: query.ungrouped,
+        limit,
+        offset: query.offset,
+        timezone: zone,
+        wants_total: !query.skip_total,
+    })
+}
+
+fn check_size(query: &SemanticQuery) -> Result<(), QueryError> {
+    let sizes = [
+        ("measures and metrics", query.values.len()),
+        ("dimensions", query.dimensions.len() + query.time_dimensions.len()),
+        ("order keys", query.order.len()),
+        ("segments", query.segments.len()),
+    ];
+    match sizes.into_iter().find(|(_, size)| *size > MAX_MEMBERS) {
+        Some((what, _)) => Err(QueryError::TooMany { what, limit: MAX_MEMBERS }),
+        None => Ok(()),
+    }
+}
+
+struct Resolver<'a> {
+    names: &'a Names<'a>,
+    query: &'a SemanticQuery,
+    environment: &'a Environment,
+    zone: &'a TimeZone,
+}
+
+impl Resolver<'_> {
+    /// Returns whether a group's values are masked in one of the facts.
+    fn is_masked(&self, group: &Group, facts: &[CubeId]) -> Result<bool, QueryError> {
+        for fact in facts {
+            if self.names.access.mask(group.dimension(self.names.model, *fact)?).is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn values(&self) -> Result<Vec<SelectedValue>, QueryError> {
+        let mut values: Vec<SelectedValue> = Vec::with_capacity(self.query.values.len());
+        for name in &self.query.values {
+            let value = self.names.value(name)?;
+            if !values.iter().any(|v| v.key == name.text) {
+                values.push(SelectedValue { key: name.text.clone(), value });
+            }
+        }
+        Ok(values)
+    }
+}

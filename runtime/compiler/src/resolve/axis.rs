@@ -1,0 +1,269 @@
+//! The axis of time: which groups run along it, its steps, and the stretch that a range is compared
+//! with (semantics, rules 8 and 19).
+//!
+//! In: groups and the tests that ranges became. Out: an [`Axis`], moved tests, [`GroupShift`]s. Not
+//! here: reading of dates (`time`), SQL.
+
+use std::sync::Arc;
+
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan};
+
+use super::time::{Units, bucket_start, has_year, micros_of, span_of, units_of};
+use crate::model::TimeKind;
+use crate::query::resolved::{Axis, AxisBounds, Bound, Group, GroupShift, RangeFilter, Test};
+use crate::query::{GroupBy, MAX_STEPS, QueryError};
+use crate::types::{Granularity, Value};
+
+/// The ends of a range in microseconds: UTC for instants, else of the wall clock. The end is exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    start: i64,
+    end: i64,
+}
+
+impl Stretch {
+    /// `None` where a side is open.
+    pub(super) fn of(test: &Test) -> Option<Stretch> {
+        let OpenStretch { start, end } = OpenStretch::of(test);
+        Some(Stretch { start: start?, end: end? })
+    }
+}
+
+/// The same where a side may be open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OpenStretch {
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+impl OpenStretch {
+    fn of(test: &Test) -> OpenStretch {
+        match test {
+            Test::Range { low, high } => {
+                OpenStretch { start: low.as_ref().and_then(first), end: high.as_ref().and_then(after) }
+            }
+            Test::Equals(value) => {
+                let bound = Bound { value: value.clone(), inclusive: true };
+                OpenStretch { start: first(&bound), end: after(&bound) }
+            }
+            _ => OpenStretch { start: None, end: None },
+        }
+    }
+
+    fn intersect(self, other: OpenStretch) -> OpenStretch {
+        OpenStretch { start: self.start.max(other.start), end: [self.end, other.end].into_iter().flatten().min() }
+    }
+}
+
+/// The first microsecond that passes a lower bound.
+fn first(bound: &Bound) -> Option<i64> {
+    let (micros, size) = micros(&bound.value)?;
+    if bound.inclusive { Some(micros) } else { micros.checked_add(size) }
+}
+
+/// The first microsecond after an upper bound.
+fn after(bound: &Bound) -> Option<i64> {
+    let (micros, size) = micros(&bound.value)?;
+    if bound.inclusive { micros.checked_add(size) } else { Some(micros) }
+}
+
+/// A time's first microsecond and how long it lasts.
+fn micros(value: &Value) -> Option<(i64, i64)> {
+    const DAY: i64 = 86_400_000_000;
+    match value {
+        Value::Date(days) => Some((i64::from(*days) * DAY, DAY)),
+        Value::Timestamp(micros) | Value::TimestampTz(micros) => Some((*micros, 1)),
+        _ => None,
+    }
+}
+
+/// The reading of microseconds: the kind of the time dimension and the query's zone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock<'a> {
+    pub kind: TimeKind,
+    pub zone: &'a TimeZone,
+}
+
+impl Clock<'_> {
+    fn local(&self, micros: i64) -> Option<DateTime> {
+        let instant = Timestamp::from_microsecond(micros).ok()?;
+        Some(match self.kind {
+            TimeKind::Utc => self.zone.to_datetime(instant),
+            TimeKind::WallClock => TimeZone::UTC.to_datetime(instant),
+        })
+    }
+
+    /// The start of the bucket that holds a moment: local time for days and more, else as stored.
+    fn bucket(&self, micros: i64, granularity: Granularity) -> Option<i64> {
+        let local = self.local(micros)?;
+        let start = micros_of(bucket_start(local, granularity));
+        if self.kind == TimeKind::Utc && granularity.is_sub_day() {
+            return Some(micros - (micros_of(local) - start));
+        }
+        Some(start)
+    }
+
+    /// The bucket of a moment as a number, so that neighbours differ by one.
+    fn position(&self, micros: i64, granularity: Granularity) -> Option<i64> {
+        let start = self.bucket(micros, granularity)?;
+        Some(match units_of(granularity) {
+            Units::Micros(size) => start.div_euclid(size),
+            Units::Months(size) => {
+                let date = TimeZone::UTC.to_datetime(Timestamp::from_microsecond(start).ok()?).date();
+                (i64::from(date.year()) * 12 + i64::from(date.month()) - 1).div_euclid(size)
+            }
+        })
+    }
+
+    /// A range as local time, its end exclusive. The first moment of a day stands for its midnight,
+    /// which some days lack.
+    fn local_range(&self, stretch: Stretch) -> Option<(DateTime, DateTime)> {
+        let local = |micros| {
+            let local = self.local(micros)?;
+            let midnight = local.date().to_datetime(Time::midnight());
+            let is_first = self.kind == TimeKind::Utc
+                && self.zone.to_ambiguous_timestamp(midnight).compatible().is_ok_and(|t| t.as_microsecond() == micros);
+            Some(if is_first { midnight } else { local })
+        };
+        Some((local(stretch.start)?, local(stretch.end)?))
+    }
+}
+
+/// Returns the time dimension that groups run along.
+///
+/// # Errors
+/// There is none, or there are several. `what` asks for it.
+pub(super) fn axis(
+    what: &str,
+    groups: &[Group],
+    is_time: impl Fn(&Group) -> bool,
+    ranges: &[RangeFilter],
+    clock: Clock<'_>,
+) -> Result<Axis, QueryError> {
+    let mut along: Vec<usize> =
+        (0..groups.len()).filter(|i| groups[*i].granularity.is_some() && is_time(&groups[*i])).collect();
+    let mut axes: Vec<GroupBy> = Vec::new();
+    for index in &along {
+        if !axes.contains(&groups[*index].by) {
+            axes.push(groups[*index].by);
+        }
+    }
+    let [by] = axes[..] else {
+        return Err(QueryError::NeedsOneAxis { what: what.into(), found: axes.len() });
+    };
+    along.sort_by_key(|index| groups[*index].granularity);
+    let granularities: Vec<Granularity> = along.iter().filter_map(|index| groups[*index].granularity).collect();
+    let step = step(&granularities);
+    let OpenStretch { start, end } = stretch_along(by, ranges);
+    let first_buckets = start.and_then(|start| granularities.iter().map(|g| clock.bucket(start, *g)).collect());
+    let last = end.and_then(|end| clock.bucket(end - 1, step));
+    let bounds = start.zip(end).and_then(|(start, end)| {
+        let steps = match start < end {
+            true => clock.position(end - 1, step)? - clock.position(start, step)? + 1,
+            false => 0,
+        };
+        Some(AxisBounds { first: clock.bucket(start, step)?, steps: u64::try_from(steps).ok()? })
+    });
+    match bounds {
+        Some(AxisBounds { steps, .. }) if steps > MAX_STEPS => Err(QueryError::TooManySteps { limit: MAX_STEPS }),
+        bounds => Ok(Axis { groups: along, step, bounds, first_buckets, last }),
+    }
+}
+
+/// The finest, or a day where weeks do not nest with months.
+fn step(granularities: &[Granularity]) -> Granularity {
+    let finest = granularities[0];
+    let nests = finest != Granularity::Week || granularities.iter().all(|g| *g == Granularity::Week);
+    if nests { finest } else { Granularity::Day }
+}
+
+/// Returns the intersection of all ranges on an axis; of several facts' own ranges, the first.
+fn stretch_along(by: GroupBy, ranges: &[RangeFilter]) -> OpenStretch {
+    let of_axis = |range: &&RangeFilter| match by {
+        GroupBy::Dimension(id) => range.dimension == id,
+        GroupBy::MetricTime => range.fact.is_some(),
+    };
+    let mut stretches = ranges.iter().filter(of_axis).map(|range| OpenStretch::of(&range.test));
+    let first = stretches.next().unwrap_or(OpenStretch { start: None, end: None });
+    match by {
+        GroupBy::Dimension(_) => stretches.fold(first, OpenStretch::intersect),
+        GroupBy::MetricTime => first,
+    }
+}
+
+/// By how many buckets the groups over the compared dimension are moved.
+///
+/// # Errors
+/// A side of one of the two stretches is open.
+pub(super) fn shifts(
+    groups: &[Group],
+    range: &RangeFilter,
+    previous: &Test,
+    clock: Clock<'_>,
+) -> Result<Vec<GroupShift>, QueryError> {
+    let current = Stretch::of(&range.test).ok_or(QueryError::CompareNeedsRange)?;
+    let previous = Stretch::of(previous).ok_or(QueryError::CompareNeedsRange)?;
+    let is_moved = |group: &Group| match group.by {
+        GroupBy::Dimension(id) => id == range.dimension,
+        GroupBy::MetricTime => range.fact.is_some(),
+    };
+    let mut shifts = Vec::new();
+    for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_moved(group)) {
+        let Some(granularity) = group.granularity else { return Err(QueryError::CompareNeedsRange) };
+        let position = |micros| clock.position(micros, granularity).ok_or(QueryError::CompareNeedsRange);
+        shifts.push(GroupShift { group: index, buckets: position(current.start)? - position(previous.start)? });
+    }
+    Ok(shifts)
+}
+
+/// `1 year`, `4 weeks`: how far back.
+struct Shift {
+    count: i64,
+    unit: Granularity,
+}
+
+fn parse_shift(text: &Arc<str>) -> Result<Shift, QueryError> {
+    let malformed = || QueryError::MalformedShift { text: text.clone() };
+    let lower = text.trim().to_lowercase();
+    let (count, unit) = lower.split_once(char::is_whitespace).ok_or_else(malformed)?;
+    let count: i64 = count.parse().map_err(|_| malformed())?;
+    let unit = unit.trim();
+    let unit = unit.strip_suffix('s').unwrap_or(unit).parse().map_err(|_| malformed())?;
+    if !(1..=100_000).contains(&count) {
+        return Err(malformed());
+    }
+    Ok(Shift { count, unit })
+}
+
+/// A range moved back, as local time with an exclusive end. Ends are moved by calendar unit and
+/// clamped to the month's end; whole months stay whole months.
+pub(super) fn moved_back(test: &Test, shift: &Arc<str>, clock: Clock<'_>) -> Result<(DateTime, DateTime), QueryError> {
+    let Shift { count, unit } = parse_shift(shift)?;
+    let stretch = Stretch::of(test).ok_or(QueryError::CompareNeedsRange)?;
+    let leaves = || QueryError::ShiftLeavesCalendar { text: shift.clone() };
+    let (start, end) = clock.local_range(stretch).ok_or_else(leaves)?;
+    let span = span_of(unit, count).ok_or_else(leaves)?;
+    let moved = back(start, end, span, unit);
+    moved.filter(|(start, _)| has_year(start.date())).ok_or_else(leaves)
+}
+
+fn back(start: DateTime, end: DateTime, span: Span, unit: Granularity) -> Option<(DateTime, DateTime)> {
+    let is_midnight = |point: DateTime| point.time() == Time::midnight();
+    let by_months = matches!(units_of(unit), Units::Months(_));
+    // Dates know no hours: moved by them they would stay where they are.
+    if unit.is_sub_day() || !is_midnight(start) || !is_midnight(end) {
+        let last = end.checked_sub(1.microsecond()).ok()?.checked_sub(span).ok()?;
+        return Some((start.checked_sub(span).ok()?, last.checked_add(1.microsecond()).ok()?));
+    }
+    let (first, last) = (start.date(), end.date().yesterday().ok()?);
+    let is_whole_months = by_months && first.day() == 1 && last == last.last_of_month();
+    let new_first = first.checked_sub(span).ok()?;
+    let new_last = match is_whole_months {
+        true => last.first_of_month().checked_sub(span).ok()?.last_of_month(),
+        false => last.checked_sub(span).ok()?,
+    };
+    let midnight = Time::midnight();
+    Some((new_first.to_datetime(midnight), new_last.tomorrow().ok()?.to_datetime(midnight)))
+}

@@ -1,0 +1,190 @@
+//! Which SQL grammar a warehouse's snippets are read with, and places in a text that is read.
+//!
+//! In: the warehouse's type, tokens. Out: sqlparser's dialect, byte offsets, [`Problem`]s. The profile
+//! of the dialect component decides how SQL is printed; this only decides how it is read.
+
+use sqlparser::ast::Ident;
+use sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+use super::ColumnName;
+use super::parser_error::lower_first;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::text::SqlText;
+
+/// The grammar of a warehouse's type; a generic one for a type that the parser doesn't know.
+pub fn grammar(warehouse: &str) -> Box<dyn Dialect> {
+    dialect_from_str(warehouse).unwrap_or_else(|| Box::new(GenericDialect {}))
+}
+
+/// An error in a text, at a byte offset of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    pub(crate) code: Code,
+    pub message: String,
+    pub(crate) hint: String,
+    pub(crate) offset: usize,
+    pub(crate) length: usize,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Problem {
+        Problem { code, message: message.into(), hint: hint.into(), offset: 0, length: 1 }
+    }
+
+    pub(crate) fn at(mut self, offset: usize, length: usize) -> Problem {
+        (self.offset, self.length) = (offset, length);
+        self
+    }
+
+    /// At the very name that is unknown, where the place is a reference in braces or with a dot.
+    pub(crate) fn narrowed(self, text: &str) -> Problem {
+        if !matches!(self.code, Code::UnknownMember | Code::UnknownCube | Code::UnknownMetric) {
+            return self;
+        }
+        let reference: String = text.get(self.offset..).unwrap_or_default().chars().take(self.length).collect();
+        let start = reference.len() - reference.trim_start_matches(|c: char| c == '{' || c.is_whitespace()).len();
+        let end = reference.find('}').unwrap_or(reference.len());
+        let inside = &reference[start..end.max(start)];
+        let (lead, name) = match inside.split_once('.') {
+            Some((cube, _)) if self.code == Code::UnknownCube => (0, cube),
+            Some((cube, member)) => (cube.len() + 1, member),
+            None => (0, inside),
+        };
+        let lead = start + lead + name.len() - name.trim_start().len();
+        let (offset, length) = (self.offset + lead, name.trim().chars().count().max(1));
+        self.at(offset, length)
+    }
+
+    /// The whole text is meant.
+    pub(crate) fn whole(self) -> Problem {
+        self.at(0, usize::MAX)
+    }
+
+    pub(crate) fn in_text(self, sql: &SqlText) -> Diagnostic {
+        let length = if self.length == usize::MAX { sql.text.trim().chars().count() } else { self.length };
+        Diagnostic::error(self.code, self.message).hint(self.hint).at(sql.locate(self.offset, length))
+    }
+}
+
+/// The byte offset of a parser's line and column (characters, from 1); the text's end for "nowhere".
+pub fn offset_of(text: &str, location: Location) -> usize {
+    if location.line == 0 {
+        return text.trim_end().len();
+    }
+    let line_start: usize = text.split_inclusive('\n').take(location.line as usize - 1).map(str::len).sum();
+    let line = &text[line_start.min(text.len())..];
+    let in_line = line.char_indices().nth((location.column as usize).saturating_sub(1));
+    (line_start + in_line.map_or(line.len(), |(at, _)| at)).min(text.len())
+}
+
+/// Byte offsets of places that only go forward, each found from the one before.
+pub(crate) struct Offsets<'t> {
+    text: &'t str,
+    at: usize,
+    line: u64,
+    column: u64,
+}
+
+impl<'t> Offsets<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Offsets { text, at: 0, line: 1, column: 1 }
+    }
+
+    pub(crate) fn advance(&mut self, to: Location) -> usize {
+        for c in self.text[self.at..].chars() {
+            if (self.line, self.column) >= (to.line, to.column) {
+                break;
+            }
+            self.at += c.len_utf8();
+            self.column += 1;
+            if c == '\n' {
+                (self.line, self.column) = (self.line + 1, 1);
+            }
+        }
+        self.at
+    }
+}
+
+/// The tokens of a text, comments and spaces among them, strings as written.
+pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
+    let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
+    let tokens = tokenizer.tokenize_with_location().map_err(|error| {
+        let at = offset_of(text, error.location);
+        let rest = text.get(at..).unwrap_or_default();
+        let open = match rest.chars().next() {
+            Some(quote @ ('\'' | '"' | '`')) => {
+                let word: String = rest.chars().skip(1).take_while(|c| !c.is_whitespace() && *c != ')').collect();
+                Some((format!("this {quote} is never closed"), format!("close it, as in {quote}{word}{quote}")))
+            }
+            // The tokenizer names the end of the text in place of the comment's start.
+            None => Some(("this comment is never closed".to_owned(), "close it with */".to_owned())),
+            _ if rest.starts_with("/*") => {
+                Some(("this comment is never closed".to_owned(), "close it with */".to_owned()))
+            }
+            _ => None,
+        };
+        if let Some((message, hint)) = open {
+            return Problem::new(Code::SqlSyntax, message, hint).at(at, 1);
+        }
+        let message = format!("the SQL can't be read from here: {}", lower_first(&error.message));
+        Problem::new(Code::SqlSyntax, message, "remove or quote this character").at(at, 1)
+    })?;
+    match tokens.iter().find(|token| matches!(token.token, Token::Placeholder(_))) {
+        Some(token) => {
+            Err(placeholder(&token.token.to_string())
+                .at(offset_of(text, token.span.start), token.token.to_string().len()))
+        }
+        None => Ok(tokens),
+    }
+}
+
+/// A place for a value that is bound: it would take one of those that the host binds.
+pub(crate) fn placeholder(written: &str) -> Problem {
+    let message = format!("`{written}` is a place for a value that is bound, and nothing is bound here");
+    Problem::new(Code::Placeholder, message, "write the value itself")
+}
+
+/// Brackets that nothing closes, or that close nothing.
+pub(crate) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
+    let mut open: Vec<&TokenWithSpan> = Vec::new();
+    for token in tokens {
+        match token.token {
+            Token::LParen => open.push(token),
+            Token::RParen if open.pop().is_none() => {
+                let problem = Problem::new(Code::SqlSyntax, "this `)` closes nothing", "remove it, or open it before");
+                return Err(problem.at(offset_of(text, token.span.start), 1));
+            }
+            _ => {}
+        }
+    }
+    match open.last() {
+        Some(token) => Err(Problem::new(Code::SqlSyntax, "this `(` is never closed", "close it with `)`")
+            .at(offset_of(text, token.span.start), 1)),
+        None => Ok(()),
+    }
+}
+
+/// A name of the warehouse. Tokens are as written, so the quotes inside a quoted name are still doubled.
+pub fn column_name(ident: &Ident) -> ColumnName {
+    let text = match ident.quote_style {
+        Some('[') => ident.value.replace("]]", "]"),
+        Some(quote) => ident.value.replace(&format!("{quote}{quote}"), &quote.to_string()),
+        None => ident.value.clone(),
+    };
+    ColumnName { text: text.into(), quoted: ident.quote_style.is_some() }
+}
+
+pub fn is_space(token: &TokenWithSpan) -> bool {
+    matches!(token.token, Token::Whitespace(_) | Token::EOF)
+}
+
+/// A character that nobody sees, and that SQL doesn't take for a space.
+pub(crate) fn is_unseen(token: &TokenWithSpan) -> bool {
+    matches!(token.token, Token::Char('\u{200b}' | '\u{2060}' | '\u{feff}'))
+}
+
+pub(crate) fn unseen(token: &TokenWithSpan, text: &str) -> Problem {
+    let message = "this character has no width, so that nobody sees it, and no meaning in SQL";
+    Problem::new(Code::SqlSyntax, message, "remove it").at(offset_of(text, token.span.start), 1)
+}

@@ -1,0 +1,124 @@
+//! Errors of the SQL parser as problems of an author's text.
+//!
+//! In: an error of sqlparser and the tokens that it was parsing. Out: a [`Problem`] at a place of the text, with a
+//! hint. sqlparser reports the expected word, the found word and the place as one text and has no codes for them, so
+//! this module reads that text. No other module does.
+
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+use super::grammar::{Problem, is_space, is_unseen, offset_of, unseen};
+use crate::diagnostic::Code;
+
+/// Returns the problem that an error of the parser states, at its place. `readable` turns stand-ins back into the
+/// author's text.
+pub(crate) fn explain(
+    error: &ParserError,
+    text: &str,
+    tokens: &[TokenWithSpan],
+    readable: impl Fn(&str) -> String,
+) -> Problem {
+    let message = match error {
+        ParserError::RecursionLimitExceeded => {
+            return Problem::new(Code::SqlTooDeep, "the SQL nests too deeply", "write it with fewer levels");
+        }
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+    };
+    let (message, place) = message.rsplit_once(" at Line: ").unwrap_or((message, ""));
+    let place = place
+        .split_once(", Column: ")
+        .and_then(|(line, column)| Some(Location { line: line.parse().ok()?, column: column.parse().ok()? }));
+    let words: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_space(token)).collect();
+    let at = place.and_then(|place| words.iter().position(|token| token.span.start == place));
+    let length = |token: &TokenWithSpan| readable(&token.token.to_string()).chars().count();
+    let offset = |token: &TokenWithSpan| offset_of(text, token.span.start);
+    let Some((wanted, _)) = message.strip_prefix("Expected: ").and_then(|rest| rest.split_once(", found: ")) else {
+        let message = format!("the SQL can't be read from here: {}", lower_first(&readable(message)));
+        let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
+        let problem = Problem::new(Code::SqlSyntax, message, hint);
+        if let Some(token) = at.map(|at| words[at]).filter(|token| is_unseen(token)) {
+            return unseen(token, text);
+        }
+        return match at {
+            Some(at) => problem.at(offset(words[at]), length(words[at])),
+            None => problem.at(offset_of(text, place.unwrap_or(Location { line: 0, column: 0 })), 1),
+        };
+    };
+    let wanted = readable(wanted);
+    let Some(at) = at else {
+        // At the end: what stands last wants something after it.
+        let Some(last) = words.last() else {
+            return Problem::new(Code::SqlSyntax, "there is no SQL", "write SELECT …");
+        };
+        let found = readable(&last.token.to_string());
+        let message = format!("the SQL ends after `{found}`, where {} must follow", article(&wanted));
+        let hint = match wanted.as_str() {
+            "END" => "close the CASE: … END".to_owned(),
+            _ => format!("write {} after `{found}`, or remove `{found}`", article(&wanted)),
+        };
+        return Problem::new(Code::SqlSyntax, message, hint).at(offset(last), found.chars().count());
+    };
+    if is_unseen(words[at]) {
+        return unseen(words[at], text);
+    }
+    let found = readable(&words[at].token.to_string());
+    let is_rest = wanted.contains("end of statement") || wanted.contains("end of expression");
+    if is_rest && let Some(problem) = misspelt_keyword(&words[..at], text) {
+        return problem;
+    }
+    if is_rest || (wanted.contains(',') || wanted == ")") {
+        // `lower(a) upper(b)`: the name of the second call was taken for another name of the first.
+        let is_call = words[at].token == Token::LParen && at > 0 && matches!(words[at - 1].token, Token::Word(_));
+        let first = if is_call { words[at - 1] } else { words[at] };
+        let found = readable(&first.token.to_string());
+        let message = format!("`{found}` stands after the end of what comes before it");
+        let hint = if wanted == ")" {
+            format!("close the bracket before `{found}`, or write a comma or an operator there")
+        } else {
+            format!("write a comma or an operator before `{found}`, or remove it")
+        };
+        return Problem::new(Code::SqlSyntax, message, hint).at(offset(first), found.chars().count());
+    }
+    let message = format!("`{found}` stands where {} is expected", article(&wanted));
+    let hint = match found.as_str() {
+        "," => "remove the comma, or write what it should separate".to_owned(),
+        _ => format!("write {} before `{found}`, or remove it", article(&wanted)),
+    };
+    Problem::new(Code::SqlSyntax, message, hint).at(offset(words[at]), found.chars().count())
+}
+
+/// A word before the place that is nearly a keyword: the parser took it for another name.
+fn misspelt_keyword(before: &[&TokenWithSpan], text: &str) -> Option<Problem> {
+    const KEYWORDS: [&str; 14] = [
+        "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "LEFT", "INNER", "UNION", "SELECT", "BETWEEN",
+        "AND", "ON",
+    ];
+    before.iter().rev().take(3).find_map(|token| {
+        let Token::Word(word) = &token.token else { return None };
+        let upper = word.value.to_ascii_uppercase();
+        let is_near =
+            |keyword: &&&str| keyword.len() > 2 && ***keyword != *upper && strsim::osa_distance(keyword, &upper) == 1;
+        let keyword = KEYWORDS.iter().find(is_near)?;
+        let problem = Problem::new(
+            Code::SqlSyntax,
+            format!("`{}` is no keyword here", word.value),
+            format!("did you mean `{keyword}`?"),
+        );
+        Some(problem.at(offset_of(text, token.span.start), word.value.chars().count()))
+    })
+}
+
+fn article(wanted: &str) -> String {
+    match wanted {
+        "an expression" | "an expression:" => "an expression".to_owned(),
+        "identifier" => "a name".to_owned(),
+        word if word.starts_with("a ") || word.starts_with("an ") => word.trim_end_matches(':').to_owned(),
+        word if word.contains(' ') => word.to_owned(),
+        word => format!("`{word}`"),
+    }
+}
+
+pub(super) fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}

@@ -1,0 +1,32 @@
+//! From a secured plan to SQL text: the tree, the lowering, the printer, the dialect profile.
+
+mod ast;
+mod column_mistakes;
+mod columns;
+mod compiled;
+mod data_check;
+pub mod dialect_profile;
+mod dialect_profile_check;
+mod expression;
+mod join_comparison;
+mod literal;
+mod lower;
+mod place;
+mod predicate;
+mod print;
+mod probe;
+mod scope;
+pub mod template;
+mod zone;
+
+pub use column_mistakes::{COLUMN_MISMATCH, column_mistakes};
+pub(crate) use columns::columns;
+pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
+pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
+pub use lower::{Lowered, lower, lower_count};
+pub use place::{Culprit, culprit, relation_place};
+pub use print::{Parameters, print, print_explain};
+pub(crate) use print::{print_queries, print_rows_of};
+pub use probe::{
+    ProbedMember, SourceProbe, TypeProbe, columns_probe, rows_probe, single_probes, source_probes, type_probe,
+};

@@ -1,0 +1,300 @@
+//! A secured plan to a SQL tree (semantics, "Shape of the SQL").
+//!
+//! One fact becomes one flat SELECT … GROUP BY that a person would have written. Several facts are
+//! each grouped on their own; their groups are stacked by UNION ALL, with nulls for the others'
+//! aggregates, and merged by an outer GROUP BY. Where rows are added for steps of time, the stack is
+//! a named query, so that the steps can be made from it. Joins are what the plan says, nothing more.
+
+mod fact;
+mod guard;
+mod steps;
+
+use super::ast::{Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
+use super::dialect_profile::{DialectProfile, Op};
+use super::expression::Expressions;
+use super::predicate::{Tested, connect, lower_test};
+use crate::model::{Aggregate, AggregateFunction};
+use crate::plan::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Protection, SecuredPlan, ValueExpr};
+use crate::types::LogicalType;
+
+/// The column that holds the number of groups before paging.
+const TOTAL: &str = "total_rows";
+/// The column that holds how many rows were added for steps of time.
+const ADDED: &str = "added_rows";
+/// In the merge: 1 for groups of selected facts, 0 for groups that are only looked up.
+const IS_SELECTED: &str = "is_selected";
+const MERGED: &str = "merged";
+const GROUPED: &str = "grouped";
+const CARRIED: &str = "carried";
+
+/// A lowered statement.
+#[derive(Debug)]
+pub struct Lowered<'a> {
+    pub(super) query: Query<'a>,
+    pub(crate) total_column: Option<usize>,
+    pub(crate) added_column: Option<usize>,
+}
+
+/// Lowers a plan for the page that was asked for.
+pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowered<'a> {
+    let plan = secured.plan();
+    let lowering = Lowering::new(secured, profile);
+    let mut select = lowering.answer();
+    lowering.order(&mut select);
+    // Without groups there is one row, and its number is known.
+    let total_column = (plan.wants_total && !plan.groups.is_empty()).then_some(select.items.len());
+    if total_column.is_some() {
+        select.items.push((SqlExpr::CountOverAll, Name::Fixed(TOTAL)));
+    }
+    let added_column = plan.axis.is_some().then_some(select.items.len());
+    if added_column.is_some() {
+        select.items.push((SqlExpr::Derived(CARRIED, Name::Fixed(ADDED)), Name::Fixed(ADDED)));
+    }
+    select.page = Some(Page { limit: plan.limit, offset: plan.offset });
+    Lowered { query: Query::Select(Box::new(select)), total_column, added_column }
+}
+
+/// Lowers a plan to the number of its groups, and of rows added for steps of time: for a page that
+/// came back empty and so carries neither.
+pub fn lower_count<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowered<'a> {
+    let lowering = Lowering::new(secured, profile);
+    let mut answer = lowering.answer();
+    let mut total = SqlExpr::CountRows;
+    let mut added_column = None;
+    if lowering.level() == Level::Carried {
+        // Added rows count whichever of them pass.
+        if !answer.filters.is_empty() {
+            let passing = SqlExpr::when(std::mem::take(&mut answer.filters), SqlExpr::Integer(1), None);
+            total = SqlExpr::op(Op::Count, vec![passing]);
+        }
+        let added = SqlExpr::op(Op::Max, vec![SqlExpr::Derived(CARRIED, Name::Fixed(ADDED))]);
+        answer.items = vec![(total, Name::Fixed(TOTAL)), (added, Name::Fixed(ADDED))];
+        added_column = Some(1);
+    } else {
+        let groups = Query::Select(Box::new(answer));
+        answer = Select::new(vec![(total, Name::Fixed(TOTAL))], Source::Derived(Box::new(groups), GROUPED));
+    }
+    Lowered { query: Query::Select(Box::new(answer)), total_column: Some(0), added_column }
+}
+
+struct Lowering<'a> {
+    plan: &'a LogicalPlan<'a>,
+    protection: &'a Protection<'a>,
+    expressions: Expressions<'a>,
+}
+
+/// The level at which values are computed from finished aggregates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// The aggregate call itself.
+    Flat,
+    /// A column of the derived table that holds one row a group.
+    Grouped,
+    /// Selects the only branch that is not null.
+    Merged,
+    /// A column of the derived table in which steps were added and values run along them.
+    Carried,
+}
+
+impl Level {
+    fn table(self) -> &'static str {
+        match self {
+            Level::Flat | Level::Grouped => GROUPED,
+            Level::Merged => MERGED,
+            Level::Carried => CARRIED,
+        }
+    }
+}
+
+impl<'a> Lowering<'a> {
+    fn new(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Self {
+        let expressions = Expressions::new(secured, profile);
+        Lowering { plan: secured.plan(), protection: secured.protection(), expressions }
+    }
+
+    /// All groups with their values, unordered.
+    fn answer(&self) -> Select<'a> {
+        match (self.level(), &self.plan.facts[..]) {
+            (Level::Flat, [fact]) => self.flat(fact),
+            (level @ Level::Grouped, [fact]) => self.outer(Query::Select(Box::new(self.branch(fact, None))), level),
+            (level @ Level::Carried, _) => {
+                let mut answer = self.outer(Query::Select(Box::new(self.carried())), level);
+                answer.with = self.named_queries();
+                answer
+            }
+            (level, _) => self.outer(Query::UnionAll(self.branches()), level),
+        }
+    }
+
+    fn level(&self) -> Level {
+        // A filter that reads a group column would have to repeat its expression in HAVING.
+        let is_flat = || !self.plan.group_filters.iter().any(GroupPredicate::reads_groups);
+        match self.plan.facts.len() {
+            _ if self.plan.axis.is_some() => Level::Carried,
+            1 if is_flat() => Level::Flat,
+            1 => Level::Grouped,
+            _ => Level::Merged,
+        }
+    }
+
+    fn flat(&self, fact: &'a Fact<'a>) -> Select<'a> {
+        let groups = self.plan.groups.iter().enumerate();
+        let mut items: Vec<_> = groups.map(|(i, g)| (self.group(fact, i), Name::Key(&g.key))).collect();
+        for value in &self.plan.values {
+            items.push((self.value(&value.expression, Level::Flat), Name::Key(&value.key)));
+        }
+        let mut select = self.grouped(fact, items);
+        select.having = self.plan.group_filters.iter().map(|p| self.group_predicate(p, false, Level::Flat)).collect();
+        if self.plan.ungrouped {
+            select.group_by = 0;
+        }
+        select
+    }
+
+    fn has_lookups(&self) -> bool {
+        self.plan.facts.iter().any(|f| !f.is_selected)
+    }
+
+    fn branches(&self) -> Vec<Select<'a>> {
+        let branch = |(index, fact)| self.branch(fact, Some(index));
+        self.plan.facts.iter().enumerate().map(branch).collect()
+    }
+
+    /// One fact's groups and aggregates. In a merge it has a column for every aggregate of the plan,
+    /// and one that tells whether its groups are selected, if some are not.
+    fn branch(&self, fact: &'a Fact<'a>, merge: Option<usize>) -> Select<'a> {
+        let groups = 0..self.plan.groups.len();
+        let mut items: Vec<_> = groups.map(|i| (self.group(fact, i), Name::Numbered('g', i))).collect();
+        for (index, planned) in self.plan.aggregates.iter().enumerate() {
+            let expr = match merge {
+                Some(own) if planned.fact != own => self.null_of(planned.aggregate),
+                _ => self.aggregate(index),
+            };
+            items.push((expr, Name::Numbered('a', index)));
+        }
+        if merge.is_some() && self.has_lookups() {
+            items.push((SqlExpr::Integer(i64::from(fact.is_selected)), Name::Fixed(IS_SELECTED)));
+        }
+        if items.is_empty() {
+            items.push((SqlExpr::Integer(1), Name::Fixed(IS_SELECTED)));
+        }
+        self.grouped(fact, items)
+    }
+
+    /// Values over a derived table of groups.
+    fn outer(&self, groups: Query<'a>, level: Level) -> Select<'a> {
+        let table = level.table();
+        let column = |name| SqlExpr::Derived(table, name);
+        let groups_of_plan = self.plan.groups.iter().enumerate();
+        let mut items: Vec<_> =
+            groups_of_plan.map(|(i, g)| (column(Name::Numbered('g', i)), Name::Key(&g.key))).collect();
+        for value in &self.plan.values {
+            items.push((self.value(&value.expression, level), Name::Key(&value.key)));
+        }
+        let mut conditions: Vec<_> =
+            self.plan.group_filters.iter().map(|p| self.group_predicate(p, false, level)).collect();
+        let mut select = Select::new(items, Source::Derived(Box::new(groups), table));
+        if level == Level::Merged {
+            conditions.splice(..0, self.only_selected());
+            select.having = conditions;
+            select.group_by = self.plan.groups.len();
+        } else {
+            select.filters = conditions;
+        }
+        select
+    }
+
+    /// Returns the condition that a merged group belongs to some selected fact.
+    fn only_selected(&self) -> Option<SqlExpr<'a>> {
+        let is_looked_up = self.has_lookups() && !self.plan.groups.is_empty();
+        is_looked_up.then(|| {
+            let selected = SqlExpr::op(Op::Max, vec![SqlExpr::Derived(MERGED, Name::Fixed(IS_SELECTED))]);
+            SqlExpr::op(Op::Eq, vec![selected, SqlExpr::Integer(1)])
+        })
+    }
+
+    fn value(&self, expression: &'a ValueExpr<'a>, level: Level) -> SqlExpr<'a> {
+        match expression {
+            ValueExpr::Text(text) => SqlExpr::Text(text),
+            ValueExpr::Sequence { parts, is_atomic } => SqlExpr::Sequence {
+                parts: parts.iter().map(|part| self.value(part, level)).collect(),
+                is_atomic: *is_atomic,
+            },
+            ValueExpr::Divide(left, right) => {
+                SqlExpr::op(Op::Div, vec![self.value(left, level), self.value(right, level)])
+            }
+            ValueExpr::Running(index) => SqlExpr::Derived(level.table(), Name::Numbered('r', *index)),
+            ValueExpr::Aggregate(index) => match level {
+                Level::Flat => self.aggregate(*index),
+                Level::Merged => self.merged(*index),
+                Level::Grouped | Level::Carried => SqlExpr::Derived(level.table(), Name::Numbered('a', *index)),
+            },
+        }
+    }
+
+    /// An aggregate out of the stack of branches.
+    fn merged(&self, index: usize) -> SqlExpr<'a> {
+        let aggregate = self.plan.aggregates[index].aggregate;
+        let is_extreme = matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+        let ty = Some(aggregate.argument_type).filter(|ty| is_extreme && *ty == LogicalType::Boolean);
+        let part = SqlExpr::Derived(MERGED, Name::Numbered('a', index));
+        let merged = SqlExpr::Op { op: Op::Max, ty, args: vec![part] };
+        // Rule 4: a group that one side lacks has 0 for counts, null for the rest.
+        if counts(aggregate.function) { SqlExpr::op(Op::Coalesce, vec![merged, SqlExpr::Integer(0)]) } else { merged }
+    }
+
+    /// A null that stands for another fact's aggregate, in its type. Where the engine's decimals have a
+    /// scale it is left to the engine, which knows it.
+    fn null_of(&self, aggregate: &Aggregate) -> SqlExpr<'a> {
+        let ty = match aggregate.function {
+            function if counts(function) => LogicalType::Integer,
+            AggregateFunction::Avg => LogicalType::Float,
+            AggregateFunction::Sum if aggregate.argument_type == LogicalType::Integer => LogicalType::Decimal,
+            _ => aggregate.argument_type,
+        };
+        SqlExpr::Null(match ty {
+            LogicalType::Decimal if !self.expressions.has_unbounded_decimals => None,
+            LogicalType::Unknown => None,
+            ty => Some(ty),
+        })
+    }
+
+    fn group_predicate(&self, predicate: &'a GroupPredicate<'a>, is_negated: bool, level: Level) -> SqlExpr<'a> {
+        let all = |inner: &'a [GroupPredicate<'a>]| {
+            inner.iter().map(|p| self.group_predicate(p, is_negated, level)).collect::<Vec<_>>()
+        };
+        match predicate {
+            GroupPredicate::Not(inner) => self.group_predicate(inner, !is_negated, level),
+            GroupPredicate::And(inner) => connect(!is_negated, all(inner)),
+            GroupPredicate::Or(inner) => connect(is_negated, all(inner)),
+            GroupPredicate::Test { operand, test } => {
+                let on = match operand {
+                    GroupOperand::Group(index) => SqlExpr::Derived(level.table(), Name::Numbered('g', *index)),
+                    GroupOperand::Value(value) => self.value(value, level),
+                };
+                lower_test(&Tested::plain(on), test, is_negated)
+            }
+        }
+    }
+
+    fn order(&self, select: &mut Select<'a>) {
+        let groups = self.plan.groups.len();
+        // One row has no order.
+        if groups == 0 {
+            return;
+        }
+        let by = |target: &'a PlannedTarget<'a>| match target {
+            PlannedTarget::Group(index) => OrderBy::Item(index + 1),
+            PlannedTarget::Value(index) => OrderBy::Item(groups + index + 1),
+            PlannedTarget::Expression(value) => OrderBy::Expression(self.value(value, self.level())),
+            PlannedTarget::Dimension(id) => OrderBy::Expression(self.row_dimension(&self.plan.facts[0], *id)),
+        };
+        let order = self.plan.order.iter();
+        select.order = order.map(|o| OrderItem { by: by(&o.target), descending: o.descending }).collect();
+    }
+}
+
+fn counts(function: AggregateFunction) -> bool {
+    use AggregateFunction::{Count, CountDistinct, CountDistinctApprox};
+    matches!(function, Count | CountDistinct | CountDistinctApprox)
+}

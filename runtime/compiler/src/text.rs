@@ -1,0 +1,20 @@
+//! Texts of a project and places in them, and the nearest names to one that is unknown.
+//!
+//! In: files of the project. Out: values and SQL that know where an author wrote them ([`Text`], [`SqlText`]), and
+//! places to show ([`Span`]). Not here: YAML, Jinja, SQL syntax.
+
+pub mod nearest;
+mod source;
+mod span;
+
+pub use source::{Origin, SourceFile, SqlText, Text};
+pub use span::Span;
+
+/// Returns the first line of a value, at most 60 characters of it.
+pub fn shorten(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= 60 && line.len() == text.len() {
+        return text.to_owned();
+    }
+    line.chars().take(60).chain(std::iter::once('…')).collect()
+}

@@ -1,0 +1,124 @@
+//! The names nearest to one that was not found.
+//!
+//! In: a name and what could have stood there. Out: candidates, nearest first, and phrases made of
+//! them. Used by every message that says "unknown".
+
+use std::fmt::Write as _;
+
+/// The number of names that a message may list.
+pub const MAX_NAMES: usize = 20;
+
+/// Candidates by distance to `name`, nearest first, then by name; at most `max`.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
+    let wanted = fold(name);
+    let mut scored: Vec<(u32, &str)> =
+        candidates.into_iter().map(|candidate| (distance(&wanted, &fold(candidate)), candidate)).collect();
+    scored.sort_unstable();
+    scored.dedup();
+    scored.truncate(max);
+    scored.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// The candidate that a typing mistake made `name` of, if there is one.
+///
+/// Up to 4 characters may hold one mistake, up to 8 two, longer names three, and never half of a name.
+pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = fold(name);
+    let length = wanted.chars().count();
+    let limit = match length {
+        0..=4 => 1,
+        5..=8 => 2,
+        _ => 3,
+    };
+    nearest(name, candidates, usize::MAX).into_iter().find(|candidate| {
+        let found = fold(candidate);
+        let mistakes = strsim::damerau_levenshtein(&wanted, &found);
+        mistakes <= limit && 2 * mistakes < length.max(found.chars().count())
+    })
+}
+
+/// The candidate that resembles `name` most, if it shares a part with it or much of its letters.
+pub fn resembling<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = fold(name);
+    let allowed = 200 + 100 * (wanted.chars().count() as u32 / 3).min(3);
+    nearest(name, candidates, usize::MAX).into_iter().find(|candidate| {
+        let found = fold(candidate);
+        let is_part = wanted.len() >= 3 && found.len() >= 3 && (found.contains(&wanted) || wanted.contains(&found));
+        is_part || distance(&wanted, &found) <= allowed
+    })
+}
+
+/// `did you mean a? known: a, b, c`, or that there is none.
+pub fn suggest<'a>(name: &str, what: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let near = nearest(name, candidates.iter().copied(), MAX_NAMES);
+    if near.is_empty() {
+        return format!("there are no {what} yet");
+    }
+    let mut text = match likely(name, candidates.iter().copied()) {
+        Some(best) => format!("did you mean `{best}`? "),
+        None => String::new(),
+    };
+    let _ = write!(text, "{what}: {}", near.join(", "));
+    let left_out = candidates.len().saturating_sub(near.len());
+    if left_out > 0 {
+        let _ = write!(text, " and {left_out} more");
+    }
+    text
+}
+
+/// Hundredths of an edit, so that a shared beginning breaks ties between equal distances.
+fn distance(wanted: &str, candidate: &str) -> u32 {
+    let edits = strsim::osa_distance(wanted, candidate) as u32 * 100;
+    let prefix = wanted.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count() as u32;
+    edits + 50 - prefix.min(50)
+}
+
+/// Case, `_` and `-` make no difference between names that people mix up.
+pub(crate) fn fold(name: &str) -> String {
+    name.chars().map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() }).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_comes_first() {
+        let names = ["revenue", "count", "average_order"];
+        assert_eq!(nearest("revenu", names, 2), ["revenue", "count"]);
+        assert_eq!(likely("reveneu", names), Some("revenue"));
+        assert_eq!(likely("order", names), None);
+        assert_eq!(resembling("order", names), Some("average_order"));
+        assert_eq!(likely("zzz", names), None);
+    }
+
+    #[test]
+    fn only_typing_mistakes_are_likely() {
+        let one = |name: &str, candidate: &'static str| likely(name, [candidate]).is_some();
+        for (name, candidate) in
+            [("cuont", "count"), ("id", "ids"), ("sun", "sum"), ("Status", "status"), ("runing_toatl", "running_total")]
+        {
+            assert!(one(name, candidate), "{name}");
+        }
+        for (name, candidate) in [
+            ("median", "min"),
+            ("min", "max"),
+            ("x", "y"),
+            ("mode", "model_name"),
+            ("time", "date"),
+            ("revenue", "revenue_per_order"),
+        ] {
+            assert!(!one(name, candidate), "{name}");
+        }
+    }
+
+    #[test]
+    fn phrases_say_what_there_is() {
+        assert_eq!(
+            suggest("revnue", "measures", ["count", "revenue"]),
+            "did you mean `revenue`? measures: revenue, count"
+        );
+        assert_eq!(suggest("x", "models", []), "there are no models yet");
+    }
+}

@@ -1,0 +1,73 @@
+//! Which node a diagnostic is about.
+//!
+//! In: the places where each node's texts begin, and diagnostics. Out: errors at nodes. A problem belongs
+//! to the text that begins last before it in its file.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{DependencyGraph, NodeType};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
+
+/// A place where a text of a node begins.
+pub(super) type Places = BTreeMap<(Arc<str>, u32, u32), u32>;
+
+/// Also the nodes that stand in circles.
+pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[Diagnostic]) -> HashSet<u32> {
+    let mut cyclic = HashSet::new();
+    let by_path = paths(graph);
+    for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
+        let error: Arc<str> = diagnostic.message.as_str().into();
+        let nodes = match cycle_names(diagnostic) {
+            Some(names) => {
+                let nodes: Vec<u32> =
+                    names.filter_map(|name| by_path.get(&(diagnostic.code, name.to_owned())).copied()).collect();
+                cyclic.extend(nodes.iter().copied());
+                nodes
+            }
+            None => diagnostic.span.as_ref().and_then(|span| node_at(places, span)).into_iter().collect(),
+        };
+        for at in nodes {
+            graph.nodes[at as usize].error.get_or_insert_with(|| Arc::clone(&error));
+        }
+    }
+    for at in 0..graph.nodes.len() {
+        // A model whose text has an error is no part of anything.
+        let node = &graph.nodes[at];
+        if node.node_type == NodeType::Model && node.error.is_some() {
+            graph.nodes[at].compiled = false;
+        }
+    }
+    for node in graph.nodes.iter_mut().filter(|node| !node.compiled && node.error.is_none()) {
+        node.error = Some("something that it stands on has an error".into());
+    }
+    cyclic
+}
+
+fn node_at(places: &Places, span: &Span) -> Option<u32> {
+    let place = (Arc::clone(&span.file), span.line, span.column);
+    let (begins, at) = places.range(..=place).next_back()?;
+    (begins.0 == span.file).then_some(*at)
+}
+
+/// Returns the names on a circle's path.
+fn cycle_names(diagnostic: &Diagnostic) -> Option<impl Iterator<Item = &str>> {
+    let is_circle = matches!(diagnostic.code, Code::ModelCycle | Code::ExtendsCycle | Code::ReferenceCycle);
+    is_circle.then(|| diagnostic.path.iter().map(|step| &*step.name))
+}
+
+/// The nodes by the names that paths have for them: `orders.revenue`, `orders`, `revenue`.
+fn paths(graph: &DependencyGraph) -> HashMap<(Code, String), u32> {
+    let named = (0u32..).zip(&graph.nodes).filter_map(|(at, node)| {
+        let code = match node.node_type {
+            NodeType::Model => Code::ModelCycle,
+            NodeType::Cube => Code::ExtendsCycle,
+            NodeType::Measure | NodeType::Dimension | NodeType::Metric => Code::ReferenceCycle,
+            NodeType::Source | NodeType::SourceTable => return None,
+        };
+        // Behind the type and the project: no name of these has a dot.
+        let name = node.unique_id.splitn(3, '.').nth(2)?;
+        Some(((code, name.to_owned()), at))
+    });
+    named.collect()
+}

@@ -1,0 +1,126 @@
+//! Columns of tables, as far as anybody knows them.
+//!
+//! In: what sources declare, and what a warehouse was found to have. Out: for a table's name its columns
+//! in order, and whether these are all. Not here: asking the warehouse; the app fills this.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use terrane_compiler::project::{Definitions, SourceDefinition, TableDefinition};
+
+/// The columns of tables by name: `orders`, `raw.orders`, `main.raw.orders`; case is nothing.
+#[derive(Debug, Clone, Default)]
+pub struct KnownColumns {
+    tables: BTreeMap<String, KnownTable>,
+    /// The names that end with a table's own name.
+    by_last: HashMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct KnownColumn {
+    pub(super) name: Arc<str>,
+    /// The project names it, not the warehouse alone.
+    pub(super) is_declared: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct KnownTable {
+    pub(super) columns: Vec<KnownColumn>,
+    /// The warehouse said so. What is only declared may be less than there is.
+    pub(super) is_complete: bool,
+}
+
+impl KnownColumns {
+    /// Returns the columns that the project's sources declare. A table without columns is known by its name alone.
+    pub fn declared(definitions: &Definitions) -> KnownColumns {
+        let mut known = KnownColumns::default();
+        for source in &definitions.sources {
+            for table in &source.tables {
+                let columns = table.columns.iter().map(|column| Arc::clone(&column.name.value));
+                let columns = columns.map(|name| KnownColumn { name, is_declared: true }).collect();
+                known.put(&table_name(source, table), columns, false);
+            }
+        }
+        known
+    }
+
+    /// All columns of a table in their order, as the warehouse has them; they replace what was declared,
+    /// and keep the spelling that was declared.
+    pub fn inspected(&mut self, table: &str, columns: Vec<Arc<str>>) {
+        let (name, declared) = match self.find(table) {
+            Some((name, known)) => (name.to_owned(), known.columns.clone()),
+            None => (table.to_owned(), Vec::new()),
+        };
+        // A declared name that the warehouse has in another case alone is that column.
+        let found: HashSet<Arc<str>> = columns.iter().map(Arc::clone).collect();
+        let mut declared_as: HashMap<String, Vec<Arc<str>>> = HashMap::new();
+        for column in declared.into_iter().filter(|column| column.is_declared) {
+            declared_as.entry(column.name.to_lowercase()).or_default().push(column.name);
+        }
+        let columns = columns.into_iter().map(|name| {
+            let alike = declared_as.get(&name.to_lowercase()).map(Vec::as_slice).unwrap_or_default();
+            match alike {
+                _ if alike.contains(&name) => KnownColumn { name, is_declared: true },
+                [other] if !found.contains(other) => KnownColumn { name: Arc::clone(other), is_declared: true },
+                _ => KnownColumn { name, is_declared: false },
+            }
+        });
+        self.put(&name, columns.collect(), true);
+    }
+
+    /// The known table that a name means, as a key of [`KnownColumns::declared_tables`].
+    pub(crate) fn name_of(&self, table: &str) -> Option<&str> {
+        self.find(&table.replace(['"', '`', '[', ']'], "")).map(|(name, _)| name)
+    }
+
+    /// Source and table of each declared name.
+    pub(crate) fn declared_tables(definitions: &Definitions) -> HashMap<String, (Arc<str>, Arc<str>)> {
+        let mut tables = HashMap::new();
+        for source in &definitions.sources {
+            for table in &source.tables {
+                let name = (Arc::clone(&source.name.value), Arc::clone(&table.name.value));
+                tables.entry(table_name(source, table).to_lowercase()).or_insert(name);
+            }
+        }
+        tables
+    }
+
+    fn put(&mut self, table: &str, columns: Vec<KnownColumn>, is_complete: bool) {
+        let key = table.to_lowercase();
+        let last = last_part(&key).to_owned();
+        if !self.tables.contains_key(&key) {
+            self.by_last.entry(last).or_default().push(key.clone());
+        }
+        self.tables.insert(key, KnownTable { columns, is_complete });
+    }
+
+    /// The table that a name in SQL means: of this very name, or the only one that one of the two names is
+    /// the end of (`raw.orders` and `main.raw.orders`).
+    pub(super) fn find(&self, table: &str) -> Option<(&str, &KnownTable)> {
+        let key = table.to_lowercase();
+        if let Some((name, known)) = self.tables.get_key_value(&key) {
+            return Some((name, known));
+        }
+        let alike = self.by_last.get(last_part(&key))?;
+        let mut same = alike.iter().filter(|name| ends_with(name, &key) || ends_with(&key, name));
+        match (same.next(), same.next()) {
+            (Some(name), None) => self.tables.get_key_value(name).map(|(name, known)| (name.as_str(), known)),
+            _ => None,
+        }
+    }
+}
+
+/// `database.schema.table`, without quotes.
+fn table_name(source: &SourceDefinition, table: &TableDefinition) -> String {
+    let parts = [source.database.as_ref(), source.schema.as_ref(), Some(&table.name)];
+    let parts: Vec<&str> = parts.into_iter().flatten().map(|part| &*part.value).collect();
+    parts.join(".")
+}
+
+fn last_part(table: &str) -> &str {
+    table.rsplit('.').next().unwrap_or(table)
+}
+
+fn ends_with(long: &str, short: &str) -> bool {
+    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'))
+}

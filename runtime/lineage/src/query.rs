@@ -1,0 +1,221 @@
+//! Which columns a query's columns are made of.
+//!
+//! In: SQL, its grammar, known columns. Out: [`QueryColumns`]. Whatever has not exactly one meaning is
+//! said to be unresolved, with its reason and place; nothing is guessed, no text is too large or too
+//! deep. Not here: cubes, members, the project.
+//!
+//! ```text
+//! text ──parse──▶ tree ──select · from · star · expression──▶ slots with origins ──▶ QueryColumns
+//! ```
+
+mod arena;
+mod expression;
+mod from;
+mod parse;
+mod relation;
+mod relation_catalog;
+mod scope;
+mod select;
+mod star;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use sqlparser::ast::Ident;
+use sqlparser::dialect::Dialect;
+
+use arena::Place;
+pub use arena::Reason;
+pub(super) use arena::{Arena, TableName};
+pub(super) use from::as_relation;
+pub use relation::Use;
+pub(super) use relation::{ColumnOrigin, ColumnOrigins, Name, Relation, Rest, Slot, Star};
+pub(super) use relation_catalog::{RelationCatalog, Seen, Shape};
+use scope::Analysis;
+pub(super) use scope::NOWHERE;
+
+use super::known::KnownColumns;
+use super::spelling::Spelling;
+use terrane_compiler::snippet::{ColumnName, grammar, offset_of};
+
+/// A query's columns, and what its rows depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryColumns {
+    /// In order.
+    pub outputs: Vec<Output>,
+    /// Columns that decide rows or their order, wherever in the query.
+    pub uses: BTreeSet<(Use, TableColumn)>,
+    /// The tables whose rows are read.
+    pub tables: BTreeSet<Arc<str>>,
+    /// The unresolved places that its rows depend on.
+    pub unresolved: Vec<(Use, Unresolved)>,
+    /// A query of a `WITH RECURSIVE` reads itself.
+    pub is_recursive: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    pub name: OutputName,
+    pub inputs: BTreeSet<TableColumn>,
+    pub unresolved: Vec<Unresolved>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutputName {
+    Named(Arc<str>),
+    /// The engine makes a name up.
+    Unnamed,
+    /// Columns that are not known, in place of a star.
+    Star,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TableColumn {
+    /// As it is known, else as written in small letters: `raw.orders`.
+    pub table: Arc<str>,
+    pub column: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    pub reason: Reason,
+    /// Bytes of the text; `None` where it is about the whole.
+    pub at: Option<Range<usize>>,
+}
+
+/// The columns of one query, and those that they are made of. `warehouse` names the grammar: `duckdb`.
+pub fn columns_of(sql: &str, warehouse: &str, known: &KnownColumns) -> QueryColumns {
+    let catalog = RelationCatalog { known, models: Default::default(), spelling: Spelling::of(warehouse) };
+    let mut arena = Arena::default();
+    let read = read(sql, warehouse, &*grammar(warehouse), &catalog, &mut arena);
+    let shown = Shown { arena: &arena, sql };
+    let mut columns = QueryColumns {
+        outputs: read.relation.slots.iter().filter_map(|slot| shown.output(slot)).collect(),
+        uses: BTreeSet::new(),
+        tables: BTreeSet::new(),
+        unresolved: Vec::new(),
+        is_recursive: read.is_recursive,
+    };
+    for (usage, origin) in &read.relation.uses {
+        match origin {
+            ColumnOrigin::Table(table) => {
+                columns.tables.insert(shown.table(*table));
+            }
+            ColumnOrigin::Column(column) => {
+                columns.uses.insert((*usage, shown.column(*column)));
+            }
+            ColumnOrigin::Unresolved(place) => columns.unresolved.push((*usage, shown.unresolved(*place))),
+        }
+    }
+    columns
+}
+
+/// A text that has been read.
+pub(super) struct Read {
+    pub(super) relation: Relation,
+    pub(super) is_recursive: bool,
+}
+
+/// Reads one query. What can't be read is one star, whose columns and rows are unresolved.
+pub(super) fn read(
+    sql: &str,
+    warehouse: &str,
+    dialect: &dyn Dialect,
+    catalog: &RelationCatalog<'_>,
+    arena: &mut Arena,
+) -> Read {
+    let reason = match parse::query(sql, dialect) {
+        Ok(query) => {
+            let mut analysis = Analysis::new(catalog, arena, warehouse);
+            match analysis.query(&query) {
+                Ok(slots) => {
+                    let uses = std::mem::take(&mut analysis.uses);
+                    return Read { relation: Relation { slots, uses }, is_recursive: analysis.is_recursive };
+                }
+                Err(scope::Exhausted) => Reason::TooLarge,
+            }
+        }
+        Err(reason) => reason,
+    };
+    let place = ColumnOrigin::Unresolved(arena.unresolved(reason, scope::NOWHERE, 1));
+    let relation =
+        Relation { slots: vec![Slot::star(Rest::Made([place].into()))], uses: [(Use::Filter, place)].into() };
+    Read { relation, is_recursive: false }
+}
+
+/// A column of a relation that has been read.
+pub(super) fn column_of(
+    slots: &[Slot],
+    name: &ColumnName,
+    warehouse: &str,
+    catalog: &RelationCatalog<'_>,
+    arena: &mut Arena,
+) -> ColumnOrigins {
+    let ident = match name.quoted {
+        true => Ident::with_quote('"', name.text.replace('"', "\"\"")),
+        false => Ident::new(&*name.text),
+    };
+    let mut analysis = Analysis::new(catalog, arena, warehouse);
+    // A relation has at most as many columns as one reading may cost.
+    analysis.member_of(slots, &ident).unwrap_or_default()
+}
+
+/// Numbers back to names.
+struct Shown<'a> {
+    arena: &'a Arena,
+    sql: &'a str,
+}
+
+impl Shown<'_> {
+    fn output(&self, slot: &Slot) -> Option<Output> {
+        let (name, origins) = match slot {
+            Slot::Column(column) => {
+                let name = column.name.as_ref().map(|name| OutputName::Named(Arc::clone(&name.shown)));
+                (name.unwrap_or(OutputName::Unnamed), column.origins.clone())
+            }
+            Slot::Star(Star { of: Rest::Made(origins), .. }) => (OutputName::Star, origins.clone()),
+            Slot::Star(Star { of: Rest::Table(table), .. }) => {
+                let unresolved = vec![Unresolved { reason: Reason::Star(self.table(*table)), at: None }];
+                return Some(Output { name: OutputName::Star, inputs: BTreeSet::new(), unresolved });
+            }
+            // Nobody says that there is more.
+            Slot::Star(Star { of: Rest::Undeclared(_), .. }) => return None,
+        };
+        let inputs = origins.iter().filter_map(|origin| match origin {
+            ColumnOrigin::Column(column) => Some(self.column(*column)),
+            _ => None,
+        });
+        let unresolved = origins.iter().filter_map(|origin| match origin {
+            ColumnOrigin::Unresolved(place) => Some(self.unresolved(*place)),
+            _ => None,
+        });
+        Some(Output { name, inputs: inputs.collect(), unresolved: unresolved.collect() })
+    }
+
+    fn table(&self, table: u32) -> Arc<str> {
+        match &self.arena.tables[table as usize] {
+            TableName::Table(name) | TableName::Model(name) => Arc::clone(name),
+        }
+    }
+
+    fn column(&self, column: u32) -> TableColumn {
+        let column = &self.arena.columns[column as usize];
+        TableColumn { table: self.table(column.table), column: Arc::clone(&column.name.shown) }
+    }
+
+    fn unresolved(&self, place: u32) -> Unresolved {
+        let place = &self.arena.unresolved[place as usize];
+        Unresolved { reason: place.reason.clone(), at: bytes(place, self.sql) }
+    }
+}
+
+/// The place in the text.
+pub(super) fn bytes(place: &Place, sql: &str) -> Option<Range<usize>> {
+    if place.at.line == 0 {
+        return None;
+    }
+    let start = offset_of(sql, place.at);
+    let length: usize = sql[start..].chars().take(place.length).map(char::len_utf8).sum();
+    Some(start..start + length)
+}

@@ -1,0 +1,124 @@
+//! The tables, columns and unresolved places of one text, each under a number.
+//!
+//! In: names as they are met. Out: numbers that origins are made of. Not here: scopes.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use sqlparser::tokenizer::Location;
+
+use super::relation::Name;
+use terrane_compiler::snippet::ColumnName;
+
+/// A table or a model that a text reads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum TableName {
+    /// As known, else as written, in small letters.
+    Table(Arc<str>),
+    Model(Arc<str>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnOf {
+    pub(crate) table: u32,
+    pub(crate) name: Name,
+    /// The project does not declare it: the warehouse was asked.
+    pub(crate) is_inspected: bool,
+}
+
+/// Why nobody can say where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The text is beyond what is parsed: tokens, or levels of brackets.
+    TooLarge,
+    /// The parser doesn't follow the text; the warehouse may.
+    NotParsed(String),
+    /// Syntax that is parsed, and not followed from here.
+    NotFollowed(&'static str),
+    /// No relation in scope has it.
+    UnknownColumn(Arc<str>),
+    /// Several relations in scope have it, or may.
+    Ambiguous(Arc<str>),
+    /// A star over a table whose columns nobody knows.
+    Star(Arc<str>),
+    /// Columns meet by position or by name, and those of one side are not known.
+    Positions(&'static str),
+    /// The queries of a set operation have other numbers of columns.
+    Count { left: usize, right: usize },
+    /// A table function, whose columns only the warehouse knows.
+    TableFunction(Arc<str>),
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::TooLarge => f.write_str("the SQL is too large to be followed"),
+            Reason::NotParsed(why) => write!(f, "the SQL can't be followed: {why}"),
+            Reason::NotFollowed(what) => write!(f, "{what} is not followed"),
+            Reason::UnknownColumn(name) => write!(f, "no relation in scope is known to have a column `{name}`"),
+            Reason::Ambiguous(name) => write!(f, "several relations in scope may have `{name}`"),
+            Reason::Star(of) => write!(f, "the columns of `{of}` are not known"),
+            Reason::Positions(what) => write!(f, "{what} meets columns that are not known"),
+            Reason::Count { left, right } => write!(f, "a query of {left} columns meets one of {right}"),
+            Reason::TableFunction(name) => write!(f, "the columns of `{name}(…)` are not known"),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) reason: Reason,
+    /// Line and column in the text; line 0: nowhere.
+    pub(crate) at: Location,
+    /// Characters.
+    pub(crate) length: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Arena {
+    pub(crate) tables: Vec<TableName>,
+    pub(crate) columns: Vec<ColumnOf>,
+    pub(crate) unresolved: Vec<Place>,
+    /// Tables whose columns are not all known, by their number, as they were first written.
+    pub(crate) incomplete: BTreeMap<u32, Vec<ColumnName>>,
+    /// Columns that a text names; a star names none.
+    pub(crate) named: HashSet<u32>,
+    table_numbers: HashMap<TableName, u32>,
+    column_numbers: HashMap<(u32, Arc<str>), u32>,
+    unresolved_numbers: HashMap<(Reason, Location), u32>,
+}
+
+impl Arena {
+    pub(crate) fn table(&mut self, name: TableName) -> u32 {
+        let next = self.tables.len() as u32;
+        *self.table_numbers.entry(name).or_insert_with_key(|name| {
+            self.tables.push(name.clone());
+            next
+        })
+    }
+
+    pub(crate) fn column(&mut self, table: u32, name: Name) -> u32 {
+        self.column_of(table, name, false)
+    }
+
+    pub(crate) fn column_of(&mut self, table: u32, name: Name, is_inspected: bool) -> u32 {
+        let next = self.columns.len() as u32;
+        *self.column_numbers.entry((table, Arc::clone(&name.key))).or_insert_with(|| {
+            self.columns.push(ColumnOf { table, name, is_inspected });
+            next
+        })
+    }
+
+    /// Places of the next text are others, wherever they stand.
+    pub(crate) fn next_text(&mut self) {
+        self.unresolved_numbers.clear();
+    }
+
+    pub(crate) fn unresolved(&mut self, reason: Reason, at: Location, length: usize) -> u32 {
+        let next = self.unresolved.len() as u32;
+        *self.unresolved_numbers.entry((reason, at)).or_insert_with_key(|(reason, at)| {
+            self.unresolved.push(Place { reason: reason.clone(), at: *at, length });
+            next
+        })
+    }
+}

@@ -1,0 +1,373 @@
+//! Which column a name means.
+//!
+//! In: names of a text, the relations around them. Out: origins; what has not exactly one meaning is
+//! unresolved, never guessed. A name that no known column has belongs to the only relation in scope
+//! whose columns are not known, if there is exactly one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use sqlparser::tokenizer::Location;
+
+use super::arena::{Arena, Reason};
+use super::relation::{ColumnOrigin, ColumnOrigins, Name, Relation, Rest, Slot, Star, Use};
+use super::relation_catalog::RelationCatalog;
+use crate::spelling::Spelling;
+use terrane_compiler::snippet::column_name;
+
+/// The work that one text may cost: columns looked at, origins copied.
+const FUEL: usize = 20_000_000;
+/// Columns of one relation.
+pub(super) const MAX_SLOTS: usize = 5_000;
+
+/// The place of what is about a whole text.
+pub(crate) const NOWHERE: Location = Location { line: 0, column: 0 };
+
+/// The text costs more than anybody waits for.
+#[derive(Debug)]
+pub(crate) struct Exhausted;
+
+pub(crate) type AnalysisResult<T> = Result<T, Exhausted>;
+
+/// A relation under its name in a FROM.
+#[derive(Debug, Clone)]
+pub(super) struct Named {
+    /// The alias, else the table's name in its parts.
+    pub(super) parts: Vec<Arc<str>>,
+    pub(super) slots: Vec<Slot>,
+}
+
+/// One FROM.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Frame {
+    pub(super) named: Vec<Named>,
+    /// The columns that a star stands for; columns of `USING` once.
+    pub(super) slots: Vec<Slot>,
+    /// The names of the SELECT list.
+    pub(super) aliases: HashMap<Arc<str>, ColumnOrigins>,
+}
+
+/// A query of a WITH.
+#[derive(Debug)]
+pub(super) struct NamedQuery {
+    pub(super) name: Arc<str>,
+    pub(super) relation: Relation,
+    /// It is being read: whoever names it now is recursive.
+    pub(super) is_open: bool,
+}
+
+/// The clause of an expression. It decides whether the SELECT list's names are visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clause {
+    Select,
+    Where,
+    Group,
+    Order,
+    /// An expression of `ORDER BY` that is more than a name, where it means the rows' own columns.
+    OrderWithin,
+}
+
+pub(crate) struct Analysis<'a, 'k> {
+    pub(super) catalog: &'a RelationCatalog<'k>,
+    pub(super) arena: &'a mut Arena,
+    pub(super) warehouse: &'a str,
+    pub(super) spelling: Spelling,
+    /// Innermost last.
+    pub(super) frames: Vec<Frame>,
+    /// Innermost last.
+    pub(super) ctes: Vec<NamedQuery>,
+    /// Names that lambdas bring.
+    pub(super) parameters: Vec<Arc<str>>,
+    /// Queries of the same `WITH RECURSIVE` that stand further down.
+    pub(super) later: Vec<Arc<str>>,
+    /// The dependencies of the rows of the relation being read.
+    pub(super) uses: BTreeSet<(Use, ColumnOrigin)>,
+    pub(super) is_recursive: bool,
+    fuel: usize,
+}
+
+impl<'a, 'k> Analysis<'a, 'k> {
+    pub(crate) fn new(catalog: &'a RelationCatalog<'k>, arena: &'a mut Arena, warehouse: &'a str) -> Self {
+        Analysis {
+            catalog,
+            arena,
+            warehouse,
+            spelling: catalog.spelling,
+            frames: Vec::new(),
+            ctes: Vec::new(),
+            parameters: Vec::new(),
+            later: Vec::new(),
+            uses: BTreeSet::new(),
+            is_recursive: false,
+            fuel: FUEL,
+        }
+    }
+
+    pub(super) fn spend(&mut self, work: usize) -> AnalysisResult<()> {
+        self.fuel = self.fuel.checked_sub(work + 1).ok_or(Exhausted)?;
+        Ok(())
+    }
+
+    /// Pays for slots that are copied.
+    pub(super) fn spend_slots(&mut self, slots: &[Slot]) -> AnalysisResult<()> {
+        if slots.len() > MAX_SLOTS {
+            return Err(Exhausted);
+        }
+        let origins: usize =
+            slots.iter().map(|slot| if let Slot::Column(c) = slot { c.origins.len() } else { 1 }).sum();
+        self.spend(slots.len() + origins)
+    }
+
+    pub(super) fn add_uses(&mut self, usage: Use, origins: &ColumnOrigins) -> AnalysisResult<()> {
+        self.spend(origins.len())?;
+        self.uses.extend(origins.iter().map(|origin| (usage, *origin)));
+        Ok(())
+    }
+
+    pub(super) fn key(&self, ident: &Ident) -> Arc<str> {
+        self.spelling.key(&column_name(ident))
+    }
+
+    pub(super) fn output_name(&self, ident: &Ident) -> Name {
+        let name = column_name(ident);
+        Name { key: self.spelling.key(&name), shown: self.spelling.shown(&name) }
+    }
+
+    pub(super) fn unresolved(&mut self, reason: Reason, ident: Option<&Ident>) -> ColumnOrigins {
+        let at = ident.map_or(NOWHERE, |ident| ident.span.start);
+        let length =
+            ident.map_or(1, |ident| ident.value.chars().count() + 2 * usize::from(ident.quote_style.is_some()));
+        [ColumnOrigin::Unresolved(self.arena.unresolved(reason, at, length))].into()
+    }
+
+    /// A name on its own.
+    pub(super) fn bare(&mut self, ident: &Ident, clause: Clause) -> AnalysisResult<ColumnOrigins> {
+        let key = self.key(ident);
+        if self.parameters.contains(&key) {
+            return Ok(ColumnOrigins::new());
+        }
+        let alias = self.frames.last().and_then(|frame| frame.aliases.get(&key)).cloned();
+        if let Some(origins) = alias.as_ref().filter(|_| self.prefers_aliases(clause)) {
+            return Ok(origins.clone());
+        }
+        let (mut open, mut undeclared): (Vec<Star>, Vec<Star>) = (Vec::new(), Vec::new());
+        for depth in (0..self.frames.len()).rev() {
+            let is_innermost = depth + 1 == self.frames.len();
+            self.spend(self.frames[depth].slots.len())?;
+            let frame = &self.frames[depth];
+            let mut found: Vec<&ColumnOrigins> = Vec::new();
+            for slot in &frame.slots {
+                match slot {
+                    Slot::Column(column) if column.key() == Some(&key) => found.push(&column.origins),
+                    _ => {}
+                }
+            }
+            found.dedup();
+            let row = frame.named.iter().find(|named| named.parts.last() == Some(&key));
+            match (found.as_slice(), row, &alias) {
+                ([origins], ..) if open.is_empty() => {
+                    let origins = (*origins).clone();
+                    return Ok(self.named_by(&key, origins));
+                }
+                ([], Some(row), _) if open.is_empty() => {
+                    let row = row.clone();
+                    return self.whole_row(&row.slots, ident);
+                }
+                ([], None, Some(origins)) if is_innermost && self.sees_aliases(clause) => {
+                    if !frame.slots.iter().any(Slot::is_open) {
+                        return Ok(origins.clone());
+                    }
+                    return Ok(self.unresolved(Reason::Ambiguous(key), Some(ident)));
+                }
+                ([], ..) => {}
+                _ => return Ok(self.unresolved(Reason::Ambiguous(key), Some(ident))),
+            }
+            for slot in &frame.slots {
+                let Slot::Star(star) = slot else { continue };
+                if star.without.contains(&key) {
+                    continue;
+                }
+                let into = if slot.is_open() { &mut open } else { &mut undeclared };
+                if !into.iter().any(|seen| same(&seen.of, &star.of)) {
+                    into.push(star.clone());
+                }
+            }
+        }
+        Ok(match (open.as_slice(), undeclared.as_slice()) {
+            ([star], _) | ([], [star]) => self.of_star(&star.of, ident),
+            ([], []) => self.unresolved(Reason::UnknownColumn(key), Some(ident)),
+            _ => self.unresolved(Reason::Ambiguous(key), Some(ident)),
+        })
+    }
+
+    /// Returns whether the SELECT list's name wins over a column of the same name.
+    fn prefers_aliases(&self, clause: Clause) -> bool {
+        match clause {
+            Clause::Order => true,
+            Clause::Group => matches!(self.warehouse, "bigquery" | "clickhouse"),
+            Clause::Select | Clause::Where => self.warehouse == "clickhouse",
+            Clause::OrderWithin => false,
+        }
+    }
+
+    fn sees_aliases(&self, clause: Clause) -> bool {
+        match clause {
+            Clause::Group | Clause::Order => true,
+            Clause::OrderWithin => self.warehouse != "postgres",
+            Clause::Select => {
+                matches!(self.warehouse, "duckdb" | "snowflake" | "redshift" | "spark" | "databricks" | "clickhouse")
+            }
+            Clause::Where => matches!(self.warehouse, "duckdb" | "snowflake" | "clickhouse"),
+        }
+    }
+
+    /// Notes that the text names the columns of this name.
+    fn named_by(&mut self, key: &Arc<str>, origins: ColumnOrigins) -> ColumnOrigins {
+        for origin in &origins {
+            if let ColumnOrigin::Column(column) = origin
+                && self.arena.columns[*column as usize].name.key == *key
+            {
+                self.arena.named.insert(*column);
+            }
+        }
+        origins
+    }
+
+    fn of_star(&mut self, rest: &Rest, ident: &Ident) -> ColumnOrigins {
+        match rest {
+            Rest::Table(table) | Rest::Undeclared(table) => {
+                let key = self.key(ident);
+                let name = Name { key: Arc::clone(&key), shown: key };
+                let column = self.arena.column(*table, name);
+                self.arena.named.insert(column);
+                [ColumnOrigin::Column(column)].into()
+            }
+            Rest::Made(origins) => origins.clone(),
+        }
+    }
+
+    /// `{orders}` as a value: all that its row has.
+    pub(super) fn whole_row(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
+        self.spend_slots(slots)?;
+        let mut origins = ColumnOrigins::new();
+        for slot in slots {
+            origins.extend(self.all_of(slot, Some(ident)));
+        }
+        Ok(origins)
+    }
+
+    /// Everything that a slot's values are made of; columns that nobody knows are unresolved.
+    pub(super) fn all_of(&mut self, slot: &Slot, ident: Option<&Ident>) -> ColumnOrigins {
+        match slot {
+            Slot::Star(Star { of: Rest::Table(table), .. }) => {
+                let name = self.table_shown(*table);
+                self.unresolved(Reason::Star(name), ident)
+            }
+            slot => slot.origins(),
+        }
+    }
+
+    /// Rows depend on all of these columns: which there are, or which are alike.
+    pub(super) fn use_all(&mut self, usage: Use, slots: &[Slot]) -> AnalysisResult<()> {
+        self.spend_slots(slots)?;
+        for slot in slots {
+            let origins = self.all_of(slot, None);
+            self.add_uses(usage, &origins)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn table_shown(&self, table: u32) -> Arc<str> {
+        match &self.arena.tables[table as usize] {
+            super::arena::TableName::Table(name) | super::arena::TableName::Model(name) => Arc::clone(name),
+        }
+    }
+
+    /// `orders.amount`, `raw.orders.amount`, `payload.id`.
+    pub(super) fn compound(&mut self, idents: &[Ident], clause: Clause) -> AnalysisResult<ColumnOrigins> {
+        let [first, ..] = idents else { return Ok(ColumnOrigins::new()) };
+        let keys: Vec<Arc<str>> = idents.iter().map(|ident| self.key(ident)).collect();
+        if self.parameters.contains(&keys[0]) {
+            return Ok(ColumnOrigins::new());
+        }
+        let Some((named, used)) = self.named(&keys) else {
+            // A field of a column.
+            return self.bare(first, clause);
+        };
+        match (named.as_slice(), idents.get(used)) {
+            ([named], Some(ident)) => self.member_of(&named.slots, ident),
+            ([named], None) => self.whole_row(&named.slots, first),
+            // Engines take the one that has the column.
+            (several, Some(ident)) => {
+                let slots: Vec<Slot> = several.iter().flat_map(|named| named.slots.iter().cloned()).collect();
+                self.spend_slots(&slots)?;
+                self.member_of(&slots, ident)
+            }
+            (_, None) => Ok(self.unresolved(Reason::Ambiguous(Arc::clone(&keys[0])), Some(first))),
+        }
+    }
+
+    /// The relation that the first names stand for, innermost first, and how many names that takes.
+    /// Several where one scope has more than one of the name.
+    pub(super) fn named(&self, keys: &[Arc<str>]) -> Option<(Vec<Named>, usize)> {
+        for frame in self.frames.iter().rev() {
+            for used in (1..=keys.len()).rev() {
+                let named = frame.named.iter().filter(|named| named.parts.ends_with(&keys[..used]));
+                let named: Vec<Named> = named.cloned().collect();
+                if !named.is_empty() {
+                    return Some((named, used));
+                }
+            }
+        }
+        None
+    }
+
+    /// A column of one relation.
+    pub(super) fn member_of(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
+        self.spend(slots.len())?;
+        let key = self.key(ident);
+        let mut found: Vec<&ColumnOrigins> = Vec::new();
+        let (mut open, mut undeclared): (Vec<&Star>, Vec<&Star>) = (Vec::new(), Vec::new());
+        for slot in slots {
+            match slot {
+                Slot::Column(column) if column.key() == Some(&key) => found.push(&column.origins),
+                Slot::Star(star) if !star.without.contains(&key) => {
+                    let into = if slot.is_open() { &mut open } else { &mut undeclared };
+                    if !into.iter().any(|seen| same(&seen.of, &star.of)) {
+                        into.push(star);
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.dedup();
+        Ok(match (found.as_slice(), open.as_slice(), undeclared.as_slice()) {
+            ([origins], ..) => {
+                let origins = (*origins).clone();
+                self.named_by(&key, origins)
+            }
+            ([], [star], _) | ([], [], [star]) => self.of_star(&star.of, ident),
+            ([], [], []) => self.unresolved(Reason::UnknownColumn(key), Some(ident)),
+            _ => self.unresolved(Reason::Ambiguous(key), Some(ident)),
+        })
+    }
+}
+
+/// Returns whether two stars stand for the same columns.
+fn same(a: &Rest, b: &Rest) -> bool {
+    match (a, b) {
+        (Rest::Table(a), Rest::Table(b)) | (Rest::Undeclared(a), Rest::Undeclared(b)) => a == b,
+        (Rest::Made(a), Rest::Made(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// The identifiers of a dotted name, each part of a quoted `project.dataset.table` on its own.
+pub(super) fn idents(name: &ObjectName) -> Vec<&Ident> {
+    let parts = name.0.iter().filter_map(|part| match part {
+        ObjectNamePart::Identifier(ident) => Some(ident),
+        ObjectNamePart::Function(_) => None,
+    });
+    parts.collect()
+}

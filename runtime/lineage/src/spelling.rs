@@ -1,0 +1,66 @@
+//! When two spellings are one column.
+//!
+//! In: names as written, names as a warehouse or an author gives them. Out: keys that are equal where the
+//! engine takes both for one column, and how a column is shown. Not here: names of tables, which are
+//! compared folded.
+
+use std::sync::Arc;
+
+use terrane_compiler::snippet::ColumnName;
+
+/// The folding of names' case by an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// DuckDB, SQLite, MySQL's columns, BigQuery's, Spark, Trino, Redshift: quoted or not, case is nothing.
+    Ignored,
+    /// ClickHouse: every letter as written.
+    Exact,
+    /// PostgreSQL: small letters unless quoted.
+    FoldedToLower,
+    /// Snowflake: capitals unless quoted. Keys have small letters for what folds to capitals.
+    FoldedToUpper,
+}
+
+impl Spelling {
+    pub(super) fn of(warehouse: &str) -> Spelling {
+        match warehouse {
+            "postgres" | "postgresql" => Spelling::FoldedToLower,
+            "snowflake" => Spelling::FoldedToUpper,
+            "clickhouse" => Spelling::Exact,
+            _ => Spelling::Ignored,
+        }
+    }
+
+    /// The key of a name in SQL.
+    pub(super) fn key(self, name: &ColumnName) -> Arc<str> {
+        let text = &name.text;
+        match self {
+            Spelling::Exact => Arc::clone(text),
+            Spelling::Ignored => text.to_lowercase().into(),
+            _ if !name.quoted => text.to_lowercase().into(),
+            Spelling::FoldedToLower => Arc::clone(text),
+            Spelling::FoldedToUpper if !text.contains(char::is_lowercase) => text.to_lowercase().into(),
+            // No unquoted name means it: kept apart from `AMOUNT`.
+            Spelling::FoldedToUpper if !text.contains(char::is_uppercase) => format!("\"{text}\"").into(),
+            Spelling::FoldedToUpper => Arc::clone(text),
+        }
+    }
+
+    /// The key of a name that an author declared or a warehouse reported. Authors write Snowflake's columns
+    /// in small letters, so those count as unquoted.
+    pub(super) fn key_of_known(self, name: &str) -> Arc<str> {
+        match self {
+            Spelling::Ignored => name.to_lowercase().into(),
+            Spelling::FoldedToUpper if !name.contains(char::is_lowercase) => name.to_lowercase().into(),
+            _ => name.into(),
+        }
+    }
+
+    /// Returns the shown name of an output: as written, or as the engine folds it.
+    pub(super) fn shown(self, name: &ColumnName) -> Arc<str> {
+        match self {
+            Spelling::Ignored | Spelling::Exact => Arc::clone(&name.text),
+            Spelling::FoldedToLower | Spelling::FoldedToUpper => self.key(name),
+        }
+    }
+}

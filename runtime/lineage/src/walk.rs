@@ -1,0 +1,150 @@
+//! Walks from a node along its inputs or its dependents, as far as a caller may see.
+//!
+//! In: a [`Lineage`], a start, a [`Sight`]. Out: every node on the way once, with its distance and the
+//! edge that led there. Not here: the graph itself.
+
+use std::collections::VecDeque;
+
+use super::{Lineage, Node, Subject, Use};
+use terrane_compiler::Access;
+
+/// Which nodes a caller may know of.
+#[derive(Debug)]
+pub struct Sight {
+    /// `None`: all.
+    seen: Option<Vec<bool>>,
+}
+
+/// A node that a walk came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    pub node: u32,
+    /// Edges from the start.
+    pub depth: u32,
+    /// The node before it on the shortest way; its own number at the start.
+    pub by: u32,
+    /// The use on the last edge.
+    pub usage: Use,
+}
+
+impl Sight {
+    pub fn of_everything() -> Sight {
+        Sight { seen: None }
+    }
+
+    /// The nodes that a caller's policies leave: members that exist for the caller, and of columns, tables and models
+    /// those that such members are made of. What only a hidden member reads is not there, nor is any column that a
+    /// hidden member shows, under whatever name it passed through models. Columns that no text names are not there
+    /// either, only the warehouse told of them. Policies are shown to callers whom none concerns.
+    pub fn of(lineage: &Lineage, access: &Access<'_>) -> Sight {
+        if access.sees_everything() {
+            return Sight::of_everything();
+        }
+        let model = access.model();
+        let is_visible = |node: &Node| match node.subject {
+            Subject::Cube(id) => !access.is_closed(model.cube(id)),
+            Subject::Member(member) => {
+                let cube = match member {
+                    terrane_compiler::model::Member::Dimension(id) => id.cube,
+                    terrane_compiler::model::Member::Measure(id) => id.cube,
+                    terrane_compiler::model::Member::Segment(id) => id.cube,
+                };
+                access.offers(member) && !access.is_closed(model.cube(cube))
+            }
+            Subject::Metric(id) => access.offers_metric(id),
+            Subject::Policy => false,
+            Subject::Other => true,
+        };
+        let mut visible: Vec<bool> = lineage.nodes.iter().map(|node| is_visible(node) && !node.is_inspected).collect();
+        let is_hidden = |at: &u32| {
+            matches!(lineage.nodes[*at as usize].subject, Subject::Member(_))
+                && !is_visible(&lineage.nodes[*at as usize])
+        };
+        let mut hidden: Vec<u32> = (0..lineage.nodes.len() as u32).filter(is_hidden).collect();
+        while let Some(at) = hidden.pop() {
+            let is_member = !lineage.nodes[at as usize].ty.is_column();
+            for (from, _, usage) in lineage.inputs_of(at) {
+                let is_column = lineage.nodes[from as usize].ty.is_column();
+                if is_column
+                    && (is_member || usage == Use::Value)
+                    && std::mem::replace(&mut visible[from as usize], false)
+                {
+                    hidden.push(from);
+                }
+            }
+        }
+        let mut seen = vec![false; visible.len()];
+        let is_start =
+            |at: &u32| visible[*at as usize] && !matches!(lineage.nodes[*at as usize].subject, Subject::Other);
+        let mut open: Vec<u32> = (0..lineage.nodes.len() as u32).filter(is_start).collect();
+        open.iter().for_each(|at| seen[*at as usize] = true);
+        while let Some(at) = open.pop() {
+            for (from, ..) in lineage.inputs_of(at) {
+                if visible[from as usize] && !seen[from as usize] {
+                    seen[from as usize] = true;
+                    open.push(from);
+                }
+            }
+        }
+        Sight { seen: Some(seen) }
+    }
+
+    /// Returns whether the text of a model may be shown: it names columns that the caller may not see.
+    pub fn shows_sql(&self) -> bool {
+        self.seen.is_none()
+    }
+
+    pub fn sees(&self, node: u32) -> bool {
+        self.seen.as_ref().is_none_or(|seen| seen[node as usize])
+    }
+}
+
+impl Lineage {
+    /// Returns the nodes that a node reads.
+    pub fn inputs_of(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
+        let (from, to) = (self.backward_from[node as usize], self.backward_from[node as usize + 1]);
+        self.backward[from as usize..to as usize].iter().map(|at| self.edges[*at as usize])
+    }
+
+    /// Returns the nodes that read a node.
+    pub fn readers_of(&self, node: u32) -> impl Iterator<Item = (u32, u32, Use)> + '_ {
+        let (from, to) = (self.forward_from[node as usize], self.forward_from[node as usize + 1]);
+        self.edges[from as usize..to as usize].iter().copied()
+    }
+
+    /// Everything that a node is made of, nearest first, the node itself first of all.
+    pub fn upstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
+        self.walk(start, sight, |lineage, at, next| {
+            lineage.inputs_of(at).for_each(|(from, _, usage)| next(from, usage))
+        })
+    }
+
+    /// Everything that is made of a node, nearest first: what a change of a column reaches.
+    pub fn downstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
+        self.walk(start, sight, |lineage, at, next| lineage.readers_of(at).for_each(|(_, to, usage)| next(to, usage)))
+    }
+
+    fn walk(
+        &self,
+        start: u32,
+        sight: &Sight,
+        neighbours: impl Fn(&Lineage, u32, &mut dyn FnMut(u32, Use)),
+    ) -> Vec<Reached> {
+        if !sight.sees(start) {
+            return Vec::new();
+        }
+        let mut is_met = vec![false; self.nodes.len()];
+        is_met[start as usize] = true;
+        let mut queue = VecDeque::from([Reached { node: start, depth: 0, by: start, usage: Use::Value }]);
+        let mut reached = Vec::new();
+        while let Some(at) = queue.pop_front() {
+            reached.push(at);
+            neighbours(self, at.node, &mut |node, usage| {
+                if sight.sees(node) && !std::mem::replace(&mut is_met[node as usize], true) {
+                    queue.push_back(Reached { node, depth: at.depth + 1, by: at.node, usage });
+                }
+            });
+        }
+        reached
+    }
+}

@@ -1,0 +1,47 @@
+//! What the dependency graph has of models: those that can't be read, and tables that they name in plain words.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use terrane_compiler::model::build;
+use terrane_compiler::project::{Inputs, SourceTree, read};
+use terrane_lineage::graph::{DependencyGraph, Node};
+
+fn graph(files: &[(&str, &str)]) -> DependencyGraph {
+    let mut tree = SourceTree::default();
+    tree.files.insert("service_project.yml".into(), "name: shop\n".into());
+    tree.files.extend(files.iter().map(|(path, text)| ((*path).into(), (*text).into())));
+    let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
+    let (definitions, mut diagnostics) = read(&tree, &inputs);
+    let (model, more) = build(&definitions);
+    diagnostics.extend(more);
+    DependencyGraph::build(&definitions, &model, &diagnostics)
+}
+
+fn node<'g>(graph: &'g DependencyGraph, id: &str) -> &'g Node {
+    graph.nodes.iter().find(|node| &*node.unique_id == id).unwrap_or_else(|| panic!("no {id}"))
+}
+
+#[test]
+fn a_model_that_refers_to_nothing_is_a_node_with_its_error() {
+    let graph = graph(&[
+        ("models/a.sql", "SELECT * FROM {{ ref('nope') }}"),
+        ("models/b.sql", "SELECT * FROM {{ source('no', 'such') }}"),
+    ]);
+    for (id, word) in [("model.shop.a", "nope"), ("model.shop.b", "no")] {
+        let node = node(&graph, id);
+        assert!(!node.compiled);
+        assert!(node.error.as_ref().unwrap().contains(word), "{:?}", node.error);
+    }
+}
+
+#[test]
+fn a_declared_table_leads_to_the_model_that_names_it() {
+    let graph = graph(&[
+        ("sources/raw.yml", "sources:\n  - name: raw\n    schema: raw\n    tables: [{name: a}, {name: b}]\n"),
+        ("models/m.sql", "WITH b AS (SELECT 1 AS x) SELECT * FROM raw.a, b"),
+    ]);
+    let at = |id: &str| graph.nodes.iter().position(|node| &*node.unique_id == id).unwrap() as u32;
+    let model = at("model.shop.m");
+    assert!(graph.edges.contains(&(at("source.shop.raw.a"), model)));
+    assert!(!graph.edges.contains(&(at("source.shop.raw.b"), model)));
+}

@@ -1,0 +1,258 @@
+//! HTTP requests of this server to others, protected against server-side request forgery.
+//!
+//! In: a URL of the configuration, never one of a token or a request. Out: at most [`MAX_BODY_BYTES`] of a body, or an
+//! [`OutgoingError`] that names the host and no other part of the URL. Requests use HTTPS, except to a listed loopback
+//! host. They follow no redirects and no proxies of the environment. A host name is resolved once, and the connection
+//! goes to an address that was checked. A request and its look-up take at most [`TIMEOUT`]. The content type of a
+//! response is ignored: the caller parses the body as what it must be. Absent: retries, caches and pooled connections.
+
+mod address;
+mod allow_list;
+mod resolver;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, Url};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+pub use allow_list::{AllowList, AllowListError};
+use resolver::{CheckedResolver, Lookup, SystemLookup};
+
+/// The size of the largest body that is read. A set of keys has some kilobytes.
+pub const MAX_BODY_BYTES: usize = 64 * 1_024;
+/// The time for a whole request.
+pub const TIMEOUT: Duration = Duration::from_secs(5);
+const OK: u16 = 200;
+
+/// A URL that was checked as far as that is possible without a look-up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint(Url);
+
+impl Endpoint {
+    /// The host of the URL, for messages.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+}
+
+/// The reason for which a request failed, or can never succeed. It holds no path, no query and no body.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OutgoingError {
+    #[error("invalid URL")]
+    InvalidUrl,
+    #[error("{host} must be requested over https; http is allowed for a listed loopback host only")]
+    NotHttps { host: String },
+    #[error("the URL contains a user or a password")]
+    HasCredentials,
+    #[error(
+        "{host} is this machine, in a private network or at a reserved address, and `security.outgoing.allow` does not list it"
+    )]
+    NotAllowed { host: String },
+    #[error("the request to {host} failed: {reason}")]
+    Unreachable { host: String, reason: String },
+    #[error("{host} did not respond within {} seconds", TIMEOUT.as_secs())]
+    TimedOut { host: String },
+    #[error("the response of {host} has more than {MAX_BODY_BYTES} bytes")]
+    TooLarge { host: String },
+    #[error("{host} responded with status {status}")]
+    Status { host: String, status: u16 },
+}
+
+/// The reason for which no client can be made.
+#[derive(Debug, thiserror::Error)]
+pub enum OutgoingSetupError {
+    #[error("`{path}` contains no certificate in PEM")]
+    NoCertificate { path: String },
+    #[error("TLS is unavailable: {0}")]
+    Tls(String),
+}
+
+/// A response of any status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+/// A client that sends requests to allowed hosts. A clone shares everything.
+#[derive(Clone)]
+pub struct OutgoingClient {
+    client: Client,
+    allow_list: Arc<AllowList>,
+    timeout: Duration,
+}
+
+impl OutgoingClient {
+    /// Creates a client that trusts the public certificate authorities, and those of `ca_pem`: the path of a file, for
+    /// errors, and its content.
+    ///
+    /// # Errors
+    /// [`OutgoingSetupError`].
+    pub fn new(allow_list: AllowList, ca_pem: Option<(&str, &[u8])>) -> Result<Self, OutgoingSetupError> {
+        OutgoingClient::with_lookup(allow_list, ca_pem, Arc::new(SystemLookup), TIMEOUT)
+    }
+
+    fn with_lookup(
+        allow_list: AllowList,
+        ca_pem: Option<(&str, &[u8])>,
+        lookup: Arc<dyn Lookup>,
+        timeout: Duration,
+    ) -> Result<Self, OutgoingSetupError> {
+        let failed = |error: &dyn std::fmt::Display| OutgoingSetupError::Tls(error.to_string());
+        let allow_list = Arc::new(allow_list);
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls(ca_pem)?)
+            .dns_resolver(Arc::new(CheckedResolver::new(allow_list.clone(), lookup)))
+            .redirect(Policy::none())
+            .no_proxy()
+            .retry(reqwest::retry::never())
+            .referer(false)
+            // The address of an idle connection may belong to another host by the time it is used again.
+            .pool_max_idle_per_host(0)
+            .user_agent("terrane")
+            .build()
+            .map_err(|error| failed(&error.without_url()))?;
+        Ok(OutgoingClient { client, allow_list, timeout })
+    }
+
+    /// Parses and checks a URL of the configuration.
+    ///
+    /// # Errors
+    /// [`OutgoingError`], if no request to the URL can ever succeed.
+    pub fn endpoint(&self, url: &str) -> Result<Endpoint, OutgoingError> {
+        let url = Url::parse(url).map_err(|_| OutgoingError::InvalidUrl)?;
+        let host = url.host_str().ok_or(OutgoingError::InvalidUrl)?.to_owned();
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(OutgoingError::HasCredentials);
+        }
+        // An address in the URL never reaches the resolver.
+        let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+        if literal.is_some_and(|address| !self.allow_list.allows(&host, address)) {
+            return Err(OutgoingError::NotAllowed { host });
+        }
+        match url.scheme() {
+            "https" => Ok(Endpoint(url)),
+            "http" if self.is_listed_loopback(&host, literal) => Ok(Endpoint(url)),
+            "http" => Err(OutgoingError::NotHttps { host }),
+            _ => Err(OutgoingError::InvalidUrl),
+        }
+    }
+
+    /// Returns true if the host is a loopback address, or `localhost`, which resolves to loopback addresses only, and is listed.
+    fn is_listed_loopback(&self, host: &str, literal: Option<IpAddr>) -> bool {
+        match literal {
+            Some(address) => address.to_canonical().is_loopback() && self.allow_list.contains_address(address),
+            None => host == resolver::LOCALHOST && self.allow_list.contains_host(host),
+        }
+    }
+
+    /// Sends a GET request. Returns the body of a response with status 200.
+    ///
+    /// # Errors
+    /// [`OutgoingError`], also for any other status.
+    pub async fn get(&self, endpoint: &Endpoint, bearer: Option<&str>) -> Result<Vec<u8>, OutgoingError> {
+        let mut request = self.client.get(endpoint.0.clone());
+        if let Some(bearer) = bearer {
+            request = request.header(AUTHORIZATION, secret(&format!("Bearer {bearer}"), endpoint)?);
+        }
+        let Response { status, body } = self.send(endpoint, request).await?;
+        if status == OK { Ok(body) } else { Err(OutgoingError::Status { host: endpoint.host().to_owned(), status }) }
+    }
+
+    /// Sends a form, URL-encoded, with the value of an `Authorization` header. The caller judges the status.
+    ///
+    /// # Errors
+    /// [`OutgoingError`].
+    pub async fn post_form(
+        &self,
+        endpoint: &Endpoint,
+        form: String,
+        authorization: Option<&str>,
+    ) -> Result<Response, OutgoingError> {
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let mut request = self.client.post(endpoint.0.clone()).header(CONTENT_TYPE, form_type).body(form);
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, secret(authorization, endpoint)?);
+        }
+        self.send(endpoint, request).await
+    }
+
+    async fn send(&self, endpoint: &Endpoint, request: RequestBuilder) -> Result<Response, OutgoingError> {
+        let host = || endpoint.host().to_owned();
+        let request = request.header(ACCEPT, HeaderValue::from_static("application/json"));
+        match tokio::time::timeout(self.timeout, read(endpoint, request)).await {
+            Ok(response) => response,
+            Err(_) => Err(OutgoingError::TimedOut { host: host() }),
+        }
+    }
+}
+
+async fn read(endpoint: &Endpoint, request: RequestBuilder) -> Result<Response, OutgoingError> {
+    let host = || endpoint.host().to_owned();
+    let failed = |error: reqwest::Error| explain(host(), &error);
+    let mut response = request.send().await.map_err(failed)?;
+    let status = response.status().as_u16();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(failed)? {
+        if body.len() + chunk.len() > MAX_BODY_BYTES {
+            return Err(OutgoingError::TooLarge { host: host() });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Response { status, body })
+}
+
+/// Converts an error of the client. The innermost cause says most, and no cause contains the URL.
+fn explain(host: String, error: &reqwest::Error) -> OutgoingError {
+    let mut cause: &dyn std::error::Error = error;
+    loop {
+        if cause.is::<resolver::NotAllowed>() {
+            return OutgoingError::NotAllowed { host };
+        }
+        match cause.source() {
+            Some(next) => cause = next,
+            None => break,
+        }
+    }
+    let reason = if std::ptr::eq(cause, error as &dyn std::error::Error) {
+        "the connection was closed".to_owned()
+    } else {
+        cause.to_string().chars().take(200).collect()
+    };
+    OutgoingError::Unreachable { host, reason }
+}
+
+/// Returns a header value that logs do not show.
+fn secret(text: &str, endpoint: &Endpoint) -> Result<HeaderValue, OutgoingError> {
+    let unsendable = |_| OutgoingError::Unreachable {
+        host: endpoint.host().to_owned(),
+        reason: "the credential contains characters that no header can have".to_owned(),
+    };
+    let mut value = HeaderValue::from_str(text).map_err(unsendable)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn tls(ca_pem: Option<(&str, &[u8])>) -> Result<rustls::ClientConfig, OutgoingSetupError> {
+    let failed = |error: rustls::Error| OutgoingSetupError::Tls(error.to_string());
+    let mut roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    if let Some((path, pem)) = ca_pem {
+        let no_certificate = || OutgoingSetupError::NoCertificate { path: path.to_owned() };
+        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        let found = found.map_err(|_| no_certificate())?;
+        if found.is_empty() || roots.add_parsable_certificates(found).0 == 0 {
+            return Err(no_certificate());
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    Ok(config.map_err(failed)?.with_root_certificates(roots).with_no_client_auth())
+}

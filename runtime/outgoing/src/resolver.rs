@@ -1,0 +1,71 @@
+//! Resolution of host names to allowed addresses.
+//!
+//! In: a host name, once per connection. Out: its allowed addresses. The client connects to one of these without a second
+//! look-up, whose answer could differ (DNS rebinding).
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::allow_list::AllowList;
+
+/// The only name that http is allowed for. It resolves to loopback addresses only.
+pub(super) const LOCALHOST: &str = "localhost";
+/// Further addresses of a name are ignored.
+const MAX_ADDRESSES: usize = 32;
+
+/// Resolves host names.
+#[async_trait]
+pub(super) trait Lookup: Send + Sync {
+    async fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>>;
+}
+
+/// The resolver of this machine.
+pub(super) struct SystemLookup;
+
+#[async_trait]
+impl Lookup for SystemLookup {
+    async fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
+        // The client replaces the port by that of the URL.
+        Ok(tokio::net::lookup_host((name, 0)).await?.take(MAX_ADDRESSES).collect())
+    }
+}
+
+/// The error for a name without an allowed address.
+#[derive(Debug, thiserror::Error)]
+#[error("no address of this name is allowed")]
+pub(super) struct NotAllowed;
+
+/// A resolver that returns allowed addresses only.
+pub(super) struct CheckedResolver {
+    allow_list: Arc<AllowList>,
+    lookup: Arc<dyn Lookup>,
+}
+
+impl CheckedResolver {
+    pub(super) fn new(allow_list: Arc<AllowList>, lookup: Arc<dyn Lookup>) -> Self {
+        CheckedResolver { allow_list, lookup }
+    }
+}
+
+impl Resolve for CheckedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (allow_list, lookup) = (self.allow_list.clone(), self.lookup.clone());
+        Box::pin(async move {
+            let name = name.as_str();
+            let mut found = lookup.addresses(name).await?;
+            found.truncate(MAX_ADDRESSES);
+            found.retain(|address| {
+                let ip = address.ip();
+                allow_list.allows(name, ip) && (name != LOCALHOST || ip.to_canonical().is_loopback())
+            });
+            if found.is_empty() {
+                return Err(NotAllowed.into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! DuckDB in process: one database, a bounded pool of connections, each on a thread of its own.
+//!
+//! In: settings of the operator, then statements. Out: Arrow batches as DuckDB makes them, without a
+//! row in between. Two invariants: nothing that a client sends becomes SQL text here, and a caller
+//! never waits for the engine longer than its timeout, whatever the engine does.
+
+mod bind;
+mod build;
+mod catalog;
+mod error;
+mod open;
+mod permit;
+mod pool;
+mod session;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use terrane_app::ports::builder::{BuildsNothing, BuiltRelation, CantBuild, ModelBuilder};
+use terrane_app::ports::warehouse::{
+    BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError,
+};
+
+use build::DuckDbBuilder;
+pub use error::OpenError;
+pub use open::{DuckDbSettings, FileAccess};
+use pool::Pool;
+use session::Request;
+
+use crate::built::relations;
+use crate::catalog::table;
+
+/// The timeout of a probe or a description.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The embedded warehouse.
+#[derive(Debug)]
+pub struct DuckDb {
+    pool: Arc<Pool>,
+    reads_only: bool,
+}
+
+impl DuckDb {
+    /// Opens the database, runs `init` and locks the engine. Blocks; call it before serving.
+    ///
+    /// # Errors
+    /// [`OpenError`] names the file or the statement that failed.
+    pub fn open(settings: &DuckDbSettings) -> Result<Self, OpenError> {
+        // A file that is made now is there afterwards.
+        let reads_only = open::reads_only(settings);
+        let root = open::open(settings)?;
+        Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)), reads_only })
+    }
+
+    /// Returns the builder of models in this database.
+    pub fn builder(&self) -> Arc<dyn ModelBuilder> {
+        if self.reads_only {
+            return Arc::new(BuildsNothing(CantBuild::ReadOnly));
+        }
+        Arc::new(DuckDbBuilder::new(self.pool.clone()))
+    }
+}
+
+#[async_trait]
+impl Warehouse for DuckDb {
+    fn name(&self) -> &str {
+        error::NAME
+    }
+
+    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
+        self.pool.run(Request::execute(statement), timeout).await
+    }
+
+    async fn stream(&self, statement: Statement<'_>, timeout: Duration) -> Result<BatchStream, WarehouseError> {
+        self.pool.stream(Request::execute(statement), timeout).await
+    }
+
+    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
+        let answer = self.pool.run(Request::describe(statement), PROBE_TIMEOUT).await?;
+        Ok(answer.schema)
+    }
+
+    async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
+        let Some(lookup) = catalog::lookup(name) else { return Ok(None) };
+        let rows = self.pool.run(Request::execute(lookup.statement()), PROBE_TIMEOUT).await?;
+        Ok(table(&rows))
+    }
+
+    async fn ping(&self) -> Result<(), WarehouseError> {
+        self.pool.ping(PROBE_TIMEOUT).await
+    }
+
+    async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
+        let statement = Request::execute(Statement::plain(build::BUILT));
+        self.pool.run(statement, PROBE_TIMEOUT).await.map(|rows| relations(&rows))
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(self.pool.connections())
+    }
+}

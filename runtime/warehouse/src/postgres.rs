@@ -1,0 +1,150 @@
+//! PostgreSQL: sessions that only read, in UTC.
+//!
+//! In: the URL of a server, then statements with `$n` placeholders. Out: Arrow batches, decoded from the
+//! binary protocol. Statements are not kept on the server: their texts are many, a table may change
+//! under them, and poolers in between don't know them. A statement without a caller is ended by
+//! `pg_cancel_backend` from another connection.
+
+mod bind;
+mod build;
+mod catalog;
+mod cell;
+mod numeric;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::error::DatabaseError;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
+use terrane_app::ports::builder::ModelBuilder;
+use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+
+use build::PostgresBuilder;
+
+use crate::catalog::Lookup;
+use crate::columns::Columns;
+use crate::sessions::{
+    ConnectError, Described, Engine, Failed, Reader, ServerSettings, Session, Sessions, run_init, within,
+};
+
+const NAME: &str = "postgres";
+const FAILED: Failed = Failed { warehouse: NAME, kind_of };
+const READER: Reader<sqlx::Postgres> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
+
+/// Nothing is written, whatever a statement calls, and times and doubles mean the same on every server.
+const READING: &str = "\
+    SET default_transaction_read_only = on; SET TIME ZONE 'UTC'; SET extra_float_digits = 3; \
+    SET standard_conforming_strings = on";
+
+struct Server {
+    options: PgConnectOptions,
+    connect_timeout: Duration,
+}
+
+/// Runs `init` and proves that the server answers.
+///
+/// # Errors
+/// [`ConnectError`] names the statement that failed; no error shows the URL.
+pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>, ConnectError> {
+    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+    if !settings.init.is_empty() {
+        let writer = server.open().await.map_err(ConnectError::Connection)?;
+        // The server forgets a connection that is closed without a word, too.
+        let _ = run_init(writer, &settings.init).await?.close().await;
+    }
+    let first = server.connect().await.map_err(ConnectError::Connection)?;
+    Ok(Sessions::new(server, first, settings.connections))
+}
+
+/// The builder of models, with the rights of the URL's user. It connects when it builds.
+///
+/// # Errors
+/// The URL is not one of PostgreSQL.
+pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, ConnectError> {
+    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+    Ok(PostgresBuilder::new(server))
+}
+
+fn options(url: &str) -> Result<PgConnectOptions, ConnectError> {
+    let wrong = |message: String| ConnectError::Url { warehouse: NAME, message };
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(wrong("write `postgres://user:password@host:5432/database`".to_owned()));
+    }
+    let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| wrong(error.to_string()))?;
+    Ok(options.application_name("terrane").statement_cache_capacity(0).disable_statement_logging())
+}
+
+impl Server {
+    /// A connection as the server makes it.
+    async fn open(&self) -> Result<PgConnection, WarehouseError> {
+        let connecting = async { self.options.connect().await.map_err(|error| FAILED.connecting(&error)) };
+        within(NAME, self.connect_timeout, connecting).await
+    }
+}
+
+#[async_trait]
+impl Engine for Server {
+    const FAILED: Failed = FAILED;
+    const BUILT: Option<&'static str> = Some(build::BUILT);
+    type Connection = PgConnection;
+    /// The process behind the connection.
+    type Handle = i32;
+
+    fn lookup(name: &[&str]) -> Option<Lookup> {
+        catalog::lookup(name)
+    }
+
+    async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
+        let mut connection = self.open().await?;
+        let setting_up = async {
+            connection.execute(sqlx::raw_sql(READING)).await?;
+            sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut connection).await
+        };
+        let connecting = async { setting_up.await.map_err(|error| FAILED.connecting(&error)) };
+        let handle = within(NAME, self.connect_timeout, connecting).await?;
+        Ok(Session { connection, handle })
+    }
+
+    async fn rows(
+        &self,
+        connection: &mut PgConnection,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError> {
+        let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
+        let query = sqlx::query_with(AssertSqlSafe(statement.text), arguments).persistent(false);
+        READER.read(connection.fetch(query), statement).await
+    }
+
+    async fn describe(
+        &self,
+        connection: &mut PgConnection,
+        statement: Statement<'_>,
+    ) -> Result<Described, WarehouseError> {
+        let types = bind::types(statement.params);
+        let text = AssertSqlSafe(statement.text).into_sql_str();
+        let prepared = connection.prepare_with(text, &types).await.map_err(|error| FAILED.because(&error))?;
+        READER.described(sqlx::Statement::columns(&prepared))
+    }
+
+    async fn ping(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        connection.ping().await
+    }
+
+    async fn cancel(&self, handle: &i32) -> Result<(), WarehouseError> {
+        let mut other = self.open().await?;
+        let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(*handle);
+        cancel.execute(&mut other).await.map(drop).map_err(|error| FAILED.because(&error))
+    }
+}
+
+/// By SQLSTATE: its class, or the whole code. 57014 is what a cancelled statement ends with.
+fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
+    match error.code().as_deref() {
+        Some("57014") => WarehouseErrorKind::Timeout,
+        Some(code) if ["08", "53", "57", "58"].contains(&code.get(..2).unwrap_or_default()) => {
+            WarehouseErrorKind::Unavailable
+        }
+        _ => WarehouseErrorKind::Refused,
+    }
+}

@@ -1,0 +1,150 @@
+//! Parts that the engines share that are reached through sqlx: a bounded number of sessions, and the cancellation of
+//! statements without a caller.
+//!
+//! In: an [`Engine`] and requests with a time limit. Out: the answer, or a timeout at its time. Three
+//! invariants: a caller never waits longer than it was given, a statement without a caller is cancelled
+//! from outside and keeps its place until that is done, and a session that broke is never used again.
+//! Not here: anything that one engine does differently.
+
+mod answer;
+mod failure;
+mod open;
+mod pool;
+mod rows;
+
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use terrane_app::ports::builder::BuiltRelation;
+use terrane_app::ports::warehouse::{CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError};
+
+use pool::Pool;
+
+use crate::built::relations;
+use crate::catalog::{Lookup, table};
+use crate::columns::{Columns, Kind};
+
+pub(crate) use failure::{Failed, timeout, within};
+pub(crate) use open::run_init;
+pub use open::{ConnectError, ServerSettings};
+pub(crate) use pool::CANCEL_TIMEOUT;
+pub(crate) use rows::{CellError, Reader};
+
+/// The timeout of a probe or a description.
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One kind of database, and where it is.
+#[async_trait]
+pub(crate) trait Engine: Send + Sync + 'static {
+    const FAILED: Failed;
+    /// Tells the relations that bear a marker; `None`: this engine builds none.
+    const BUILT: Option<&'static str> = None;
+    /// A connection that is set up for reading.
+    type Connection: Send + 'static;
+    /// Identifies the statement of a session, to cancel it.
+    type Handle: Send + Sync + 'static;
+
+    /// Looks a table up in the catalog, as [`Warehouse::table`] has it; `None`: no table has such a name.
+    fn lookup(name: &[&str]) -> Option<Lookup>;
+
+    /// # Errors
+    /// `Unavailable`, within the operator's time limit.
+    async fn connect(&self) -> Result<Session<Self>, WarehouseError>;
+
+    /// Runs it. `None` where no row came that would tell the columns.
+    ///
+    /// # Errors
+    /// `Unavailable` says that the connection is lost; after any other error it can be used again.
+    async fn rows(
+        &self,
+        connection: &mut Self::Connection,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError>;
+
+    /// The columns' names and kinds; nothing runs.
+    ///
+    /// # Errors
+    /// As of [`rows`](Engine::rows).
+    async fn describe(
+        &self,
+        connection: &mut Self::Connection,
+        statement: Statement<'_>,
+    ) -> Result<Described, WarehouseError>;
+
+    /// # Errors
+    /// No sign of life.
+    async fn ping(&self, connection: &mut Self::Connection) -> Result<(), sqlx::Error>;
+
+    /// Stops what the session runs. Its connection is closed afterwards, whatever became of this.
+    async fn cancel(&self, handle: &Self::Handle) -> Result<(), WarehouseError>;
+}
+
+/// A connection and the name by which it can be interrupted.
+pub(crate) struct Session<E: Engine + ?Sized> {
+    pub(crate) connection: E::Connection,
+    pub(crate) handle: E::Handle,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Request<'a> {
+    /// All rows.
+    Execute(Statement<'a>),
+    /// The columns alone; nothing runs.
+    Describe(Statement<'a>),
+    /// A sign of life.
+    Probe,
+}
+
+/// The answer to a request. Only a statement that ran has batches.
+pub(crate) type Answer = ResultSet;
+
+/// Names and kinds of columns.
+pub(crate) type Described = Vec<(String, Kind)>;
+
+/// A warehouse: the port's calls over a pool of sessions.
+pub(crate) struct Sessions<E: Engine> {
+    pool: Pool<E>,
+}
+
+impl<E: Engine> Sessions<E> {
+    /// `first` is the connection that proved the settings right.
+    pub(crate) fn new(engine: E, first: Session<E>, connections: usize) -> Self {
+        Sessions { pool: Pool::new(engine, first, connections) }
+    }
+}
+
+#[async_trait]
+impl<E: Engine> Warehouse for Sessions<E> {
+    fn name(&self) -> &str {
+        E::FAILED.warehouse
+    }
+
+    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
+        self.pool.run(Request::Execute(statement), timeout).await
+    }
+
+    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
+        Ok(self.pool.run(Request::Describe(statement), PROBE_TIMEOUT).await?.schema)
+    }
+
+    async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
+        let Some(lookup) = E::lookup(name) else { return Ok(None) };
+        let rows = self.pool.run(Request::Execute(lookup.statement()), PROBE_TIMEOUT).await?;
+        Ok(table(&rows))
+    }
+
+    async fn ping(&self) -> Result<(), WarehouseError> {
+        self.pool.run(Request::Probe, PROBE_TIMEOUT).await.map(drop)
+    }
+
+    async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
+        let Some(text) = E::BUILT else { return Ok(Vec::new()) };
+        let rows = self.pool.run(Request::Execute(Statement::plain(text)), PROBE_TIMEOUT).await?;
+        Ok(relations(&rows))
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(self.pool.connections())
+    }
+}

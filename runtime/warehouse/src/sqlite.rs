@@ -1,0 +1,155 @@
+//! SQLite in process: one file, sessions that only read.
+//!
+//! In: a file, then statements with `?` placeholders. Out: Arrow batches. SQLite gives each value a type
+//! of its own and has neither dates nor booleans nor decimals: what the query takes a column for decides
+//! what its texts and numbers become (`columns::dynamic`); decimals are doubles. A statement without a
+//! caller is stopped by a flag that the engine looks at as it runs.
+
+mod bind;
+mod catalog;
+mod cell;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::error::DatabaseError;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, SqlSafeStr as _};
+use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+
+use crate::catalog::Lookup;
+use crate::columns::Columns;
+use crate::sessions::{ConnectError, Described, Engine, Failed, Reader, Session, Sessions, run_init};
+
+const NAME: &str = "sqlite";
+const FAILED: Failed = Failed { warehouse: NAME, kind_of };
+const READER: Reader<sqlx::Sqlite> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
+
+/// The time for which a reader waits for a writer.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Steps of the engine between two looks at the flag: well under a millisecond.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
+/// Rows that the engine's thread may be ahead.
+const ROWS_AHEAD: usize = 512;
+
+/// The operator's settings.
+#[derive(Debug, Clone)]
+pub struct SqliteSettings {
+    /// `None`: in memory, filled by `init`.
+    pub path: Option<PathBuf>,
+    /// Run at each start, in order.
+    pub init: Vec<String>,
+    /// The most statements that run at once.
+    pub connections: usize,
+}
+
+struct File {
+    options: SqliteConnectOptions,
+    /// A database in memory lives as long as a connection to it.
+    _writer: Mutex<Option<SqliteConnection>>,
+}
+
+/// Opens the file and runs `init`. Without `init` the file must be there.
+///
+/// # Errors
+/// [`ConnectError`] names the statement that failed.
+pub async fn open(settings: &SqliteSettings) -> Result<impl Warehouse + use<>, ConnectError> {
+    let failed = |error: sqlx::Error| ConnectError::Connection(FAILED.connecting(&error));
+    let options = match &settings.path {
+        Some(path) => SqliteConnectOptions::new().filename(path),
+        None => "sqlite::memory:".parse().map_err(failed)?,
+    };
+    let options = options.busy_timeout(BUSY_TIMEOUT).row_buffer_size(ROWS_AHEAD).disable_statement_logging();
+    let mut writer = None;
+    if settings.path.is_none() || !settings.init.is_empty() {
+        let connection = options.clone().create_if_missing(true).connect().await.map_err(failed)?;
+        let connection = run_init(connection, &settings.init).await?;
+        writer = settings.path.is_none().then_some(connection);
+    }
+    let reading = options.read_only(settings.path.is_some()).pragma("query_only", "ON");
+    let file = File { options: reading, _writer: Mutex::new(writer) };
+    let first = file.connect().await.map_err(ConnectError::Connection)?;
+    Ok(Sessions::new(file, first, settings.connections))
+}
+
+#[async_trait]
+impl Engine for File {
+    const FAILED: Failed = FAILED;
+    type Connection = SqliteConnection;
+    /// True until the session is cancelled.
+    type Handle = Arc<AtomicBool>;
+
+    fn lookup(name: &[&str]) -> Option<Lookup> {
+        catalog::lookup(name)
+    }
+
+    async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
+        let failed = |error: sqlx::Error| FAILED.connecting(&error);
+        let mut connection = self.options.connect().await.map_err(failed)?;
+        let goes_on = Arc::new(AtomicBool::new(true));
+        let flag = Arc::clone(&goes_on);
+        let mut locked = connection.lock_handle().await.map_err(failed)?;
+        locked.set_progress_handler(STEPS_BETWEEN_LOOKS, move || flag.load(Ordering::Relaxed));
+        drop(locked);
+        Ok(Session { connection, handle: goes_on })
+    }
+
+    async fn rows(
+        &self,
+        connection: &mut SqliteConnection,
+        statement: Statement<'_>,
+    ) -> Result<Option<Columns>, WarehouseError> {
+        let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
+        let text = AssertSqlSafe(statement.text).into_sql_str();
+        let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
+        // What is not bound would be null, and a place too many would take another's value.
+        let places = match sqlx::Statement::parameters(&prepared) {
+            Some(Either::Right(count)) => count,
+            Some(Either::Left(types)) => types.len(),
+            None => 0,
+        };
+        if places != statement.params.len() {
+            let bound = statement.params.len();
+            return Err(FAILED.refused(format!("the statement has {places} places for {bound} values")));
+        }
+        let query = sqlx::Statement::query_with(&prepared, arguments).persistent(false);
+        READER.read(connection.fetch(query), statement).await
+    }
+
+    /// By the columns' declared types; an expression has none.
+    async fn describe(
+        &self,
+        connection: &mut SqliteConnection,
+        statement: Statement<'_>,
+    ) -> Result<Described, WarehouseError> {
+        let text = AssertSqlSafe(statement.text).into_sql_str();
+        let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
+        let columns = sqlx::Statement::columns(&prepared).iter();
+        Ok(columns.map(|column| (sqlx::Column::name(column).to_owned(), cell::declared(column))).collect())
+    }
+
+    async fn ping(&self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        connection.ping().await
+    }
+
+    async fn cancel(&self, handle: &Arc<AtomicBool>) -> Result<(), WarehouseError> {
+        handle.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// By SQLite's primary result codes.
+fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
+    const INTERRUPTED: u32 = 9;
+    // Busy, locked, a failing disk, a damaged file, full, no file, no database.
+    const UNAVAILABLE: [u32; 7] = [5, 6, 10, 11, 13, 14, 26];
+    match error.code().and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff) {
+        Some(INTERRUPTED) => WarehouseErrorKind::Timeout,
+        Some(code) if UNAVAILABLE.contains(&code) => WarehouseErrorKind::Unavailable,
+        _ => WarehouseErrorKind::Refused,
+    }
+}

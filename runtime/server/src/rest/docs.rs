@@ -32,7 +32,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/docs/{file}", RouteAccess::Public, &FILE, file)
 }
 
-/// Sends a browser to the page, and tells other clients where to find what. Relative, as the page's own
+/// Sends a browser to the page, and lists addresses for other clients. Relative, as the page's own
 /// addresses are.
 async fn root(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;

@@ -1,5 +1,4 @@
-//! What every handler works with: the use cases, the ports it may ask for their health, and who an
-//! anonymous caller is.
+//! The state of the server that handlers share: the use cases, the settings of HTTP, and the anonymous caller.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,19 +15,19 @@ use crate::telemetry::{DroppedLines, Watch};
 
 pub use terrane_app::security::{Scope, Scopes};
 
-/// What the operator set for HTTP.
+/// The settings of HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     /// Shown in the health status.
     pub version: Arc<str>,
     pub body_limit_bytes: usize,
-    /// How long a request's body may take to arrive.
+    /// The time for a request's body to arrive.
     pub body_timeout: Duration,
     /// `None`: every route that demands a scope answers callers without credentials with 401.
     pub anonymous: Option<Anonymous>,
-    /// Whether the interface describes itself, with a page to try it.
+    /// The interface describes itself, with a page to try it.
     pub docs: bool,
-    /// Where metrics are told, if they are.
+    /// The route of metrics, if they are served.
     pub metrics: Option<MetricsRoute>,
     /// Pages of which other origins may read answers.
     pub cors: Cors,
@@ -48,7 +47,7 @@ pub struct MetricsRoute {
     pub is_public: bool,
 }
 
-/// What watches the server besides the log.
+/// The observers of the server besides the log.
 #[derive(Clone, Default)]
 pub struct Watchers {
     pub watch: Watch,
@@ -101,7 +100,7 @@ pub struct State {
 }
 
 impl App {
-    /// A server that nobody watches. It counts as started now.
+    /// A server without observers. It counts as started now.
     pub fn new(ports: ServerServices, settings: HttpSettings) -> Self {
         App::watched(ports, settings, Watchers::default())
     }

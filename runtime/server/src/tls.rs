@@ -3,7 +3,7 @@
 //!
 //! In: two PEM files. Out: what a connection's handshake needs; connections that are there keep what
 //! they began with. TLS 1.2 and 1.3 by rustls and ring, HTTP/1.1 within. A new certificate that can't be
-//! used is told in the log, and the old one stays. Not here: sockets (`serve`).
+//! used is reported in the log, and the old one stays. Absent on purpose: sockets (`serve`).
 
 mod validity;
 

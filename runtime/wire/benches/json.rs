@@ -19,7 +19,7 @@ use terrane_compiler::types::Granularity;
 use terrane_wire::json::{Numbers, write_rows};
 
 const ROWS: usize = 100_000;
-/// As many rows as DuckDB puts into one batch.
+/// The number of rows of one batch of DuckDB.
 const BATCH_ROWS: usize = 2_048;
 
 /// Eight columns as a query returns them; one value in 16 is null.

@@ -19,7 +19,7 @@ use terrane_wire::RowEncoder;
 use terrane_wire::json::Numbers;
 
 const ROWS: usize = 100_000;
-/// As many rows as DuckDB puts into one batch.
+/// The number of rows of one batch of DuckDB.
 const BATCH_ROWS: usize = 2_048;
 
 fn column(index: usize, rows: std::ops::Range<usize>) -> ArrayRef {

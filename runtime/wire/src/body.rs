@@ -20,7 +20,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Json, FieldError> {
     Ok(value)
 }
 
-/// Rejects duplicate keys in a text that is JSON.
+/// Rejects duplicate keys in valid JSON.
 pub(crate) fn check_names(text: &[u8], path: &Path<'_>) -> Result<(), FieldError> {
     let found = Cell::new(None);
     let names = UniqueNames { path, found: &found };
@@ -29,7 +29,7 @@ pub(crate) fn check_names(text: &[u8], path: &Path<'_>) -> Result<(), FieldError
     found.into_inner().map_or(Ok(()), Err)
 }
 
-/// Walks through a text and stops at a duplicate key.
+/// Walks through JSON and stops at a duplicate key.
 #[derive(Clone, Copy)]
 struct UniqueNames<'a> {
     path: &'a Path<'a>,

@@ -157,7 +157,7 @@ fn condition(fields: &Fields<'_>, path: &Path<'_>) -> Result<query::Filter, Fiel
         (None, value) => ("values", value),
     };
     let values = match (value, operator) {
-        // Clients that always send every field send null where there is no value.
+        // Clients that send every field send null for a missing value.
         (None | Some(Json::Null), Operator::Set | Operator::NotSet) => Vec::new(),
         (None, _) => Vec::new(),
         (Some(value), _) => values(value, &path.field(name))?,

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_kept() {
+    fn digits_are_preserved() {
         assert_eq!(read("42"), Some(Value::Integer(42)));
         assert_eq!(read("-0"), Some(Value::Integer(0)));
         assert_eq!(read("9223372036854775807"), Some(Value::Integer(i64::MAX)));

@@ -22,7 +22,7 @@ pub use crate::parameters::from_parameters;
 pub struct QueryRequest {
     pub query: SemanticQuery,
     pub numbers: Numbers,
-    /// One text that runs as it is, instead of a text and its values; for `/query/sql`.
+    /// One statement that runs as it is, instead of a statement and its values; for `/query/sql`.
     pub inline: bool,
 }
 
@@ -79,7 +79,7 @@ impl JsonSchema for SqlQuery {
         let mut schema = Query::json_schema(generator);
         schema.insert("description".to_owned(), "A query whose SQL is asked for.".into());
         if let Some(Json::Object(properties)) = schema.get_mut("properties") {
-            let text = "One text that runs as it is, instead of a text and its values.";
+            let text = "One statement that runs as it is, instead of a statement and its values.";
             properties.insert("inline".to_owned(), json!({ "type": ["boolean", "null"], "description": text }));
         }
         schema

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_differ_and_sane_ones_are_kept() {
+    fn ids_differ_and_short_visible_ones_are_adopted() {
         let ids = Ids::new();
         assert_ne!(ids.make(), ids.make());
         assert_eq!(&*ids.adopt_or_make(Some(&HeaderValue::from_static("abc-1"))), "abc-1");

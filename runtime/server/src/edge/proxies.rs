@@ -272,7 +272,7 @@ mod tests {
             ("for=203.0.113.7, for=unknown, for=10.1.2.3", "10.1.2.3"),
             ("for=203.0.113.7, for=_hidden", "10.0.0.1"),
             ("for=203.0.113.7, proto=https", "10.0.0.1"),
-            // None of these can be told apart from a part that the client sent.
+            // None of these can be distinguished from a part that the client sent.
             ("for=\", for=203.0.113.7", "10.0.0.1"),
             ("for=1.1.1.1;x=\", for=\"[2001:db8::1]:1\"", "10.0.0.1"),
             ("for=1.1.1.1;for=203.0.113.7", "10.0.0.1"),

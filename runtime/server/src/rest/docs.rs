@@ -32,7 +32,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/docs/{file}", RouteAccess::Public, &FILE, file)
 }
 
-/// Sends a browser to the page, and tells other clients where to find what. Relative, as the page's own
+/// Sends a browser to the page, and lists addresses for other clients. Relative, as the page's own
 /// addresses are.
 async fn root(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
@@ -54,8 +54,8 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
     Ok(json_response(body.to_vec()))
 }
 
-/// The page lies beside its folder, so its own addresses are told to begin there; they stay relative, for
-/// servers that a proxy shows under a path.
+/// Returns the page. It is beside its folder, so its addresses get the folder's name; they stay relative, for servers
+/// that a proxy shows under a path.
 async fn page(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
     let (bytes, _) = asset("index.html").ok_or_else(|| ApiError::not_found(call.path()))?;
@@ -77,7 +77,7 @@ fn offered(app: &App, path: &str) -> Result<(), ApiError> {
 
 /// A file of the page, with its media type.
 fn asset(name: &str) -> Option<(Vec<u8>, String)> {
-    // Relative to the page. Nobody else is asked whether the description is right.
+    // Relative to the page. No other service validates the description.
     let config = Config::new(["openapi.json"]).validator_url("none").try_it_out_enabled(true);
     let file = utoipa_swagger_ui::serve(name, Arc::new(config)).ok().flatten()?;
     Some((file.bytes.into_owned(), file.content_type))

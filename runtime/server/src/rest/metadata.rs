@@ -62,7 +62,7 @@ async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
     let registered = app.ports.projects.register(&cube, &context).await;
     registered.map_err(|error| refusal(error, Audience::of(context.scopes)))?;
     let snapshot = app.ports.catalog.snapshot();
-    // A policy of its table may close it to whoever registered it; what they sent is no secret to them.
+    // A policy of its table may close the cube to its author, who knows the definition anyway.
     let body = match snapshot.model.cube_named(&cube.name) {
         Some(built) => serde_json::to_vec(&metadata::registered(built)).unwrap_or_default(),
         None => return Err(ApiError::cube_not_found(&cube.name)),

@@ -1,4 +1,4 @@
-//! Signing in through an identity provider: out to it, and back.
+//! Signing in through an identity provider.
 //!
 //! In: a browser. Out: a redirect with a cookie that binds the sign-in to this browser, then the answer of
 //! any other sign-in. Nothing that a request says decides where a browser is sent.
@@ -55,7 +55,7 @@ async fn callback(app: App, mut call: Call) -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// The address of this page has a code in it.
+/// Keeps the address of the page, which contains a code, from caches and other sites.
 fn keep_to_yourself(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -75,8 +75,7 @@ fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<Head
     HeaderValue::from_str(&text).map_err(|_| ApiError::new(Code::InternalError, "the cookie fits in no header"))
 }
 
-/// The value of a cookie that stands once. Two of one name are as good as none: one of them is somebody
-/// else's.
+/// Returns the value of a cookie that occurs once. Of two cookies with one name, one comes from another site.
 fn only_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -1,4 +1,9 @@
-//! A log file that is set aside when it is large.
+//! A log file that is renamed when it is large.
+//!
+//! In: whole lines. Out: a file of a bounded size, and a bounded number of older ones. A file that another program
+//! moved or removed is replaced by a new one, and a rename that fails does not stop the log. Absent on purpose: a crate
+//! for it. file-rotate cuts either in the middle of a line or after the size was surpassed, keeps writing to a file that
+//! was moved away, and needs chrono.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -14,15 +19,15 @@ pub(super) struct RotatingFile {
 }
 
 impl RotatingFile {
-    /// Appends to what is there.
+    /// Opens the file, and appends to it.
     pub(super) fn open(settings: &LogFile) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&settings.path)?;
         let size = file.metadata()?.len();
         Ok(RotatingFile { settings: settings.clone(), file, size })
     }
 
-    /// `log` becomes `log.1`, `log.1` becomes `log.2`; the last falls off. What can't be renamed is
-    /// written on, since losing lines is worse than a long file.
+    /// Renames `log` to `log.1`, `log.1` to `log.2`, and removes the last. A file that cannot be renamed is continued,
+    /// since losing lines is worse than a long file.
     fn rotate(&mut self) -> io::Result<()> {
         for number in (1..self.settings.backup_count).rev() {
             let from = self.backup(number);
@@ -40,7 +45,7 @@ impl RotatingFile {
         Ok(())
     }
 
-    /// A file that somebody moved away or removed is not written on: a new one begins in its place.
+    /// Begins a new file if another program moved or removed the current one.
     fn follow(&mut self) {
         let is_there = match (fs::metadata(&self.settings.path), self.file.metadata()) {
             (Ok(there), Ok(here)) => (there.dev(), there.ino()) == (here.dev(), here.ino()),
@@ -59,13 +64,13 @@ impl RotatingFile {
 }
 
 impl Write for RotatingFile {
-    /// Takes whole lines, as many as still fit, so that none is split between two files.
+    /// Writes as many whole lines as fit, so that none is split between two files.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         self.follow();
         let mut room = self.settings.max_size_bytes.saturating_sub(self.size);
         let first = end_of_line(lines, 0);
         if self.size > 0 && first as u64 > room {
-            // What can't be set aside is written on.
+            // A file that cannot be renamed is continued.
             let _ = self.rotate();
             room = self.settings.max_size_bytes;
         }
@@ -96,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_gone_begins_anew_and_costs_no_backup() {
+    fn removed_file_is_replaced_without_a_backup() {
         let folder = std::env::temp_dir().join(format!("terrane-log-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.log");

@@ -76,14 +76,14 @@ impl<'o> Line<'o> {
             Some(text) => self.text(name, text),
             None => {
                 let mut text = String::new();
-                // Formatting into a String fails only where the value refuses; then there is no text.
+                // Formatting into a String fails only if the value does.
                 let _ = text.write_fmt(*value);
                 self.text(name, &text);
             }
         }
     }
 
-    /// Fields that an event has and that nobody knew this time: `null` in JSON, so that each event has
+    /// Writes the fields of an event that have no value: as `null` in JSON, so that each event has
     /// always the same.
     pub(super) fn nulls(&mut self, fields: &FieldSet) {
         if self.format != LogFormat::Json {
@@ -96,7 +96,7 @@ impl<'o> Line<'o> {
         }
     }
 
-    /// In JSON, where a field has its place also when nobody knows it.
+    /// Writes a field without a value, in JSON.
     pub(super) fn null(&mut self, name: &str) {
         if self.format == LogFormat::Json {
             self.unquoted(name, "null");

@@ -150,7 +150,7 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     if !rest.starts_with(b"://") {
         return None;
     }
-    // A bound, so that a text of nothing but such beginnings costs no more than its length.
+    // A bound, so that the cost stays linear for a text of many such beginnings.
     let url = &rest[3..rest.len().min(3 + MAX_URL_BYTES)];
     let url = &url[..run(url, |letter| !letter.is_ascii_whitespace() && !b"\"'<>`".contains(&letter))];
     let authority = run(url, |letter| !b"/?#".contains(&letter));
@@ -158,7 +158,7 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     let colon = url[..at_sign.unwrap_or(authority)].iter().position(|letter| *letter == b':');
     match (at_sign, colon) {
         (Some(end), colon) => Some((3 + colon.map_or(0, |colon| colon + 1), 3 + end)),
-        // What stands behind the colon is no port, so an `@` further on ends a password.
+        // The part behind the colon is not a port, so a later `@` ends a password.
         (None, Some(colon)) if !url[colon + 1..authority].iter().all(u8::is_ascii_digit) => {
             let end = url.iter().rposition(|letter| *letter == b'@')?;
             Some((3 + colon + 1, 3 + end))

@@ -40,7 +40,7 @@ pub struct MetricsSettings {
 pub struct Metrics {
     registry: Registry,
     families: Families,
-    /// One scrape at a time: it sets what it then tells.
+    /// Allows one scrape at a time: it sets values before it writes them.
     pulled: Mutex<Pulled>,
     cubes: RwLock<HashSet<Box<str>>>,
 }
@@ -194,7 +194,7 @@ mod tests {
             for word in words {
                 let parts = ["_bucket", "_sum", "_count"];
                 let name = parts.iter().find_map(|part| word.strip_suffix(part)).unwrap_or(word);
-                assert!(families.contains(&format!("\"{name}\"")), "`{word}` is no metric");
+                assert!(families.contains(&format!("\"{name}\"")), "`{word}` is not a metric");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The adapter of the observer's port: metrics, and spans of traces.
 //!
-//! In: what the use cases tell of queries, and what the edge tells of requests. Out: numbers and spans.
+//! In: reports of the use cases about queries, and of the edge about requests. Out: numbers and spans.
 //! Where neither is on, everything here ends at once.
 
 use std::sync::Arc;

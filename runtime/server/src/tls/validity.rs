@@ -38,7 +38,7 @@ impl Validity {
     }
 }
 
-/// What is left of an encoding.
+/// The rest of an encoding.
 struct Der<'a>(&'a [u8]);
 
 impl<'a> Der<'a> {

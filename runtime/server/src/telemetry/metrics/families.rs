@@ -202,7 +202,7 @@ fn register_process(to: &Registry) -> Result<(), prometheus::Error> {
     to.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))
 }
 
-/// Only Linux tells.
+/// Known on Linux only.
 #[cfg(not(target_os = "linux"))]
 fn register_process(_: &Registry) -> Result<(), prometheus::Error> {
     Ok(())

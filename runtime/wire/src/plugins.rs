@@ -139,7 +139,7 @@ impl<'a> From<&'a ExportStatus> for PluginExport<'a> {
     fn from(export: &'a ExportStatus) -> Self {
         let milliseconds = |duration: Option<Duration>| duration.map(|duration| duration.as_nanos() as f64 / 1e6);
         PluginExport {
-            name: &export.name,
+            name: export.name,
             calls: export.calls,
             faults: export.faults,
             refused: export.refused,

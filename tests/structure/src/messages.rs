@@ -39,8 +39,8 @@ pub fn reads(source: &str) -> Vec<MessageRead> {
         .collect();
     let token = |at: usize| tokens.get(at).map(|located| located.token);
     let mut reads = Vec::new();
-    for at in 0..tokens.len() {
-        let Some(Token::Word(receiver)) = token(at) else { continue };
+    for (at, located) in tokens.iter().enumerate() {
+        let Token::Word(receiver) = located.token else { continue };
         if !RECEIVERS.contains(&receiver) {
             continue;
         }
@@ -57,7 +57,7 @@ pub fn reads(source: &str) -> Vec<MessageRead> {
             }
             _ => continue,
         };
-        reads.push(MessageRead { line: tokens[at].line, pattern });
+        reads.push(MessageRead { line: located.line, pattern });
     }
     reads
 }

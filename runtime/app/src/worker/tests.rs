@@ -220,9 +220,9 @@ fn every(period: u64) -> Schedule {
 async fn one_of_two_workers_runs_a_task_in_each_period() {
     let world = World::new();
     let task = Arc::new(task("work", every(100)));
-    let (_first, _stop_first) = world.start("a", &[task.clone()]);
+    let (_first, _stop_first) = world.start("a", std::slice::from_ref(&task));
     seconds(1).await;
-    let (_second, _stop_second) = world.start("b", &[task.clone()]);
+    let (_second, _stop_second) = world.start("b", std::slice::from_ref(&task));
     seconds(1_000).await;
     let runs = task.seconds();
     assert_eq!(runs[0], 0, "it runs at once");
@@ -237,8 +237,8 @@ async fn one_of_two_workers_runs_a_task_in_each_period() {
 async fn killed_worker_is_replaced_when_its_lease_expires() {
     let world = World::new();
     let task = Arc::new(task("work", every(100)));
-    let (first, _stop_first) = world.start("a", &[task.clone()]);
-    let (_second, _stop_second) = world.start("b", &[task.clone()]);
+    let (first, _stop_first) = world.start("a", std::slice::from_ref(&task));
+    let (_second, _stop_second) = world.start("b", std::slice::from_ref(&task));
     seconds(42).await;
     assert_eq!(task.seconds(), [0]);
     // Nothing is released, as with `kill -9`: the tasks of the worker are dropped with it, and the fake
@@ -259,7 +259,7 @@ async fn killed_worker_is_replaced_when_its_lease_expires() {
 async fn run_ends_when_its_lease_is_lost() {
     let world = World::new();
     let task = Arc::new(FakeTask { takes: Duration::from_secs(60), ..task("work", every(1_000)) });
-    let (_worker, _stop) = world.start("a", &[task.clone()]);
+    let (_worker, _stop) = world.start("a", std::slice::from_ref(&task));
     seconds(7).await;
     assert_eq!(world.counters.active.load(Ordering::Relaxed), 1);
     // Another replica took the lease over while this one slept.
@@ -277,7 +277,7 @@ async fn run_ends_when_its_lease_is_lost() {
 async fn missed_runs_collapse_to_one() {
     let world = World::new();
     let task = Arc::new(FakeTask { takes: Duration::from_secs(950), ..task("work", every(100)) });
-    let (_worker, _stop) = world.start("a", &[task.clone()]);
+    let (_worker, _stop) = world.start("a", std::slice::from_ref(&task));
     seconds(1_500).await;
     let runs = task.seconds();
     assert_eq!(runs.len(), 2, "nine periods passed during the first run: {runs:?}");
@@ -290,7 +290,7 @@ async fn due_time_task_runs_when_it_is_due_and_not_before() {
     let task = Arc::new(task("work", Schedule::DueTime { poll: Duration::from_secs(20) }));
     let at = |second| Some(Timestamp::from_second(second).expect("a time"));
     *task.due.lock().expect("a lock") = at(33);
-    let (_worker, _stop) = world.start("a", &[task.clone()]);
+    let (_worker, _stop) = world.start("a", std::slice::from_ref(&task));
     seconds(32).await;
     assert!(task.seconds().is_empty());
     seconds(10).await;
@@ -326,7 +326,7 @@ async fn incomplete_run_continues_soon() {
     let world = World::new();
     let task = Arc::new(task("work", every(1_000)));
     task.incomplete.store(2, Ordering::Relaxed);
-    let (_worker, _stop) = world.start("a", &[task.clone()]);
+    let (_worker, _stop) = world.start("a", std::slice::from_ref(&task));
     seconds(100).await;
     assert_eq!(task.seconds(), [0, 5, 10]);
 }
@@ -335,7 +335,7 @@ async fn incomplete_run_continues_soon() {
 async fn state_database_that_is_down_is_asked_again() {
     let world = World::new();
     let task = Arc::new(task("work", every(20)));
-    let (_worker, _stop) = world.start("a", &[task.clone()]);
+    let (_worker, _stop) = world.start("a", std::slice::from_ref(&task));
     seconds(1).await;
     world.leases.is_down.store(true, Ordering::Relaxed);
     seconds(60).await;

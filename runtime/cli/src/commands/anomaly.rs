@@ -18,6 +18,7 @@ use terrane_wire::anomaly::{self as wire, time};
 
 use super::query::refused;
 use super::{json_line, print, print_error};
+use crate::caller;
 use crate::failure::Failure;
 use crate::plugin_lines::shown;
 use crate::project::Project;

@@ -17,6 +17,7 @@ use terrane_wire::profile::{CubeProfile, type_name, value_to_wire};
 
 use super::query::{query_text, refused};
 use super::{json_line, print, print_error};
+use crate::caller;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;

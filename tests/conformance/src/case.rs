@@ -318,7 +318,7 @@ impl Asked {
             Body::from(self.text.clone().unwrap_or_default())
         };
         let mut request = Request::builder().method(self.method.as_str()).uri(&self.path);
-        if self.method == "POST" && !self.headers.contains_key("content-type") {
+        if matches!(&*self.method, "POST" | "PATCH" | "PUT") && !self.headers.contains_key("content-type") {
             request = request.header("content-type", "application/json");
         }
         for (name, value) in self.headers.iter().filter(|(_, value)| *value != "absent") {

@@ -333,7 +333,7 @@ async fn only_administrators_scrape_the_servers_own_address() {
     }
     let described = ask(&edge(&world()), &get("/openapi.json")).await;
     let described: Json = serde_json::from_slice(&described.body).unwrap();
-    assert_eq!(described["paths"]["/metrics"]["get"]["operationId"], "metrics");
+    assert_eq!(described["paths"]["/metrics"]["get"]["operationId"], "prometheus_metrics");
     // Off, there is no route.
     assert_eq!(ask(&world().edge(), &get("/metrics")).await.status, 404);
 }

@@ -1,6 +1,8 @@
 // Queries a server through the types that openapi-typescript makes, and prints what came back as JSON.
 import createClient from "openapi-fetch";
-import type { components, paths } from "./schema";
+import type { components, paths } from "./schema.js";
+
+declare const process: { argv: string[] };
 
 const [base, key] = process.argv.slice(2);
 const client = createClient<paths>({ baseUrl: base, headers: { Authorization: `Bearer ${key}` } });

@@ -179,7 +179,8 @@ impl<'a> Names<'a> {
 
     /// Returns the members to suggest. Those that don't exist for the caller, or read such, are left out.
     fn shows(&self, cube: &Cube, member: &str) -> bool {
-        !self.access.is_closed(cube) && cube.member(member).is_some_and(|member| self.access.offers(member))
+        !self.access.is_closed(cube)
+            && cube.member(member).is_some_and(|member| self.access.can_name(member) && self.access.offers(member))
     }
 
     fn measure_names(&self, cube: &'a Cube) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {

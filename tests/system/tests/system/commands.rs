@@ -135,7 +135,7 @@ fn expectations_pass_and_fail_visibly() {
     let json: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((output.code, &json["ok"], &json["passed"]), (Some(0), &json!(true), &json!(1)));
     let output = run("test", project.path(), &["--filter", "nothing"]);
-    assert!(output.code == Some(1) && output.stderr.contains("no case of 2 cases"), "{}", output.stderr);
+    assert!(output.code == Some(1) && output.stderr.contains("none of 2 cases"), "{}", output.stderr);
 }
 
 #[test]

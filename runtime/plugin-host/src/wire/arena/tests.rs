@@ -45,13 +45,13 @@ fn a_test_is_read() {
 
 #[test]
 fn indexes_that_lead_nowhere_are_refused() {
-    refused(|arena| arena.roots = vec![3], "no node 3");
-    refused(|arena| arena.roots = vec![2, u32::MAX], "no node");
+    refused(|arena| arena.roots = vec![3], "root 3 does not exist");
+    refused(|arena| arena.roots = vec![2, u32::MAX], "does not exist");
     refused(|arena| arena.nodes[2].first = 1, "arguments");
     refused(|arena| arena.nodes[2].first = u32::MAX, "arguments");
     refused(|arena| arena.nodes[2].count = u32::MAX, "arguments");
-    refused(|arena| arena.nodes[0].aux = 1, "no column 1");
-    refused(|arena| arena.nodes[1].aux = 1, "no literal 1");
+    refused(|arena| arena.nodes[0].aux = 1, "column 1 does not exist");
+    refused(|arena| arena.nodes[1].aux = 1, "literal 1 does not exist");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn only_tests_of_columns_against_literals_pass() {
     refused(|arena| arena.nodes[2].op = Op::Call, "operator");
     refused(|arena| arena.nodes[2].op = Op::Count, "operator");
     refused(|arena| arena.args = vec![1, 0], "something else than a literal");
-    refused(|arena| arena.args = vec![1, 1], "no column");
+    refused(|arena| arena.args = vec![1, 1], "is not a column");
     refused(|arena| arena.args[1] = 0, "something else than a literal");
     refused(|arena| arena.nodes[2].count = 0, "no arguments");
     refused(|arena| arena.nodes[2].op = Op::Not, "not one");
@@ -87,9 +87,9 @@ fn literals_are_what_they_say() {
     for (literal, expected) in [
         (Scalar::Float(f64::NAN), "NaN"),
         (Scalar::Float(f64::INFINITY), "inf"),
-        (Scalar::Decimal("1.2.3".to_owned()), "no decimal"),
-        (Scalar::Decimal("1); DROP".to_owned()), "no decimal"),
-        (Scalar::Decimal(String::new()), "no decimal"),
+        (Scalar::Decimal("1.2.3".to_owned()), "decimal literal is not valid"),
+        (Scalar::Decimal("1); DROP".to_owned()), "decimal literal is not valid"),
+        (Scalar::Decimal(String::new()), "decimal literal is not valid"),
         (Scalar::DateDays(i32::MAX), "outside"),
         (Scalar::TimestampUs(i64::MIN), "outside"),
         (Scalar::Text("x".repeat(MAX_LITERAL_BYTES + 1)), "bytes"),

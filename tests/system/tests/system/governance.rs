@@ -329,7 +329,7 @@ fn the_fault_of_a_hook_is_reported_to_its_caller() {
     }
     // One problem for all cases, and the fault once.
     let checked = run("check", project.path(), &[]);
-    assert!(checked.code == Some(1) && checked.stdout.contains("case `n0`, and of 4 more"), "{checked:?}");
+    assert!(checked.code == Some(1) && checked.stdout.contains("case `n0` and of 4 more"), "{checked:?}");
     assert_eq!((checked.stdout.matches("error[").count(), checked.stderr.matches("on purpose").count()), (1, 1));
 }
 

@@ -47,9 +47,12 @@ fn levels(text: &str) -> Vec<String> {
 
 #[test]
 fn the_level_is_the_least_that_is_written() {
-    for (level, written) in
-        [("INFO", &["info", "warning"][..]), ("WARNING", &["warning"]), ("ERROR", &[]), ("CRITICAL", &[])]
-    {
+    for (level, written) in [
+        ("INFO", &["error", "info", "warning"][..]),
+        ("WARNING", &["error", "warning"]),
+        ("ERROR", &["error"]),
+        ("CRITICAL", &[]),
+    ] {
         assert_eq!(levels(&logged(&[("SERVICE_LOG_LEVEL", level)])), written, "{level}");
     }
     let debug = logged(&[("SERVICE_LOG_LEVEL", "debug")]);
@@ -86,7 +89,8 @@ fn requests_and_queries_are_written_as_wanted() {
     let without = logged(&[("SERVICE_LOG_REQUESTS", "false")]);
     assert!(!without.contains("http_request") && without.contains("query_executed"), "{without}");
     let without = logged(&[("SERVICE_LOG_QUERIES", "false")]);
-    assert!(!without.contains("query_") && without.contains("http_request_completed"), "{without}");
+    assert!(!without.contains("query_compiled") && !without.contains("query_executed"), "{without}");
+    assert!(without.contains("query_failed") && without.contains("http_request_completed"), "{without}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub async fn check(subject: Subject<'_>, cases: &[Expectation]) -> Vec<Diagnosti
     for case in cases {
         let (compiled, is_query) = match parse(&case.query) {
             Ok(query) => (compile(subject, &query).await, true),
-            Err(body) => (Err(Refusal::from(body)), false),
+            Err(error) => (Err(Refusal::from(error)), false),
         };
         if compiled.as_ref().is_err_and(|refusal| refusal.is_policy_unavailable) {
             unknown.push(case);

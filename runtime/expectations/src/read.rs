@@ -161,7 +161,7 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
 
 /// Returns a diagnostic for a query that a server refuses in any project.
 fn malformed_query(case: &str, query: &Node) -> Option<Diagnostic> {
-    let refused: ErrorBody = parse(&json(query)).err()?;
+    let refused = ErrorBody::from(parse(&json(query)).err()?);
     let path = refused.field("field").and_then(Value::as_str).unwrap_or_default();
     let (key, value) = at_path(query, path);
     if let (Some(key), Some(Value::Array(known))) = (key, refused.field("known_fields")) {

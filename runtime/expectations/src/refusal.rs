@@ -6,7 +6,7 @@ use serde_json::Value;
 use terrane_app::query::{QueryRunError, RequestContext};
 use terrane_compiler::SecurityContext;
 use terrane_compiler::query::SemanticQuery;
-use terrane_wire::{ErrorBody, query};
+use terrane_wire::{ErrorBody, FieldError, query};
 
 use crate::Subject;
 
@@ -35,15 +35,15 @@ impl From<QueryRunError> for Refusal {
     }
 }
 
-impl From<ErrorBody> for Refusal {
+impl From<FieldError> for Refusal {
     /// Converts the refusal of a body that is not a query.
-    fn from(body: ErrorBody) -> Self {
-        Refusal { body, subjects: Vec::new(), nearest: Vec::new(), is_policy_unavailable: false }
+    fn from(error: FieldError) -> Self {
+        Refusal { body: error.into(), subjects: Vec::new(), nearest: Vec::new(), is_policy_unavailable: false }
     }
 }
 
 /// Reads the query of a case.
-pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, ErrorBody> {
+pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, FieldError> {
     Ok(query::from_wire(query.to_string().as_bytes())?.query)
 }
 

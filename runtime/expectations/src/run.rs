@@ -64,7 +64,7 @@ async fn evaluate(subject: Subject<'_>, timeout: Duration, case: &Expectation) -
             let session = subject.queries.session(&operator);
             async { session.prepare(&query).await?.run().await }.await.map_err(Refusal::from)
         }
-        Err(body) => Err(Refusal::from(body)),
+        Err(error) => Err(Refusal::from(error)),
     };
     let answer = match (answer, &case.expected) {
         (Ok(answer), Expected::Error { code, .. }) => {

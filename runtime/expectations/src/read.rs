@@ -11,7 +11,6 @@ use terrane_compiler::project::yaml::mapping::{Mapping, unknown_key};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 use terrane_compiler::text::nearest::likely;
-use terrane_wire::ErrorBody;
 
 use crate::compare::RowOrder;
 use crate::refusal::{Refusal, parse};
@@ -161,15 +160,15 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
 
 /// Returns a diagnostic for a query that a server refuses in any project.
 fn malformed_query(case: &str, query: &Node) -> Option<Diagnostic> {
-    let refused = ErrorBody::from(parse(&json(query)).err()?);
-    let path = refused.field("field").and_then(Value::as_str).unwrap_or_default();
+    let refusal = Refusal::from(parse(&json(query)).err()?);
+    let path = refusal.body.field("field").and_then(Value::as_str).unwrap_or_default();
     let (key, value) = at_path(query, path);
-    if let (Some(key), Some(Value::Array(known))) = (key, refused.field("known_fields")) {
+    if let (Some(key), Some(Value::Array(known))) = (key, refusal.body.field("known_fields")) {
         let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
         return Some(unknown_key(key, &known, &format_args!("the query of case `{case}`")));
     }
     let place = value.origin.span();
-    Some(refused_problem(case, &Refusal::from(refused)).at(place))
+    Some(refused_problem(case, &refusal).at(place))
 }
 
 /// Returns the diagnostic for a refused query whose case expects rows.

@@ -7,13 +7,13 @@ use terrane_app::query::{Answer, RequestContext};
 use terrane_app::services::Services;
 use terrane_compiler::query::SemanticQuery;
 use terrane_wire::explanation::{Explanation, WarehousePlan};
-use terrane_wire::{ErrorBody, query};
+use terrane_wire::{ErrorBody, FieldError, query};
 
 /// Reads a query.
 ///
 /// # Errors
 /// The refusal that the server would send.
-pub fn parse(query: &str) -> Result<SemanticQuery, ErrorBody> {
+pub fn parse(query: &str) -> Result<SemanticQuery, FieldError> {
     Ok(query::from_wire(query.as_bytes())?.query)
 }
 

@@ -39,7 +39,7 @@ pub struct ExplainArguments {
 /// The project has errors, or the query is refused.
 pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), Failure> {
     let text = query_text(&arguments.query)?;
-    let query = wire::parse(&text).map_err(refused)?;
+    let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let body = wire::explain(&engine, &caller, &query).await.map_err(refused)?;

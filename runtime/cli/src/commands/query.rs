@@ -61,7 +61,7 @@ const MAX_QUERY_BYTES: u64 = 1024 * 1024;
 /// The project has errors, or the query is refused.
 pub async fn run(arguments: &QueryArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     let text = query_text(&arguments.query)?;
-    let query = wire::parse(&text).map_err(refused)?;
+    let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     if arguments.sql {

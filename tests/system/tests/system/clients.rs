@@ -4,6 +4,7 @@
 //! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: clients are generated without
 //! a warning, compiled, and called. A test whose tool is missing is skipped by its name, and fails in CI.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -5,6 +5,7 @@
 //! a warning, compiled, and called. A test whose tool is missing is skipped by its name, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -362,7 +362,7 @@ fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// Whether a text has the form of an event's name. The SQL of the audit log has `event = ` in front of other texts.
+/// Checks that a string has the form of an event's name. SQL of the audit log contains `event = ` before other strings.
 fn is_event(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }

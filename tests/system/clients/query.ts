@@ -5,7 +5,7 @@ import type { components, paths } from "./schema.js";
 declare const process: { argv: string[] };
 
 const [base, key] = process.argv.slice(2);
-const client = createClient<paths>({ baseUrl: base, headers: { Authorization: `Bearer ${key}` } });
+const client = createClient<paths, "application/json">({ baseUrl: base, headers: { Authorization: `Bearer ${key}` } });
 
 const filter: components["schemas"]["Filter"] = {
   or: [

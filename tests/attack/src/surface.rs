@@ -27,7 +27,8 @@ pub struct Rest;
 
 const QUERY: &str = "/api/v1/query";
 /// Their answers tell the time, the process or the operator's settings, and nothing of rows.
-const VOLATILE_PATHS: &[&str] = &["/health/", "/api/v1/health", "/metrics", "/docs", "/openapi.json", "/oauth/"];
+const VOLATILE_PATHS: &[&str] =
+    &["/health/", "/api/v1/health", "/metrics", "/docs", "/openapi.json", "/oauth/", "/auth/keys", "/auth/users"];
 
 impl Surface for Rest {
     fn name(&self) -> &'static str {

@@ -33,7 +33,7 @@ pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, MODEL_SCHEMA,
     MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
     MetricFilterDefinition, MissingAttribute, ModelDefinition, PolicyCondition, PolicyDefinition,
-    PreAggregationDefinition, Reference, RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition,
+    PreAggregationDefinition, Reference, RefreshDefinition, RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition,
     Wording, WrittenValue,
 };
 pub use files::{may_read_files, project_may_read_files};

@@ -253,26 +253,25 @@ pub(super) static REFRESH: Shape = Shape::new(
     )],
 );
 
-pub(super) static CUBE_REFRESH: Shape =
-    Shape::new(
-        "refresh",
-        "When the rows of a cube count as changed.",
-        &[
-            Key::optional(
-                "every",
-                Kind::Text,
-                "5 minutes",
-                "A whole number and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
-            ),
-            Key::optional(
-                "sql",
-                Kind::Text,
-                "SELECT max(updated_at) FROM raw.orders",
-                "A query whose result changes when the rows do.",
-            )
-            .also(&["query"]),
-        ],
-    );
+pub(super) static CUBE_REFRESH: Shape = Shape::new(
+    "refresh",
+    "When the rows of a cube count as changed.",
+    &[
+        Key::optional(
+            "every",
+            Kind::Text,
+            "5 minutes",
+            "A whole number and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
+        ),
+        Key::optional(
+            "sql",
+            Kind::Text,
+            "SELECT max(updated_at) FROM raw.orders",
+            "A query whose result changes when the rows do.",
+        )
+        .also(&["query"]),
+    ],
+);
 
 pub(super) static MEASURE_TYPES: Words<MeasureType> = Words {
     list: &[

@@ -24,6 +24,7 @@ pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
 pub use lower::{Lowered, lower, lower_count};
+pub(crate) use lower::{lower_rollup, lower_stored_totals};
 pub use place::{Culprit, culprit, relation_place};
 pub use print::{Parameters, print, print_explain};
 pub(crate) use print::{print_queries, print_rows_of};

@@ -16,7 +16,9 @@ pub use statements::{ChangeMarks, RollupError, RollupStatement, RollupTotals, To
 pub use crate::model::{Fingerprint, Rollup, RollupTime};
 pub use crate::ready_rollups::{BucketRange, ReadyPartition, ReadyRollup, ReadyRollups};
 
-use crate::model::{AggregateFunction, Cube, Model, state_type};
+use crate::model::{AggregateFunction, Cube, DimensionType, Model, state_type};
+use crate::sql::collates;
+use crate::sql::dialect_profile::DialectProfile;
 use crate::types::LogicalType;
 
 /// A rollup of a cube in its model.
@@ -45,6 +47,8 @@ pub enum StoredKind {
     /// The start of the time bucket.
     Time,
     Dimension,
+    /// A text as it compares by code point; its value is stored as a dimension too.
+    Key,
     /// 1 if a row passes a segment, else 0.
     Segment,
     /// An aggregate state. The first is the number of rows.
@@ -73,7 +77,7 @@ impl<'m> RollupOf<'m> {
     }
 
     /// Returns the columns of the table, in the order of the build statement.
-    pub fn columns(&self) -> Vec<StoredColumn> {
+    pub fn columns(&self, profile: &DialectProfile) -> Vec<StoredColumn> {
         let column = |letter: char, index: usize, kind, ty| StoredColumn {
             name: format!("{letter}{index}").into(),
             kind,
@@ -81,19 +85,26 @@ impl<'m> RollupOf<'m> {
             is_indexed: false,
         };
         let rollup = self.rollup;
-        let time = rollup.time.iter().map(|time| column('t', 0, StoredKind::Time, time.stored_type(self.model)));
-        let dimensions = rollup.dimensions.iter().enumerate().map(|(index, id)| {
-            let ty = self.model.dimension(*id).column_type;
+        let dimension = |index: usize| self.model.dimension(rollup.dimensions[index]);
+        let has_key = |index: usize| collates(profile) && dimension(index).ty == DimensionType::String;
+        let mut columns = Vec::new();
+        columns.extend(rollup.time.iter().map(|time| column('t', 0, StoredKind::Time, time.stored_type(self.model))));
+        let (keyed, plain): (Vec<usize>, Vec<usize>) = (0..rollup.dimensions.len()).partition(|index| has_key(*index));
+        for index in 0..rollup.dimensions.len() {
             let is_indexed = rollup.indexes.contains(&index);
-            StoredColumn { is_indexed, ..column('d', index, StoredKind::Dimension, ty) }
-        });
-        let segments =
-            (0..rollup.segments.len()).map(|index| column('s', index, StoredKind::Segment, LogicalType::Integer));
-        let states = rollup
-            .states
-            .iter()
-            .enumerate()
-            .map(|(index, state)| column('a', index, StoredKind::State(state.function), state_type(state)));
-        time.chain(dimensions).chain(segments).chain(states).collect()
+            let (letter, kind, ty) = match plain.contains(&index) {
+                true => ('d', StoredKind::Dimension, dimension(index).column_type),
+                false => ('k', StoredKind::Key, LogicalType::Unknown),
+            };
+            columns.push(StoredColumn { is_indexed, ..column(letter, index, kind, ty) });
+        }
+        let segments = 0..rollup.segments.len();
+        columns.extend(segments.map(|index| column('s', index, StoredKind::Segment, LogicalType::Integer)));
+        columns.extend(keyed.iter().map(|index| column('d', *index, StoredKind::Dimension, LogicalType::Text)));
+        let states = rollup.states.iter().enumerate();
+        columns.extend(
+            states.map(|(index, state)| column('a', index, StoredKind::State(state.function), state_type(state))),
+        );
+        columns
     }
 }

@@ -23,6 +23,7 @@ pub use column_mistakes::{COLUMN_MISMATCH, column_mistakes};
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
+pub(crate) use expression::collates;
 pub use lower::{Lowered, lower, lower_count};
 pub(crate) use lower::{lower_rollup, lower_stored_totals};
 pub use place::{Culprit, culprit, relation_place};

@@ -76,7 +76,7 @@ impl<'m> RollupOf<'m> {
     /// [`RollupError`].
     pub fn build(&self, profile: &DialectProfile, range: Option<BucketRange>) -> Result<RollupStatement, RollupError> {
         let text = self.base(profile, range, self.step(), true, &self.rollup.states)?;
-        Ok(RollupStatement { text, columns: self.columns() })
+        Ok(RollupStatement { text, columns: self.columns(profile) })
     }
 
     /// Makes the statements that compare a table with the rows that it was made of.

@@ -1,7 +1,9 @@
 //! Statements that fill and check the tables of pre-aggregations.
 //!
 //! In: the plan of a rollup's rows. Out: one flat SELECT: its groups under the names `t0`, `d0` …, `s0` …, its states
-//! under `a0` …. Absent: reading the tables for a query.
+//! under `a0` …. Where an engine compares texts in another way than by code point, a text is grouped by its comparable
+//! form, `k0` …, and stored as it is besides: authors' conditions compare it as the engine does. Absent: reading the
+//! tables for a query.
 
 use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{ColumnName, Rollup, state_type};
@@ -22,6 +24,7 @@ pub(crate) fn lower_rollup<'a>(
     let lowering = Lowering::new(secured, profile);
     let (plan, fact) = (lowering.plan, &lowering.plan.facts[0]);
     let mut items = Vec::new();
+    let mut texts = Vec::new();
     let mut dimensions = 0;
     for (index, group) in plan.groups.iter().enumerate() {
         let expr = lowering.group(fact, index);
@@ -30,7 +33,14 @@ pub(crate) fn lower_rollup<'a>(
                 items.push((expr.cast(time.stored_type(plan.model)), Name::Numbered('t', 0)));
             }
             _ => {
-                items.push((expr, Name::Numbered('d', dimensions)));
+                let id = fact.groups[index];
+                let is_key = lowering.expressions.stores_key(plan.model.dimension(id));
+                if is_key {
+                    let text = lowering.scope(&fact.tree).dimension(0, id);
+                    let ty = Some(LogicalType::Text);
+                    texts.push((SqlExpr::Op { op: Op::Min, ty, args: vec![text] }, Name::Numbered('d', dimensions)));
+                }
+                items.push((expr, Name::Numbered(if is_key { 'k' } else { 'd' }, dimensions)));
                 dimensions += 1;
             }
         }
@@ -44,6 +54,7 @@ pub(crate) fn lower_rollup<'a>(
         }
     }
     let groups = items.len();
+    items.append(&mut texts);
     for index in 0..plan.aggregates.len() {
         items.push((lowering.aggregate(index), Name::Numbered('a', index)));
     }

@@ -27,7 +27,7 @@ use crate::ports::plugins::PluginFault;
 use crate::ports::severity::Severity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
-pub use config::{ConfigError, ProfileConfig};
+pub use config::ProfileConfig;
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
 
 /// Profiles cubes.

@@ -14,7 +14,6 @@ mod register;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use serde_json::json;
 use terrane_compiler::diagnostic::{self, Diagnostic};
 use terrane_compiler::project::soften_registered;
 
@@ -32,7 +31,7 @@ use crate::data_versions::DataVersions;
 use crate::described::Described;
 use crate::domain::{RequestContext, Scope};
 use crate::governance::ApprovalService;
-use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::ports::audit::{AuditEntry, AuditLog, Details};
 use crate::ports::clock::Clock;
 use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
@@ -184,15 +183,14 @@ fn place_and_message(told: &Diagnostic) -> String {
     }
 }
 
-/// What a record says of a project that is served now.
-fn contents(snapshot: &Snapshot) -> String {
+/// Returns the audit record's details of the served project.
+fn contents(snapshot: &Snapshot) -> Details {
     let model = &snapshot.model;
     let own = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).count();
-    json!({
-        "project": &*model.project,
-        "cubes": own,
-        "metrics": model.metrics.len(),
-        "models": snapshot.definitions.models.len(),
-    })
-    .to_string()
+    Details::fields([
+        ("project", (&*model.project).into()),
+        ("cubes", own.into()),
+        ("metrics", model.metrics.len().into()),
+        ("models", snapshot.definitions.models.len().into()),
+    ])
 }

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
 use terrane_app::described::Described;
-use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
+use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
@@ -261,19 +261,21 @@ pub async fn server_services(
     Ok(ServerServices::new(snapshot, texts, ports, server, settings))
 }
 
-/// The audit record of a start: the version, and a digest by which two starts with the same settings are
-/// told. Secrets are not in it.
+/// Returns the audit record of a start: the version, and a digest of the settings. It contains no secrets.
 fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     let lines = project.config.settings.iter().map(|setting| format!("{setting:?}\n"));
     let digest = api_key::hash(&lines.collect::<String>());
-    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": hex::encode(digest)});
+    let after = Details::fields([
+        ("version", env!("CARGO_PKG_VERSION").into()),
+        ("settings_sha256", hex::encode(digest).into()),
+    ]);
     AuditEntry {
         at,
         event: "server_started".into(),
         actor: "server".into(),
         auth_method: "start".into(),
         resource: "server".into(),
-        after: Some(after.to_string().into()),
+        after: Some(after),
         count: 1,
         ..AuditEntry::default()
     }

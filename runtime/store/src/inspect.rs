@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::chain;
 
+use crate::audit::stored_details;
 use crate::database::Database;
 use crate::location::{Location, StateUrlError};
 use crate::open::{self, OpenError};
@@ -120,7 +121,10 @@ async fn look_at_tail(database: &Database, condition: &mut Condition) -> Result<
     for record in records {
         let follows =
             before.as_ref().is_none_or(|(sequence, hash)| record.sequence == sequence + 1 && record.previous == *hash);
-        if !follows || chain::hash(&record.previous, record.sequence, &record.entry) != record.hash {
+        if !follows
+            || chain::hash(&record.previous, record.sequence, &record.entry, stored_details(&record.entry))
+                != record.hash
+        {
             condition.broken = Some(record.sequence);
             return Ok(());
         }

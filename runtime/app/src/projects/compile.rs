@@ -136,7 +136,7 @@ impl ProjectService {
         };
         if compiled.is_whole() {
             let mut record = self.record("project_compiled", request, format!("project:{}", texts.folder));
-            record.after = Some(contents(&snapshot).into());
+            record.after = Some(contents(&snapshot));
             self.ports.audit.append(vec![record]).await?;
             self.swap(&mut held, texts, snapshot).await;
             drop(held);

@@ -67,7 +67,7 @@ impl ProjectService {
         snapshot.diagnostics.extend(closed);
         let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
         let mut record = self.record("project_loaded", request, format!("project:{}", texts.folder));
-        record.after = Some(contents(&snapshot).into());
+        record.after = Some(contents(&snapshot));
         self.ports.audit.append(vec![record]).await?;
         self.swap(held, texts, snapshot).await;
         Ok(loaded)

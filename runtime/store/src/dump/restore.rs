@@ -9,7 +9,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
-use terrane_app::ports::audit::{AuditEntry, ChainState};
+use terrane_app::ports::audit::{AuditEntry, ChainState, Details};
 use terrane_app::ports::store::{Store as _, StoreError};
 
 use super::write::count;
@@ -164,7 +164,8 @@ impl StateStore {
             }
         };
         let after = json!({"rows": rows, "audit_records": audit_records, "sha256": sha256});
-        append_in(&mut change, vec![AuditEntry { after: Some(after.to_string().into()), ..entry }]).await?;
+        let after = Some(Details::Encoded(after.to_string().into()));
+        append_in(&mut change, vec![AuditEntry { after, ..entry }]).await?;
         change.commit().await?;
         Ok(Restored { rows, audit_records })
     }

@@ -24,7 +24,7 @@ use crate::ports::checks::{
 };
 use crate::ports::clock::Clock;
 use crate::ports::plugins::PluginFault;
-use crate::ports::severity::Severity;
+use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
 pub use config::ProfileConfig;
@@ -194,7 +194,7 @@ fn unavailable(fault: &ComponentFault) -> Finding {
         component: Arc::clone(&fault.component),
         column: None,
         dimension: QualityDimension::Other,
-        severity: Severity::High,
+        severity: FindingSeverity::High,
         score: None,
         code: "check_unavailable".into(),
         message: fault.to_string().into(),

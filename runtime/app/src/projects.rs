@@ -19,7 +19,7 @@ use terrane_compiler::project::soften_registered;
 
 pub use build::{NOT_BUILT, NOT_READY};
 pub use compile::{
-    CompileRequest, Compiled, CompiledCube, CompiledModel, MODEL_NOT_DESCRIBED, RefusedModels, refused_models,
+    CompileRequest, Compiled, CompiledCube, CompiledModel, RefusedModels, UNREADABLE_MODEL, refused_models,
 };
 pub use load::LoadRequest;
 pub use outcome::{Loaded, ProjectError, Referrer, closed_cubes, missing_ref};
@@ -28,9 +28,9 @@ pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 use crate::builds::Builds;
 use crate::catalog::{self, Catalog, Snapshot};
 use crate::data_versions::DataVersions;
-use crate::described::Described;
 use crate::domain::{RequestContext, Scope};
 use crate::governance::ApprovalService;
+use crate::introspection::SchemaIntrospection;
 use crate::ports::audit::{AuditEntry, AuditLog, Details};
 use crate::ports::clock::Clock;
 use crate::ports::plugins::{PluginError, Plugins};
@@ -113,7 +113,7 @@ impl ProjectService {
     pub async fn read(&self, path: &str) -> Result<Snapshot, ProjectError> {
         let texts = self.texts_at(Some(path)).await?;
         let before = self.ports.catalog.snapshot();
-        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.introspection()).await?;
         soften_registered(&mut snapshot.diagnostics);
         Ok(snapshot)
     }
@@ -131,7 +131,7 @@ impl ProjectService {
         }
     }
 
-    async fn snapshot_of(&self, texts: &ProjectTexts, known: &Described) -> Result<Snapshot, PluginError> {
+    async fn snapshot_of(&self, texts: &ProjectTexts, known: &SchemaIntrospection) -> Result<Snapshot, PluginError> {
         let (plugins, warehouse) = (&*self.ports.plugins, &*self.ports.warehouse);
         let mut snapshot = catalog::load(&texts.source, &texts.inputs, known, plugins, warehouse).await?;
         snapshot.diagnostics.extend(texts.problems.iter().cloned());

@@ -20,7 +20,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
-use terrane_app::described::Described;
+use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::observer::{Observer, Unobserved};
@@ -138,7 +138,7 @@ async fn open(
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some((warehouse, builder))) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        let known = Described::default();
+        let known = SchemaIntrospection::default();
         match catalog::load(&project.source, &inputs, &known, &*plugins, &*warehouse).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);

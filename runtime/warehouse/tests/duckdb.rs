@@ -204,7 +204,7 @@ async fn slow_readers_leave_connections_to_others() {
 }
 
 #[tokio::test]
-async fn what_fails_in_a_stream_is_told_in_it() {
+async fn what_fails_in_a_stream_is_reported_in_it() {
     let duckdb = open(&[]);
     let refused = duckdb.stream(Statement { text: "SELECT * FROM nowhere", params: &[], columns: &[] }, TIMEOUT).await;
     assert_eq!(refused.expect_err("there is no such table").kind, WarehouseErrorKind::Refused);

@@ -48,7 +48,7 @@ impl House {
         let security = Security::of(store.clone(), Some(Arc::new(tokens.unwrap()) as Arc<dyn Tokens>));
         let world = World { caller: Caller::Stranger, ..World::default() };
         let edge = world.edge_with(security);
-        let authenticator = edge.app().ports.authenticator.clone();
+        let authenticator = edge.app().services.authenticator.clone();
         let grants = Grants { scopes: Scopes::default().with(Scope::Admin), ..Grants::default() };
         let request = KeyRequest { name: "admin".into(), grants, ..KeyRequest::default() };
         let admin = authenticator.accounts().create_key(&Actor::default(), request).await.unwrap().text;

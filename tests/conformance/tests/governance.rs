@@ -54,7 +54,7 @@ async fn asked(hooks: Vec<FakeHook>) -> (u16, Vec<AuditEntry>) {
     });
     let request: Asked = serde_json::from_value(request).unwrap();
     let status = ask(&edge, &request).await.status.as_u16();
-    edge.app().ports.audit_buffer.flush().await.unwrap();
+    edge.app().services.audit_buffer.flush().await.unwrap();
     let entries = kept.entries.lock().unwrap().clone();
     (status, entries)
 }

@@ -477,7 +477,7 @@ fn a_dropped_member_does_not_make_way_for_a_metric_of_its_name() {
 }
 
 #[test]
-fn a_column_is_told_under_the_names_of_other_cubes_over_its_table() {
+fn a_column_is_reported_under_the_names_of_other_cubes_over_its_table() {
     let world = World::new();
     let told = |query: serde_json::Value, member: &str| {
         let query = read_query(&query).unwrap();

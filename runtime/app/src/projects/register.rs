@@ -3,7 +3,7 @@
 //! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
 //! table hold for it. It is in the state database before it is served. SQL is the operator's business: who has
 //! no `admin` writes expressions of a known kind over tables with plain names (`snippet::allowed`) that the
-//! warehouse's catalog lists (`located`). Governance hooks have a say in every change.
+//! warehouse's catalog lists (`table_lookup`). Governance hooks have a say in every change.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use terrane_compiler::text::nearest::{likely, nearest};
 
 use super::ProjectService;
 use crate::catalog::Snapshot;
-use crate::described::is_unread;
 use crate::domain::{RequestContext, Scope};
 use crate::governance::Approval;
-use crate::located::UNKNOWN_TABLE;
+use crate::introspection::is_unread;
 use crate::ports::audit::Details;
 use crate::ports::governance::{Artifact, MetadataChange};
 use crate::ports::plugins::PluginError;
 use crate::ports::registrations::Registration;
 use crate::ports::store::StoreError;
 use crate::security::access;
+use crate::table_lookup::UNKNOWN_TABLE;
 
 /// What every metric's own time is called in a query.
 const METRIC_TIME: &str = "metric_time";
@@ -130,7 +130,7 @@ impl ProjectService {
         let new = RegisteredCube::new(&cube.name, entry);
         let mut texts = held.clone();
         texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.introspection()).await?;
         snapshot.harden(&before);
         let problems = problems_of(&cube.name, &snapshot.diagnostics);
         if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
@@ -176,7 +176,7 @@ impl ProjectService {
         let mut texts = held.clone();
         let rest = registered.iter().filter(|one| *one.cube.name != *name);
         texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.introspection()).await?;
         snapshot.harden(&before);
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
@@ -274,7 +274,7 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
     let invalid = |code: Code, message: String, hint: String| RegisterError::Invalid {
         diagnostics: vec![Diagnostic::error(code, message).hint(hint)],
     };
-    let Some(table) = snapshot.described().located.get(new.sql_table.trim()) else {
+    let Some(table) = snapshot.introspection().tables.get(new.sql_table.trim()) else {
         let message = format!("table `{}` does not exist", new.sql_table);
         return Err(invalid(UNKNOWN_TABLE, message, "Name a table or a view of the warehouse's catalog.".to_owned()));
     };

@@ -268,7 +268,7 @@ fn an_import_that_is_not_granted_is_named() {
 }
 
 #[test]
-fn what_is_looked_for_and_where_is_told() {
+fn what_is_looked_for_and_where_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folders = vec![folder.path().join("plugins"), folder.path().join("components")];
     let mut search = SearchPath { folders: folders.clone(), ..SearchPath::default() };

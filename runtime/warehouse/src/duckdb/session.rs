@@ -1,7 +1,7 @@
 //! One connection on a thread of its own, which runs one statement after the other.
 //!
 //! In: a [`Request`] and where to answer. Out: the answer, when the engine has it, or its batches as
-//! they come. The thread ends when its [`Session`] is dropped.
+//! they come. The thread ends when its [`DuckdbSession`] is dropped.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -60,12 +60,12 @@ struct Job {
 }
 
 /// A handle on the thread. Dropping it lets the thread end after the statement that it is at.
-pub(super) struct Session {
+pub(super) struct DuckdbSession {
     jobs: mpsc::Sender<Job>,
     interrupt: Arc<InterruptHandle>,
 }
 
-impl Session {
+impl DuckdbSession {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let interrupt = connection.interrupt_handle();
@@ -86,7 +86,7 @@ impl Session {
                 }
             }
         })?;
-        Ok(Session { jobs, interrupt })
+        Ok(DuckdbSession { jobs, interrupt })
     }
 
     /// Starts a statement. A thread that has ended drops `reply`, which its receiver notices.

@@ -3,11 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use terrane_compiler::access::ColumnUse;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::{DimensionId, Member, Model, SqlPart, build};
 use terrane_compiler::project::{Definitions, Inputs, RegisteredCube, SourceTree, read};
-use terrane_compiler::{Access, SecurityContext};
+use terrane_compiler::{Access, ColumnUse, SecurityContext};
 use terrane_lineage::{KnownColumns, Lineage, Sight};
 
 const CUBES: &str = r#"
@@ -521,7 +520,7 @@ fn a_policy_on_a_file_reaches_every_spelling_of_it() {
                 let caller = SecurityContext::default();
                 let access = Access::of(&model, &caller);
                 let reader = model.cube_named("reader").unwrap();
-                let is_covered = access.check(&reader.dimensions[0].sql, false).is_err();
+                let is_covered = access.check(&reader.dimensions[0].sql, ColumnUse::Row).is_err();
                 let is_reader_protected = is_protected(&model, "reader") || is_covered;
                 if is_reader_protected != *is_reached {
                     wrong.push(format!("{owner} {spelling} {policy}"));
@@ -585,7 +584,7 @@ fn a_mask_for_all_cubes_closes_cubes_that_show_the_column_under_another_name() {
                 assert_eq!(is_closed(&model, cube), closed, "{cube}, {what}, {cubes}");
             }
             let twin = model.cube_named("twin").unwrap();
-            assert!(Access::of(&model, &caller).check(&twin.dimensions[1].sql, false).is_err());
+            assert!(Access::of(&model, &caller).check(&twin.dimensions[1].sql, ColumnUse::Row).is_err());
             let warned: Vec<&str> =
                 found.iter().filter(|found| found.code == Code::ClosedCube).map(|found| &*found.message).collect();
             assert_eq!(warned.len(), 2, "{warned:?}");

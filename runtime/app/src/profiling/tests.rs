@@ -139,7 +139,7 @@ fn finding(dimension: QualityDimension, score: Option<f64>) -> Finding {
         component: "check-test".into(),
         column: Some(0),
         dimension,
-        severity: Severity::Info,
+        severity: FindingSeverity::Info,
         score,
         code: "test".into(),
         message: "test".into(),

@@ -238,7 +238,7 @@ impl Check<'_, '_> {
     }
 
     fn is_closed(&self, id: DimensionId) -> bool {
-        self.access.check(&self.model().dimension(id).sql, false).is_err()
+        self.access.check(&self.model().dimension(id).sql, ColumnUse::Row).is_err()
     }
 
     fn row_filter(&self, filter: &Predicate) -> Result<(), QueryError> {

@@ -23,9 +23,9 @@ pub enum CallerError {
     NotAnObject,
     #[error("unknown field `{field}`; expected one of {}", FIELDS.join(", "))]
     UnknownField { field: String },
-    #[error("`{field}` is {wanted}")]
+    #[error("expected {wanted} at `{field}`")]
     WrongType { field: &'static str, wanted: &'static str },
-    #[error("attribute `{name}` is a text, a number, true, false or null, or a list of those")]
+    #[error("expected a string, a number, a boolean or null, or a list of those, at attribute `{name}`")]
     Attribute { name: String },
     #[error("unknown `auth_method` `{word}`; expected one of {}", AuthMethod::OF_REQUESTS.map(AuthMethod::as_str).join(", "))]
     AuthMethod { word: String },
@@ -36,7 +36,7 @@ pub enum CallerError {
 pub enum AttributeTextError {
     #[error("expected JSON after `[`, `{{` or `\"`")]
     Syntax,
-    #[error("expected a text, a number, true or false, or a list of those")]
+    #[error("expected a string, a number or a boolean, or a list of those")]
     Type,
 }
 
@@ -74,7 +74,7 @@ pub fn from_json(json: &Json) -> Result<SecurityContext, CallerError> {
     let text = |field: &'static str| match &json[field] {
         Json::Null => Ok(None::<Arc<str>>),
         Json::String(text) => Ok(Some(text.as_str().into())),
-        _ => Err(CallerError::WrongType { field, wanted: "a text" }),
+        _ => Err(CallerError::WrongType { field, wanted: "a string" }),
     };
     Ok(SecurityContext {
         user_id: text("user_id")?.unwrap_or_default(),
@@ -98,7 +98,7 @@ fn texts(json: &Json, field: &'static str) -> Result<Vec<Arc<str>>, CallerError>
         Json::Array(all) if all.iter().all(Json::is_string) => {
             Ok(all.iter().filter_map(Json::as_str).map(Into::into).collect())
         }
-        _ => Err(CallerError::WrongType { field, wanted: "a list of texts" }),
+        _ => Err(CallerError::WrongType { field, wanted: "a list of strings" }),
     }
 }
 
@@ -196,11 +196,11 @@ mod tests {
         for (json, words) in [
             (json!([]), "JSON object"),
             (json!({"rols": []}), "unknown field `rols`"),
-            (json!({"user_id": 1}), "`user_id` is a text"),
-            (json!({"roles": "a"}), "`roles` is a list of texts"),
-            (json!({"roles": [1]}), "`roles` is a list of texts"),
-            (json!({"attributes": []}), "`attributes` is an object"),
-            (json!({"auth_method": 1}), "`auth_method` is a text"),
+            (json!({"user_id": 1}), "expected a string at `user_id`"),
+            (json!({"roles": "a"}), "expected a list of strings at `roles`"),
+            (json!({"roles": [1]}), "expected a list of strings at `roles`"),
+            (json!({"attributes": []}), "expected an object at `attributes`"),
+            (json!({"auth_method": 1}), "expected a string at `auth_method`"),
             (json!({"auth_method": "oauth"}), "unknown `auth_method` `oauth`; expected one of anonymous, api_key"),
             (json!({"attributes": {"a": {}}}), "attribute `a`"),
             (json!({"attributes": {"a": [[1]]}}), "attribute `a`"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_the_command_line_are_json_or_texts() {
+    fn attributes_of_the_command_line_are_json_or_strings() {
         let word = |text: &str| Value::Text(text.into());
         for (text, expected) in [
             ("EU", Ok(Attribute::One(word("EU")))),

@@ -1,4 +1,7 @@
-//! The audit log: one chain, written by whoever holds the write lock.
+//! The audit log: one chain of records.
+//!
+//! In: entries. Out: records in the order of the chain, each with its hash. The transaction that holds the write lock
+//! appends. Deliberately absent: the hash itself (`app::security::chain`).
 
 use async_trait::async_trait;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState, Details};

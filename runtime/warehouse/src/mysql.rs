@@ -28,7 +28,7 @@ const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::MySql> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
 /// The zone and the character set are set by sqlx: `+00:00` and utf8mb4. Without `ANSI_QUOTES`, so that `"x"` is
-/// to the server what it is to the compiler: a text, never a column that no mask covers.
+/// a string to the server, as it is to the compiler, and never a column without its mask.
 const READING: &str = "\
     SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
     SET SESSION TRANSACTION READ ONLY";

@@ -40,7 +40,7 @@ pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     const FAILED: Failed;
-    /// Tells the relations that bear a marker; `None`: this engine builds none.
+    /// The query for relations that bear a marker; `None` if the engine builds none.
     const BUILT: Option<&'static str> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;

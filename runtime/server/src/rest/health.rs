@@ -160,7 +160,7 @@ static READY: Doc = Doc {
         content: &[Content::Json(schema::of::<Ready>())],
         compression: Compression::Accepted,
     }],
-    errors: &[Code::WarehouseUnavailable],
+    errors: &[Code::WarehouseUnavailable, Code::Overloaded],
     detail_errors: &[],
 };
 

@@ -142,7 +142,7 @@ async fn a_model_of_megabytes_is_reported_or_refused_by_the_guests_memory() {
     // Over 1 MB, which fits into what a guest may have.
     let stage = Stage::of(&growing, |_| {});
     assert_eq!(stage.authorize(INPUT, &wide(10_000, 100)).await, Ok(Decision::Abstain));
-    // A guest that makes no room has broken the contract: what it says is its room is none.
+    // A guest that reserves no memory violates the contract: the address that it returns is invalid.
     let fault = Stage::of(&hook, |_| {}).authorize(INPUT, &wide(10_000, 100)).await.unwrap_err();
     assert!(fault.contains("in `on-query`"), "{fault}");
     // Over 64 MiB.

@@ -100,7 +100,7 @@ pub async fn load_for_server(
     whole(project, open(project, observer, registered, WarehouseUse::Read).await)
 }
 
-/// Whether what is built in the warehouse ends with this process.
+/// Returns whether built relations end with this process.
 pub fn is_in_memory(project: &Project) -> bool {
     warehouse::is_in_memory(project)
 }
@@ -295,14 +295,14 @@ fn build_timeout(config: &Config) -> Duration {
     Duration::from_secs(config.warehouse.build_timeout_seconds)
 }
 
-/// Returns a new id that tells this process from all other replicas.
+/// Returns a new id that distinguishes this process from all other replicas.
 pub fn process_id() -> Arc<str> {
     let mut random = [0; 16];
     OsRandomness.fill(&mut random);
     hex::encode(random).into()
 }
 
-/// Whether tokens are accepted, with keys that can be used.
+/// Returns whether tokens are accepted, with usable keys.
 ///
 /// # Errors
 /// A key file can't be read or used, or others may read it.

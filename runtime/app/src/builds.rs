@@ -25,6 +25,7 @@ use crate::catalog::Snapshot;
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::builder::{BuildError, Marker, ModelBuilder, NewRelation, NotReady};
 use crate::ports::clock::Clock;
+use crate::ports::invalidations::{InvalidationScope, Invalidations};
 use crate::ports::leases::Leases;
 use crate::ports::store::StoreError;
 use crate::worker::{HeldLease, LeaseLoss, LeaseSettings};
@@ -38,6 +39,8 @@ pub struct Builds {
     pub builder: Arc<dyn ModelBuilder>,
     pub leases: Arc<dyn Leases>,
     pub audit: Arc<dyn AuditLog>,
+    /// Servers hear of finished runs here.
+    pub invalidations: Arc<dyn Invalidations>,
     pub clock: Arc<dyn Clock>,
     /// Tells this process from all others.
     pub holder: Arc<str>,
@@ -152,6 +155,7 @@ impl Builds {
             () = stop => Err(BuildRunError::Stopped),
         };
         self.builder.settle().await;
+        self.invalidations.invalidate(&[InvalidationScope::default()], None).await?;
         lease.release().await?;
         outcome
     }

@@ -5,6 +5,7 @@ pub mod anomaly;
 pub mod builds;
 pub mod catalog;
 pub mod data_check;
+pub mod data_versions;
 pub mod described;
 pub mod domain;
 pub mod governance;

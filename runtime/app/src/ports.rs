@@ -8,6 +8,7 @@ pub mod clock;
 pub mod credentials;
 pub mod detectors;
 pub mod governance;
+pub mod invalidations;
 pub mod leases;
 pub mod observer;
 pub mod plugins;

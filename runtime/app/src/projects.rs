@@ -28,6 +28,7 @@ pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 
 use crate::builds::Builds;
 use crate::catalog::{self, Catalog, Snapshot};
+use crate::data_versions::DataVersions;
 use crate::described::Described;
 use crate::domain::{RequestContext, Scope};
 use crate::governance::ApprovalService;
@@ -50,6 +51,7 @@ pub struct ProjectPorts {
     pub audit: Arc<dyn AuditLog>,
     pub access: Arc<AccessRecorder>,
     pub builds: Builds,
+    pub versions: Arc<DataVersions>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -139,18 +141,18 @@ impl ProjectService {
     }
 
     /// Serves a snapshot from now on.
-    fn swap(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
+    async fn swap(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
         let (loaded_at, errors) = (self.ports.clock.now(), errors_of(&snapshot));
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        *status = ServedStatus { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
-        drop(status);
-        self.swap_in_place(held, texts, snapshot);
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) =
+            ServedStatus { folder: Arc::clone(&texts.folder), loaded_at, errors, refused: None };
+        self.swap_in_place(held, texts, snapshot).await;
     }
 
     /// The same project with other registered cubes: how it stands to its files is as it was.
-    fn swap_in_place(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
+    async fn swap_in_place(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
         *held = texts;
         self.ports.catalog.replace(snapshot);
+        self.ports.versions.invalidate_all().await;
     }
 
     fn note_refusal(&self, diagnostics: &[Diagnostic]) {

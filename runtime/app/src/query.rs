@@ -70,6 +70,20 @@ pub struct QuerySettings {
     /// The time zone of queries that name none.
     pub timezone: TimeZone,
     pub limiter: LimiterSettings,
+    pub cache: CacheSettings,
+}
+
+/// The operator's settings of the result cache.
+#[derive(Debug, Clone)]
+pub struct CacheSettings {
+    /// The time for which results over cubes without a data version are used again; zero: not at all.
+    pub ttl: Duration,
+}
+
+impl Default for CacheSettings {
+    fn default() -> Self {
+        CacheSettings { ttl: Duration::from_secs(10) }
+    }
 }
 
 /// The ports of the query pipeline.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
+use crate::data_versions::DataVersions;
 use crate::governance::ApprovalService;
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
@@ -19,6 +20,7 @@ use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
 use crate::ports::detectors::Detectors;
 use crate::ports::governance::Governance;
+use crate::ports::invalidations::Invalidations;
 use crate::ports::leases::Leases;
 use crate::ports::observer::Observer;
 use crate::ports::plugins::Plugins;
@@ -53,6 +55,7 @@ pub struct ServicePorts {
 pub struct Services {
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
+    pub versions: Arc<DataVersions>,
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
     pub access: Arc<AccessRecorder>,
@@ -71,6 +74,7 @@ pub struct ServerPorts {
     pub credentials: Arc<dyn Credentials>,
     pub registrations: Arc<dyn Registrations>,
     pub leases: Arc<dyn Leases>,
+    pub invalidations: Arc<dyn Invalidations>,
     pub retention: Arc<dyn Retention>,
     /// `None`: tokens are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
@@ -103,6 +107,7 @@ pub struct ServerSettings {
 pub struct ServerServices {
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
+    pub versions: Arc<DataVersions>,
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
     pub projects: Arc<ProjectService>,
@@ -128,12 +133,20 @@ impl Services {
     /// so decisions about any other caller fail.
     pub fn for_operator(snapshot: Snapshot, ports: ServicePorts, queries: QuerySettings) -> Self {
         let access = AccessRecorder::for_operator(Arc::clone(&ports.observer), Arc::clone(&ports.clock));
-        Services::assemble(snapshot, ports, Arc::new(access), queries)
+        Services::assemble(snapshot, ports, Arc::new(access), None, queries)
     }
 
-    fn assemble(snapshot: Snapshot, ports: ServicePorts, access: Arc<AccessRecorder>, settings: QuerySettings) -> Self {
+    fn assemble(
+        snapshot: Snapshot,
+        ports: ServicePorts,
+        access: Arc<AccessRecorder>,
+        invalidations: Option<Arc<dyn Invalidations>>,
+        settings: QuerySettings,
+    ) -> Self {
         let ServicePorts { warehouse, builder, plugins, governance, detectors, checks, clock, observer } = ports;
         let catalog = Arc::new(Catalog::new(snapshot));
+        let (engine, time) = (Arc::clone(&warehouse), Arc::clone(&clock));
+        let versions = Arc::new(DataVersions::new(engine, invalidations, time, settings.cache.ttl));
         let query_ports = QueryPorts {
             catalog: Arc::clone(&catalog),
             warehouse: Arc::clone(&warehouse),
@@ -148,6 +161,7 @@ impl Services {
         Services {
             catalog,
             queries,
+            versions,
             anomalies: Arc::new(anomalies),
             profiling: Arc::new(profiling),
             access,
@@ -164,11 +178,12 @@ impl Services {
         &self,
         leases: Arc<dyn Leases>,
         audit: Arc<dyn AuditLog>,
+        invalidations: Arc<dyn Invalidations>,
         process_id: Arc<str>,
         timeout: Duration,
     ) -> Builds {
         let (builder, clock) = (Arc::clone(&self.builder), Arc::clone(&self.clock));
-        Builds { builder, leases, audit, clock, holder: process_id, timeout }
+        Builds { builder, leases, audit, invalidations, clock, holder: process_id, timeout }
     }
 }
 
@@ -185,7 +200,8 @@ impl ServerServices {
         let timezone = settings.queries.timezone.clone();
         let audit_buffer = Arc::new(AuditBuffer::new(Arc::clone(&server.audit), Arc::clone(&clock)));
         let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
-        let services = Services::assemble(snapshot, ports, Arc::new(access), settings.queries);
+        let invalidations = Some(Arc::clone(&server.invalidations));
+        let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, settings.queries);
         let security = SecurityPorts {
             credentials: server.credentials,
             tokens: server.tokens,
@@ -200,6 +216,7 @@ impl ServerServices {
         let builds = services.builds(
             Arc::clone(&server.leases),
             Arc::clone(&server.audit),
+            Arc::clone(&server.invalidations),
             Arc::clone(&settings.process_id),
             settings.build_timeout,
         );
@@ -212,6 +229,7 @@ impl ServerServices {
             audit: Arc::clone(&server.audit),
             access: Arc::clone(&services.access),
             builds,
+            versions: Arc::clone(&services.versions),
             clock: Arc::clone(&clock),
         };
         let approvals = ApprovalService::new(governance, Arc::clone(&clock), &timezone);
@@ -232,6 +250,7 @@ impl ServerServices {
             lease_settings: settings.leases,
             catalog: services.catalog,
             queries: services.queries,
+            versions: services.versions,
             anomalies: services.anomalies,
             profiling: services.profiling,
             access: services.access,

@@ -28,7 +28,7 @@ use terrane_app::ports::projects::ProjectTexts;
 use terrane_app::ports::registrations::Registrations as _;
 use terrane_app::ports::store::Store as _;
 use terrane_app::ports::tokens::Randomness as _;
-use terrane_app::query::{LimiterSettings, QuerySettings};
+use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::api_key;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
 use terrane_app::worker::LeaseSettings;
@@ -184,6 +184,7 @@ fn query_settings(config: &Config) -> QuerySettings {
             running_per_tenant: config.limits.max_concurrent_per_tenant,
             queued_per_tenant: config.limits.max_queued_per_tenant,
         },
+        cache: CacheSettings::default(),
     }
 }
 
@@ -239,6 +240,7 @@ pub async fn server_services(
         credentials: store.clone(),
         registrations: store.clone(),
         leases: store.clone(),
+        invalidations: store.clone(),
         retention: store.clone(),
         tokens,
         passwords: Arc::new(Argon2Passwords::default()),
@@ -284,7 +286,7 @@ pub fn subject(services: &Services) -> Subject<'_> {
 
 /// Returns the use case of building models, one run of the project at a time.
 pub fn builds(project: &Project, services: &Services, store: &Arc<StateStore>) -> Builds {
-    services.builds(store.clone(), store.clone(), process_id(), build_timeout(&project.config))
+    services.builds(store.clone(), store.clone(), store.clone(), process_id(), build_timeout(&project.config))
 }
 
 fn build_timeout(config: &Config) -> Duration {

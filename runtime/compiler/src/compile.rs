@@ -56,6 +56,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
         limit: Some(plan.limit),
         offset: plan.offset,
         most_rows: None,
+        cubes: secured.cubes(),
         warnings: plan.warnings(),
     })
 }
@@ -84,6 +85,7 @@ pub fn compile_count(
         limit: None,
         offset: 0,
         most_rows: None,
+        cubes: secured.cubes(),
         warnings: Vec::new(),
     })
 }

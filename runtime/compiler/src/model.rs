@@ -32,6 +32,7 @@ mod warehouse_error;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
@@ -81,6 +82,7 @@ pub struct Cube {
     /// A policy that might speak of it could not be read: it is closed to everyone.
     pub is_guarded: bool,
     pub relation: Relation,
+    pub refresh: Option<Refresh>,
     pub measures: Vec<Measure>,
     pub dimensions: Vec<Dimension>,
     pub segments: Vec<Segment>,
@@ -132,6 +134,24 @@ pub enum Relation {
         models: Vec<(Arc<str>, Arc<str>)>,
         name: Arc<str>,
     },
+}
+
+/// The times at which a cube's rows count as changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refresh {
+    pub every: Option<Duration>,
+    /// A query whose result changes when the rows do.
+    pub query: Option<RefreshQuery>,
+}
+
+/// A query whose result changes when a cube's rows do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RefreshQuery {
+    /// The models that it refers to in dependency order, each once.
+    pub(crate) models: Vec<(Arc<str>, Arc<str>)>,
+    pub(crate) sql: Arc<str>,
+    /// The statement that runs.
+    pub text: Arc<str>,
 }
 
 /// Text about a member that no computation depends on.

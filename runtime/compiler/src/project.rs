@@ -33,8 +33,8 @@ pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, MODEL_SCHEMA,
     MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
     MetricFilterDefinition, MissingAttribute, ModelDefinition, PolicyCondition, PolicyDefinition,
-    PreAggregationDefinition, Reference, RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition,
-    Wording, WrittenValue,
+    PreAggregationDefinition, Reference, RefreshDefinition, RelationDefinition, SegmentDefinition, SourceDefinition,
+    TableDefinition, Wording, WrittenValue,
 };
 pub use files::{may_read_files, project_may_read_files};
 pub(crate) use jinja::{quote as quote_name, quoted};

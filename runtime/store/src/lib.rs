@@ -10,6 +10,7 @@ mod credentials;
 mod database;
 mod dump;
 mod inspect;
+mod invalidations;
 mod leases;
 mod location;
 mod migrations;

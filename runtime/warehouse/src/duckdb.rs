@@ -21,7 +21,7 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::builder::{BuildsNothing, BuiltRelation, CantBuild, ModelBuilder};
 use terrane_app::ports::warehouse::{
-    BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError,
+    BatchStream, CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
 };
 
 use build::DuckDbBuilder;
@@ -32,6 +32,7 @@ use session::Request;
 
 use crate::built::relations;
 use crate::catalog::table;
+use crate::file_versions::FileVersions;
 
 /// The timeout of a probe or a description.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,6 +42,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct DuckDb {
     pool: Arc<Pool>,
     reads_only: bool,
+    /// `None`: statements can read data whose changes nobody sees.
+    files: Option<FileVersions>,
 }
 
 impl DuckDb {
@@ -51,8 +54,8 @@ impl DuckDb {
     pub fn open(settings: &DuckDbSettings) -> Result<Self, OpenError> {
         // A file that is made now is there afterwards.
         let reads_only = open::reads_only(settings);
-        let root = open::open(settings)?;
-        Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)), reads_only })
+        let (root, files) = open::open(settings)?;
+        Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)), reads_only, files })
     }
 
     /// Returns the builder of models in this database.
@@ -96,6 +99,10 @@ impl Warehouse for DuckDb {
     async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
         let statement = Request::execute(Statement::plain(build::BUILT));
         self.pool.run(statement, PROBE_TIMEOUT).await.map(|rows| relations(&rows))
+    }
+
+    fn data_version(&self) -> Option<EngineVersion> {
+        self.files.as_ref()?.read()
     }
 
     fn connections(&self) -> Option<Connections> {

@@ -6,6 +6,7 @@ mod built;
 mod catalog;
 mod columns;
 mod duckdb;
+mod file_versions;
 mod instants;
 pub mod mysql;
 pub mod postgres;

@@ -17,7 +17,9 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::builder::BuiltRelation;
-use terrane_app::ports::warehouse::{CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError};
+use terrane_app::ports::warehouse::{
+    CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
+};
 
 use pool::Pool;
 
@@ -75,6 +77,11 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// # Errors
     /// No sign of life.
     async fn ping(&self, connection: &mut Self::Connection) -> Result<(), sqlx::Error>;
+
+    /// Returns the version of the data, as [`Warehouse::data_version`] has it.
+    fn data_version(&self) -> Option<EngineVersion> {
+        None
+    }
 
     /// Stops what the session runs. Its connection is closed afterwards, whatever became of this.
     async fn cancel(&self, handle: &Self::Handle) -> Result<(), WarehouseError>;
@@ -142,6 +149,10 @@ impl<E: Engine> Warehouse for Sessions<E> {
         let Some(text) = E::BUILT else { return Ok(Vec::new()) };
         let rows = self.pool.run(Request::Execute(Statement::plain(text)), PROBE_TIMEOUT).await?;
         Ok(relations(&rows))
+    }
+
+    fn data_version(&self) -> Option<EngineVersion> {
+        self.pool.engine().data_version()
     }
 
     fn connections(&self) -> Option<Connections> {

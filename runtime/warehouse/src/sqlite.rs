@@ -9,7 +9,7 @@ mod bind;
 mod catalog;
 mod cell;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,11 @@ use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, SqlSafeStr as _};
-use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{EngineVersion, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use crate::catalog::Lookup;
 use crate::columns::Columns;
+use crate::file_versions::FileVersions;
 use crate::sessions::{ConnectError, Described, Engine, Failed, Reader, Session, Sessions, run_init};
 
 const NAME: &str = "sqlite";
@@ -49,6 +50,7 @@ pub struct SqliteSettings {
 
 struct File {
     options: SqliteConnectOptions,
+    versions: FileVersions,
     /// A database in memory lives as long as a connection to it.
     _writer: Mutex<Option<SqliteConnection>>,
 }
@@ -71,9 +73,19 @@ pub async fn open(settings: &SqliteSettings) -> Result<impl Warehouse + use<>, C
         writer = settings.path.is_none().then_some(connection);
     }
     let reading = options.read_only(settings.path.is_some()).pragma("query_only", "ON");
-    let file = File { options: reading, _writer: Mutex::new(writer) };
+    let versions = match &settings.path {
+        Some(path) => FileVersions::of(vec![path.clone(), with_suffix(path, "-wal")], Vec::new()),
+        None => FileVersions::default().in_memory(),
+    };
+    let file = File { options: reading, versions, _writer: Mutex::new(writer) };
     let first = file.connect().await.map_err(ConnectError::Connection)?;
     Ok(Sessions::new(file, first, settings.connections))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
 }
 
 #[async_trait]
@@ -134,6 +146,10 @@ impl Engine for File {
 
     async fn ping(&self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         connection.ping().await
+    }
+
+    fn data_version(&self) -> Option<EngineVersion> {
+        self.versions.read()
     }
 
     async fn cancel(&self, handle: &Arc<AtomicBool>) -> Result<(), WarehouseError> {

@@ -10,6 +10,7 @@ use terrane_app::builds::Builds;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::builder::{BuildError, BuiltRelation, CantBuild, ModelBuilder, NewRelation, NotReady};
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::invalidations::{Invalidation, InvalidationScope, Invalidations};
 use terrane_app::ports::leases::{Lease, Leases};
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
@@ -151,6 +152,24 @@ impl AuditLog for MemoryAudit {
     }
 }
 
+/// Reports of changed data in memory.
+#[derive(Default)]
+pub struct MemoryInvalidations(Mutex<Vec<Invalidation>>);
+
+#[async_trait]
+impl Invalidations for MemoryInvalidations {
+    async fn invalidate(&self, scopes: &[InvalidationScope], _: Option<AuditEntry>) -> Result<(), StoreError> {
+        let mut reports = lock(&self.0);
+        let sequence = reports.iter().map(|report| report.sequence).max().unwrap_or_default() + 1;
+        reports.extend(scopes.iter().map(|scope| Invalidation { scope: scope.clone(), sequence }));
+        Ok(())
+    }
+
+    async fn invalidations(&self, after: u64) -> Result<Vec<Invalidation>, StoreError> {
+        Ok(lock(&self.0).iter().filter(|report| report.sequence > after).cloned().collect())
+    }
+}
+
 /// Runs over them.
 pub fn builds(
     builder: &MemoryBuilder,
@@ -162,6 +181,7 @@ pub fn builds(
         builder: Arc::new(builder.clone()),
         leases: Arc::new(leases.clone()),
         audit,
+        invalidations: Arc::new(MemoryInvalidations::default()),
         clock,
         holder: "of a test".into(),
         timeout: Duration::from_secs(60),

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use terrane_app::limits::RateSettings;
 use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::detectors::NoDetectors;
-use terrane_app::query::{LimiterSettings, QuerySettings};
+use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts};
@@ -27,7 +27,7 @@ use terrane_server::{
     Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Scopes, TrustedProxies, Watchers,
 };
 
-use crate::builds::{MemoryBuilder, MemoryLeases};
+use crate::builds::{MemoryBuilder, MemoryInvalidations, MemoryLeases};
 use crate::compare::differences;
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
@@ -223,6 +223,7 @@ impl World {
                 running_per_tenant: None,
                 queued_per_tenant: None,
             },
+            cache: CacheSettings::default(),
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {
@@ -241,6 +242,7 @@ impl World {
             credentials: security.credentials,
             registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
             leases: Arc::new(MemoryLeases::default()),
+            invalidations: Arc::new(MemoryInvalidations::default()),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,
             passwords: Arc::new(Argon2Passwords::default()),

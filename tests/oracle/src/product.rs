@@ -20,7 +20,7 @@ use terrane_app::ports::detectors::NoDetectors;
 use terrane_app::ports::observer::Unobserved;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
-use terrane_app::query::{LimiterSettings, QueryRunError, QuerySettings, RequestContext};
+use terrane_app::query::{CacheSettings, LimiterSettings, QueryRunError, QuerySettings, RequestContext};
 use terrane_app::services::{ServicePorts, Services};
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
@@ -190,6 +190,7 @@ impl Product {
                 export_timeout: Duration::from_secs(60),
                 timezone: TimeZone::UTC,
                 limiter: LimiterSettings { running: 1, queued: 1, running_per_tenant: None, queued_per_tenant: None },
+                cache: CacheSettings::default(),
             };
             let ports = ServicePorts {
                 warehouse: self.warehouse.clone(),

@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
+use jiff::Timestamp;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::types::Value;
 
@@ -137,6 +138,14 @@ pub struct Connections {
     pub lost: u64,
 }
 
+/// The version of everything that statements of a warehouse can read, as its engine knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineVersion {
+    pub digest: [u8; 32],
+    /// The time of the newest change; `None`: before anything that this process could have seen.
+    pub changed_at: Option<Timestamp>,
+}
+
 /// A warehouse. Statements run concurrently up to the adapter's own pool; a timeout is answered at
 /// its time, whether or not the engine has stopped.
 #[async_trait]
@@ -182,6 +191,12 @@ pub trait Warehouse: Send + Sync {
     /// The relations that bear a [`Marker`](super::builder::Marker), of whatever project.
     async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
         Ok(Vec::new())
+    }
+
+    /// Returns a value that changes when the rows of any statement may have changed; `None` if the engine cannot
+    /// tell. It takes well under a millisecond.
+    fn data_version(&self) -> Option<EngineVersion> {
+        None
     }
 
     /// Cheap enough for every scrape. `None`: this adapter doesn't count.

@@ -55,7 +55,7 @@ impl ProjectService {
         let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
         snapshot.harden(&before);
         soften_registered(&mut snapshot.diagnostics);
-        self.swap_in_place(&mut held, texts, snapshot);
+        self.swap_in_place(&mut held, texts, snapshot).await;
         Ok(())
     }
 }

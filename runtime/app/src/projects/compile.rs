@@ -138,7 +138,7 @@ impl ProjectService {
             let mut record = self.record("project_compiled", request, format!("project:{}", texts.folder));
             record.after = Some(contents(&snapshot).into());
             self.ports.audit.append(vec![record]).await?;
-            self.swap(&mut held, texts, snapshot);
+            self.swap(&mut held, texts, snapshot).await;
             drop(held);
             if compilation.builds_models {
                 self.build(&mut compiled, request).await?;

@@ -69,7 +69,7 @@ impl ProjectService {
         let mut record = self.record("project_loaded", request, format!("project:{}", texts.folder));
         record.after = Some(contents(&snapshot).into());
         self.ports.audit.append(vec![record]).await?;
-        self.swap(held, texts, snapshot);
+        self.swap(held, texts, snapshot).await;
         Ok(loaded)
     }
 }

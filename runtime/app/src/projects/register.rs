@@ -148,7 +148,7 @@ impl ProjectService {
         if !self.ports.registrations.register(&registration, record).await? {
             return Err(RegisterError::Exists { name: cube.name.clone() });
         }
-        self.swap_in_place(&mut held, texts, snapshot);
+        self.swap_in_place(&mut held, texts, snapshot).await;
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl ProjectService {
         if !self.ports.registrations.unregister(name, record).await? {
             return Err(RegisterError::Unknown { name: name.to_owned(), nearest: Vec::new() });
         }
-        self.swap_in_place(&mut held, texts, snapshot);
+        self.swap_in_place(&mut held, texts, snapshot).await;
         Ok(())
     }
 

@@ -64,7 +64,13 @@ pub(super) fn assemble<'d>(
     for (at, cube) in merged.iter().enumerate() {
         let name = &cube.definition.name.value;
         match cube.relation.and_then(|relation| models.relation(relation, dialect, diagnostics)) {
-            Some(relation) => skeleton.add(at, cube, Arc::clone(name), None, relation),
+            Some(relation) => {
+                skeleton.add(at, cube, Arc::clone(name), None, relation);
+                let refresh = cube.refresh.and_then(|refresh| models.refresh(refresh, dialect, diagnostics));
+                if let Some(added) = skeleton.model.cubes.last_mut() {
+                    added.refresh = refresh;
+                }
+            }
             None => {
                 skeleton.unread.insert(Arc::clone(name));
             }
@@ -220,6 +226,7 @@ fn empty(id: CubeId, merged: &Merged<'_>, name: Arc<str>, alias_of: Option<CubeI
         is_guarded: false,
         alias_of,
         relation,
+        refresh: None,
         measures,
         dimensions,
         segments,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic, Step, cycle_path};
 use crate::project::{
     CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MAX_ANCESTORS, MeasureDefinition,
-    RelationDefinition, SegmentDefinition, Text,
+    RefreshDefinition, RelationDefinition, SegmentDefinition, Text,
 };
 use crate::text::nearest::suggest;
 
@@ -31,6 +31,7 @@ impl<T> Copy for Inherited<'_, T> {}
 pub(super) struct Merged<'d> {
     pub(super) definition: &'d CubeDefinition,
     pub(super) relation: Option<&'d RelationDefinition>,
+    pub(super) refresh: Option<&'d RefreshDefinition>,
     pub(super) joins: Vec<Inherited<'d, JoinDefinition>>,
     pub(super) measures: Vec<Inherited<'d, MeasureDefinition>>,
     pub(super) dimensions: Vec<Inherited<'d, DimensionDefinition>>,
@@ -129,12 +130,20 @@ fn joins_of<'d>(line: &[&'d CubeDefinition]) -> Vec<Inherited<'d, JoinDefinition
     joins
 }
 
+/// Returns the nearest `refresh` that is about the rows of the last cube: those that it reads itself, or takes
+/// over.
+fn refresh_of<'d>(line: &[&'d CubeDefinition]) -> Option<&'d RefreshDefinition> {
+    let source = line.iter().rposition(|cube| cube.relation.is_some()).unwrap_or_default();
+    line[source..].iter().rev().find_map(|cube| cube.refresh.as_ref())
+}
+
 impl<'d> Merged<'d> {
     /// Merges a cube's definition with those that it extends. `line` holds all of them, the most distant first.
     fn new(definition: &'d CubeDefinition, line: &[&'d CubeDefinition]) -> Self {
         let mut merged = Merged {
             definition,
             relation: line.iter().rev().find_map(|cube| cube.relation.as_ref()),
+            refresh: refresh_of(line),
             joins: joins_of(line),
             measures: Vec::new(),
             dimensions: Vec::new(),

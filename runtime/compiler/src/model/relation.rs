@@ -15,13 +15,15 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use super::warehouse_error::word_in;
-use super::{ColumnName, Cube, Relation, TableName};
+use super::{ColumnName, Cube, Refresh, RefreshQuery, Relation, TableName};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::project::{Definitions, ModelDefinition, RelationDefinition, SqlText, quoted};
+use crate::project::{
+    Definitions, ModelDefinition, RefreshDefinition, RelationDefinition, SqlText, quote_name, quoted,
+};
 use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, is_space, offset_of, tokenize};
 use crate::snippet::parser_error::explain;
 // Against the order of modules: SQL is text in one file, `sql/print.rs`.
-use crate::sql::print_rows_of;
+use crate::sql::{print_queries, print_rows_of};
 use crate::text::nearest::likely;
 
 const MAX_QUERY_BYTES: usize = 1024 * 1024;
@@ -70,6 +72,20 @@ impl<'d> Models<'d> {
         self.texts.get(index)?.as_ref()
     }
 
+    /// The times at which a cube's rows count as changed; a query that can't be read is reported and left out.
+    pub(super) fn refresh(
+        &self,
+        refresh: &RefreshDefinition,
+        dialect: &dyn Dialect,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Refresh> {
+        let query = refresh.sql.as_ref().and_then(|definition| {
+            let sql = query(&definition.sql, false, dialect, diagnostics)?;
+            Some(refresh_query(self.needed(definition)?, sql, dialect))
+        });
+        (refresh.every.is_some() || query.is_some()).then_some(Refresh { every: refresh.every, query })
+    }
+
     /// The relation of a cube; `None` when it, or a model behind it, has been reported.
     pub(super) fn relation(
         &self,
@@ -103,6 +119,20 @@ impl<'d> Models<'d> {
     }
 }
 
+/// Makes the statement of a refresh query.
+fn refresh_query(models: Named, sql: Arc<str>, dialect: &dyn Dialect) -> RefreshQuery {
+    let mut own = REFRESHED.to_owned();
+    while models.iter().any(|(name, _)| name.eq_ignore_ascii_case(&own)) {
+        own.push('_');
+    }
+    let named = models.iter().map(|(name, text)| (quote_name(name, dialect), Arc::clone(text)));
+    let queries: Vec<(String, Arc<str>)> = named.chain([(own, Arc::clone(&sql))]).collect();
+    RefreshQuery { text: print_queries(&queries), models, sql }
+}
+
+/// The name of a refresh query beside the models that it reads.
+const REFRESHED: &str = "refresh_key";
+
 /// Models by name, each with its text, after those that it reads.
 type Named = Vec<(Arc<str>, Arc<str>)>;
 
@@ -119,6 +149,10 @@ pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect:
         return;
     }
     for cube in cubes {
+        if let Some(query) = cube.refresh.as_mut().and_then(|refresh| refresh.query.as_mut()) {
+            let models = over_built(&query.models, &query.sql, |name| rows.get(name).cloned());
+            *query = refresh_query(models, Arc::clone(&query.sql), dialect);
+        }
         let (models, reader) = match &cube.relation {
             Relation::Table(_) => continue,
             Relation::Query { models, sql } => (models, sql),

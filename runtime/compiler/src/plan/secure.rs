@@ -60,6 +60,20 @@ impl<'m> SecuredPlan<'m> {
         &self.protection
     }
 
+    /// Returns every cube that the statement reads, guards included. Each comes once, an alias as the cube behind it.
+    pub fn cubes(&self) -> Vec<CubeId> {
+        let model = self.plan.model;
+        let guarding = self.protection.rows.values().flat_map(|guard| match guard {
+            RowGuard::Filters { tree, .. } => tree.cubes().collect(),
+            RowGuard::Never => Vec::new(),
+        });
+        let read = self.plan.cubes().chain(guarding).map(|id| model.cube(id).alias_of.unwrap_or(id));
+        let mut cubes: Vec<CubeId> = read.collect();
+        cubes.sort_unstable();
+        cubes.dedup();
+        cubes
+    }
+
     /// Rewrites the plan. The protection stays as it is, so that no rewrite shows more than the policies allow.
     pub(super) fn rewrite(mut self, rewrite: impl FnOnce(&mut LogicalPlan<'m>, &Protection<'m>)) -> Self {
         rewrite(&mut self.plan, &self.protection);

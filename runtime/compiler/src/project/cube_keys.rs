@@ -61,6 +61,13 @@ pub(super) static CUBE: Shape =
                 "Groups to be computed ahead. Checked, and not built yet.",
             )
             .also(&["rollups", "aggregations"]),
+            Key::optional(
+                "refresh",
+                Kind::Mapping(&CUBE_REFRESH),
+                "{every: 5 minutes}",
+                "When its rows count as changed, so that cached results are not used any more.",
+            )
+            .also(&["refresh_key"]),
             META,
         ],
         one_of: &["sql_table", "sql", "extends"],
@@ -244,6 +251,26 @@ pub(super) static REFRESH: Shape = Shape::new(
         "1 hour",
         "A whole number and a unit from seconds to weeks: `10 minutes`, `1 hour`, `30s`.",
     )],
+);
+
+pub(super) static CUBE_REFRESH: Shape = Shape::new(
+    "refresh",
+    "When the rows of a cube count as changed.",
+    &[
+        Key::optional(
+            "every",
+            Kind::Text,
+            "5 minutes",
+            "A whole number and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
+        ),
+        Key::optional(
+            "sql",
+            Kind::Text,
+            "SELECT max(updated_at) FROM raw.orders",
+            "A query whose result changes when the rows do.",
+        )
+        .also(&["query"]),
+    ],
 );
 
 pub(super) static MEASURE_TYPES: Words<MeasureType> = Words {

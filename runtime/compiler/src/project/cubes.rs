@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cube_keys::{
-    CUBE, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE, MEASURE_TYPES, PRE_AGGREGATION,
-    REFRESH, RELATIONSHIPS, SEGMENT, TIME_KINDS,
+    CUBE, CUBE_REFRESH, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE, MEASURE_TYPES,
+    PRE_AGGREGATION, REFRESH, RELATIONSHIPS, SEGMENT, TIME_KINDS,
 };
 use super::definitions::Governed;
 use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
-    RelationDefinition, SegmentDefinition, Wording,
+    RefreshDefinition, RelationDefinition, SegmentDefinition, Wording,
 };
 use super::fields::{Fields, choice_of};
 use super::jinja::Renderer;
@@ -41,6 +41,7 @@ pub(super) fn cube(
     let extends = fields.text("extends");
     let public = is_public(&mut fields);
     let relation = relation(&mut fields, &name, renderer);
+    let refresh = refresh(&mut fields, renderer);
     let mut cube = CubeDefinition {
         name,
         extends,
@@ -52,6 +53,7 @@ pub(super) fn cube(
         segments: Vec::new(),
         joins: Vec::new(),
         pre_aggregations: Vec::new(),
+        refresh,
     };
     for list in ["measures", "dimensions", "segments", "joins"] {
         // Written by name instead of as a list, which is told below.
@@ -350,15 +352,7 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
     let refresh_every = fields.node("refresh").and_then(|node| {
         let label = format!("refresh of {}", fields.what());
         let mut refresh = Fields::open_as(node, &REFRESH, label, fields.diagnostics())?;
-        let every = refresh.text("every")?;
-        let duration = refresh_interval(&every.value);
-        if duration.is_none() {
-            let message =
-                format!("`every` of {} is `{}`, which is not a duration", refresh.what(), shorten(&every.value));
-            let hint = "Write a whole number and a unit: `10 minutes`, `1 hour`, `1 day`.";
-            refresh.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(every.span()));
-        }
-        duration
+        every(&mut refresh)
     });
     Some(PreAggregationDefinition {
         name,
@@ -369,6 +363,34 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
         partition_granularity,
         refresh_every,
     })
+}
+
+/// Reads the times at which a cube's rows count as changed.
+fn refresh(fields: &mut Fields, renderer: &Renderer) -> Option<RefreshDefinition> {
+    let node = fields.node("refresh")?;
+    let label = format!("refresh of {}", fields.what());
+    let mut refresh = Fields::open_as(node, &CUBE_REFRESH, label, fields.diagnostics())?;
+    let every = every(&mut refresh);
+    let sql = refresh.text("sql").and_then(|text| renderer.relation(&text, false, refresh.diagnostics()));
+    if !refresh.has("every") && !refresh.has("sql") {
+        let message = format!("{} has no `every` and no `sql`", refresh.what());
+        let hint = format!("Add `{}`, or `{}`.", refresh.example("every"), refresh.example("sql"));
+        let place = refresh.origin().span();
+        refresh.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(place));
+    }
+    (every.is_some() || sql.is_some()).then_some(RefreshDefinition { every, sql })
+}
+
+/// Reads `every` of a `refresh`.
+fn every(refresh: &mut Fields) -> Option<Duration> {
+    let every = refresh.text("every")?;
+    let duration = refresh_interval(&every.value);
+    if duration.is_none() {
+        let message = format!("`every` of {} is `{}`, which is not a duration", refresh.what(), shorten(&every.value));
+        let hint = "Write a whole number and a unit: `10 minutes`, `1 hour`, `1 day`.";
+        refresh.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(every.span()));
+    }
+    duration
 }
 
 /// Reads a whole number of at least 1 and a unit: `10 minutes`, `1 hour`, `30s`.

@@ -177,6 +177,15 @@ pub struct CubeDefinition {
     pub segments: Vec<SegmentDefinition>,
     pub joins: Vec<JoinDefinition>,
     pub pre_aggregations: Vec<PreAggregationDefinition>,
+    pub refresh: Option<RefreshDefinition>,
+}
+
+/// The times at which a cube's rows count as changed. It has at least one of the keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RefreshDefinition {
+    pub every: Option<Duration>,
+    /// A query whose result changes when the rows do.
+    pub sql: Option<RelationDefinition>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

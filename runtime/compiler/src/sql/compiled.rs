@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use crate::model::DimensionType;
+use crate::model::{CubeId, DimensionType};
 use crate::types::{Granularity, Value};
 
 /// A statement ready to run. Only the printer makes one, from a secured plan.
@@ -25,6 +25,9 @@ pub struct CompiledSql {
     pub offset: u64,
     /// The rows of all pages together that policies allow, where this page was to reach beyond them.
     pub most_rows: Option<u64>,
+    /// Every cube whose rows decide the result, also those that only policies and filters read. Each comes once, an
+    /// alias as the cube behind it.
+    pub cubes: Vec<CubeId>,
     /// Notes about the answer for people, such as a path between cubes that another equals.
     pub warnings: Vec<String>,
 }

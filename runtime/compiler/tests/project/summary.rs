@@ -34,6 +34,10 @@ pub(crate) fn of(model: &Model) -> String {
                 let _ = writeln!(out, "  rows of ({})", one_line(rows));
             }
         }
+        if let Some(refresh) = &cube.refresh {
+            let query = refresh.query.as_ref().map(|query| one_line(&query.text));
+            let _ = writeln!(out, "  refresh every {:?}, query {}", refresh.every, query.as_deref().unwrap_or("-"));
+        }
         for dimension in &cube.dimensions {
             let _ =
                 writeln!(out, "  dimension {} {}: {}", dimension.name, kind(dimension), snippet(model, &dimension.sql));

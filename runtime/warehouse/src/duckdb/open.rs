@@ -18,6 +18,7 @@ use duckdb::{AccessMode, Config, Connection};
 use terrane_compiler::project::may_read_files;
 
 use super::error::OpenError;
+use crate::file_versions::FileVersions;
 
 /// The operator's settings.
 #[derive(Debug, Clone)]
@@ -63,8 +64,9 @@ const NOT_DATA: &[&str] = &["sources", "models", "cubes", "metrics", "policies",
 const DATA_EXTENSIONS: &[&str] =
     &["parquet", "csv", "tsv", "json", "jsonl", "ndjson", "gz", "zst", "arrow", "ipc", "duckdb", "db"];
 
-/// Opens the database, runs `init` and locks the engine.
-pub(super) fn open(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
+/// Opens the database, runs `init` and locks the engine. Returns the files that statements can read; `None` if they
+/// can read other data too.
+pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<FileVersions>), OpenError> {
     let folder = |error: io::Error| OpenError::Folder { path: settings.project.clone(), message: error.to_string() };
     env::set_current_dir(&settings.project).map_err(folder)?;
     let connection = connect(settings)?;
@@ -84,8 +86,40 @@ pub(super) fn open(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
         FileAccess::Project => true,
         FileAccess::None => false,
     };
-    lock(&connection, reads_files.then_some(&settings.project))?;
-    Ok(connection)
+    let readable = if reads_files { Some(readable(&settings.project)?) } else { None };
+    let files = attached_files(&connection)?.map(|attached| {
+        let (folders, files) = readable.clone().unwrap_or_default();
+        let versions = FileVersions::of(
+            attached.into_iter().chain(files.into_iter().map(PathBuf::from)).collect(),
+            folders.into_iter().map(PathBuf::from).collect(),
+        );
+        if settings.path.is_none() { versions.in_memory() } else { versions }
+    });
+    lock(&connection, readable)?;
+    Ok((connection, files))
+}
+
+/// Returns the files of all databases, each with its log of changes; `None` if one is not DuckDB's own.
+fn attached_files(connection: &Connection) -> Result<Option<Vec<PathBuf>>, OpenError> {
+    let databases = || {
+        let mut statement = connection.prepare("SELECT path, type FROM duckdb_databases() WHERE NOT internal")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?)))?;
+        rows.collect::<Result<Vec<_>, duckdb::Error>>()
+    };
+    let databases = databases().map_err(|error| OpenError::Catalog { message: error.to_string() })?;
+    let mut files = Vec::new();
+    for (path, kind) in databases {
+        if kind != "duckdb" {
+            return Ok(None);
+        }
+        let Some(path) = path else { continue };
+        if path.contains("://") {
+            return Ok(None);
+        }
+        files.push(PathBuf::from(format!("{path}.wal")));
+        files.push(PathBuf::from(path));
+    }
+    Ok(Some(files))
 }
 
 fn connect(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
@@ -137,10 +171,9 @@ fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
     Ok(texts.iter().any(|text| text.as_deref().is_none_or(may_read_files)))
 }
 
-/// `project`: the folder whose data SQL may read.
-fn lock(connection: &Connection, project: Option<&PathBuf>) -> Result<(), OpenError> {
-    if let Some(project) = project {
-        let (folders, files) = readable(project)?;
+/// `readable`: the folders and files that SQL may read.
+fn lock(connection: &Connection, readable: Option<(Vec<String>, Vec<String>)>) -> Result<(), OpenError> {
+    if let Some((folders, files)) = readable {
         set(connection, "allowed_directories", &list(&folders))?;
         set(connection, "allowed_paths", &list(&files))?;
     }

@@ -50,6 +50,10 @@ impl<E: Engine> Pool<E> {
         }
     }
 
+    pub(super) fn engine(&self) -> &E {
+        &self.engine
+    }
+
     /// Runs one request; waiting for a turn and connecting count towards its time.
     pub(super) async fn run(&self, request: Request<'_>, limit: Duration) -> Result<Answer, WarehouseError> {
         let turns = if matches!(request, Request::Probe) { &self.probe_turn } else { &self.turns };

@@ -1,0 +1,207 @@
+//! The versions of cubes' data: opaque values that change when the rows of a cube may have changed.
+//!
+//! In: cubes of a snapshot, and a tenant. Out: a [`DataVersion`], the time at which it was read, and how long rows
+//! that are read now may be used under it. The version of a cube is made of
+//! - the reports of changes ([`Invalidations`]): a load of the project, a build, a caller's invalidation;
+//! - its `refresh:` key: the result of `sql`, or the number of the period of `every`;
+//! - without that key, the warehouse's own version of its data, if it has one.
+//!
+//! A cube with neither has a version for a limited time only (`ttl`). Versions are the same on all replicas that share
+//! a state database and a warehouse. Read a version before the rows: a change in between makes the next version
+//! differ. Versions are read when they are asked for, at most once per interval and key in a process, and everyone
+//! who asks meanwhile waits for the same reading. Absent: what is stored under a version.
+
+mod refresh;
+mod reports;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use terrane_compiler::model::{Cube, CubeId, Model};
+
+use crate::ports::audit::AuditEntry;
+use crate::ports::clock::Clock;
+use crate::ports::invalidations::{InvalidationScope, Invalidations};
+use crate::ports::store::StoreError;
+use crate::ports::warehouse::{EngineVersion, Warehouse, WarehouseError};
+use refresh::RefreshReader;
+use reports::Reports;
+
+/// The age up to which the warehouse's own version is used again.
+const ENGINE_INTERVAL: Duration = Duration::from_millis(200);
+/// A file that changed this recently may change again without another modification time.
+const UNSETTLED: Duration = Duration::from_secs(2);
+
+/// The version of the data of one cube or of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DataVersion([u8; 16]);
+
+impl DataVersion {
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for DataVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// A version as it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionReading {
+    pub version: DataVersion,
+    /// Rows that are read after this time are at least this new.
+    pub as_of: Timestamp,
+    /// The time for which rows may be used under this version; `None`: as long as the version stays. Zero: not at all.
+    pub max_age: Option<Duration>,
+}
+
+/// The reason for which a version is unknown.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum VersionError {
+    #[error("the refresh query of cube `{cube}` failed: {error}")]
+    Refresh { cube: Arc<str>, error: WarehouseError },
+    #[error("invalidations cannot be read: {0}")]
+    Reports(#[from] StoreError),
+}
+
+/// Reads the versions of cubes.
+pub struct DataVersions {
+    warehouse: Arc<dyn Warehouse>,
+    clock: Arc<dyn Clock>,
+    /// The time for which cubes without any version may be cached.
+    ttl: Duration,
+    reports: Arc<Reports>,
+    refresh: RefreshReader,
+    engine: Mutex<Option<(Duration, Option<EngineVersion>)>>,
+}
+
+impl DataVersions {
+    /// `invalidations`: `None` for a process that shares its project with no other one.
+    pub fn new(
+        warehouse: Arc<dyn Warehouse>,
+        invalidations: Option<Arc<dyn Invalidations>>,
+        clock: Arc<dyn Clock>,
+        ttl: Duration,
+    ) -> Self {
+        DataVersions {
+            reports: Arc::new(Reports::new(invalidations, Arc::clone(&clock))),
+            refresh: RefreshReader::new(Arc::clone(&warehouse), Arc::clone(&clock)),
+            engine: Mutex::new(None),
+            warehouse,
+            clock,
+            ttl,
+        }
+    }
+
+    /// Returns the version of the data that a statement over these cubes reads.
+    ///
+    /// # Errors
+    /// [`VersionError`]; the data has some version that nobody knows.
+    pub async fn read(
+        &self,
+        model: &Model,
+        cubes: &[CubeId],
+        tenant: Option<&Arc<str>>,
+    ) -> Result<VersionReading, VersionError> {
+        let as_of = self.clock.now();
+        self.reports.update().await?;
+        let mut hash = Sha256::new();
+        let mut max_age: Option<Duration> = None;
+        for id in cubes {
+            let cube = model.cube(*id);
+            let cube = cube.alias_of.map_or(cube, |original| model.cube(original));
+            let own = self.source_version(cube, as_of, &mut hash).await?;
+            max_age = max_age.into_iter().chain(own).min();
+            hash.update(self.reports.newest(&cube.name, tenant).to_le_bytes());
+        }
+        let mut version = [0; 16];
+        version.copy_from_slice(&hash.finalize()[..16]);
+        Ok(VersionReading { version: DataVersion(version), as_of, max_age })
+    }
+
+    /// Reports that the data of these scopes changed. All replicas see it within a second.
+    ///
+    /// # Errors
+    /// The report could not be recorded; nothing changed.
+    pub async fn invalidate(&self, scopes: &[InvalidationScope], entry: Option<AuditEntry>) -> Result<(), StoreError> {
+        self.reports.invalidate(scopes, entry).await
+    }
+
+    /// Reports that the project or its data changed as a whole. If the report cannot be recorded, this process alone
+    /// forgets its versions.
+    pub async fn invalidate_all(&self) {
+        self.refresh.forget();
+        *self.engine.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Err(error) = self.invalidate(&[InvalidationScope::default()], None).await {
+            tracing::warn!(event = "invalidation_failed", error_message = %error);
+            self.reports.change_locally();
+        }
+    }
+
+    /// Adds what decides the rows of one cube to the hash; returns the time for which they may be used.
+    async fn source_version(
+        &self,
+        cube: &Cube,
+        now: Timestamp,
+        hash: &mut Sha256,
+    ) -> Result<Option<Duration>, VersionError> {
+        hash.update((cube.name.len() as u64).to_le_bytes());
+        hash.update(cube.name.as_bytes());
+        let Some(refresh) = &cube.refresh else {
+            return Ok(self.engine_version(now, hash));
+        };
+        match (&refresh.query, refresh.every) {
+            (Some(query), every) => {
+                let read = self.refresh.read(&query.text, every).await;
+                let result = read.map_err(|error| VersionError::Refresh { cube: Arc::clone(&cube.name), error })?;
+                hash.update(b"q");
+                hash.update(result);
+            }
+            (None, Some(every)) => {
+                let period =
+                    now.as_millisecond().div_euclid(i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1));
+                hash.update(b"e");
+                hash.update(period.to_le_bytes());
+            }
+            (None, None) => return Ok(self.engine_version(now, hash)),
+        }
+        Ok(None)
+    }
+
+    fn engine_version(&self, now: Timestamp, hash: &mut Sha256) -> Option<Duration> {
+        let Some(version) = self.read_engine() else {
+            hash.update(b"t");
+            return Some(self.ttl);
+        };
+        hash.update(b"w");
+        hash.update(version.digest);
+        let age = version.changed_at.map(|changed| Duration::try_from(now.duration_since(changed)).unwrap_or_default());
+        age.is_some_and(|age| age < UNSETTLED).then_some(self.ttl)
+    }
+
+    fn read_engine(&self) -> Option<EngineVersion> {
+        let now = self.clock.elapsed();
+        let mut read = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*read {
+            Some((at, version)) if now.saturating_sub(*at) < ENGINE_INTERVAL => *version,
+            _ => {
+                let version = self.warehouse.data_version();
+                *read = Some((now, version));
+                version
+            }
+        }
+    }
+}
+
+/// The newest sequence of each scope.
+type Sequences = HashMap<InvalidationScope, u64>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! The results of `refresh: {sql: …}`: one reading per interval and text in this process.
+//!
+//! In: the text of a query. Out: a digest of its rows. Everyone who asks during a reading waits for it. A failure is
+//! repeated for a second without asking the warehouse.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use sha2::{Digest as _, Sha256};
+
+use crate::ports::clock::Clock;
+use crate::ports::warehouse::{RefusalCause, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+
+/// The interval of a query without `every`.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
+/// The time for which a failure is repeated.
+const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// More rows than a version needs.
+const MAX_ROWS: usize = 1_000;
+
+type Digest = [u8; 32];
+
+pub(super) struct RefreshReader {
+    warehouse: Arc<dyn Warehouse>,
+    clock: Arc<dyn Clock>,
+    results: Mutex<HashMap<Arc<str>, Arc<RefreshResult>>>,
+}
+
+#[derive(Default)]
+struct RefreshResult {
+    /// The clock's `elapsed` before the last reading, and what came of it.
+    last: Mutex<Option<(Duration, Result<Digest, WarehouseError>)>>,
+    /// One reading at a time.
+    reading: tokio::sync::Mutex<()>,
+}
+
+impl RefreshReader {
+    pub(super) fn new(warehouse: Arc<dyn Warehouse>, clock: Arc<dyn Clock>) -> Self {
+        RefreshReader { warehouse, clock, results: Mutex::default() }
+    }
+
+    /// Returns the digest of a query's rows, at most `every` old.
+    pub(super) async fn read(&self, text: &Arc<str>, every: Option<Duration>) -> Result<Digest, WarehouseError> {
+        let result = Arc::clone(self.results().entry(Arc::clone(text)).or_default());
+        let interval = every.unwrap_or(DEFAULT_INTERVAL);
+        if let Some(fresh) = self.fresh(&result, interval) {
+            return fresh;
+        }
+        let _turn = result.reading.lock().await;
+        if let Some(fresh) = self.fresh(&result, interval) {
+            return fresh;
+        }
+        let started = self.clock.elapsed();
+        let rows = self.warehouse.execute(Statement::plain(text), TIMEOUT).await;
+        let digest = rows.and_then(|rows| digest(self.warehouse.name(), &rows));
+        *result.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((started, digest.clone()));
+        digest
+    }
+
+    /// Forgets all results: those of another project are not needed any more.
+    pub(super) fn forget(&self) {
+        self.results().clear();
+    }
+
+    fn fresh(&self, result: &RefreshResult, interval: Duration) -> Option<Result<Digest, WarehouseError>> {
+        let last = result.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, digest) = last.as_ref()?;
+        let limit = if digest.is_ok() { interval } else { FAILURE_INTERVAL.min(interval) };
+        (self.clock.elapsed().saturating_sub(*at) < limit).then(|| digest.clone())
+    }
+
+    fn results(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<RefreshResult>>> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns a digest of all rows in their order.
+fn digest(warehouse: &str, rows: &ResultSet) -> Result<Digest, WarehouseError> {
+    let refused = |message: String| WarehouseError {
+        warehouse: warehouse.to_owned(),
+        kind: WarehouseErrorKind::Refused,
+        cause: RefusalCause::Other,
+        message,
+        retries: 0,
+    };
+    let count: usize = rows.batches.iter().map(RecordBatch::num_rows).sum();
+    if count > MAX_ROWS {
+        return Err(refused(format!("a refresh query returned {count} rows; at most {MAX_ROWS} are allowed")));
+    }
+    let mut hash = Sha256::new();
+    let options = FormatOptions::default().with_null("\0");
+    for batch in &rows.batches {
+        for column in batch.columns() {
+            let texts = ArrayFormatter::try_new(column, &options).map_err(|error| refused(error.to_string()))?;
+            for row in 0..batch.num_rows() {
+                let text = texts.value(row).to_string();
+                hash.update((text.len() as u64).to_le_bytes());
+                hash.update(text.as_bytes());
+            }
+        }
+        hash.update(b"|");
+    }
+    Ok(hash.finalize().into())
+}

@@ -1,0 +1,35 @@
+//! The port to invalidations: the changes of data that somebody reported, shared by all replicas.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::audit::AuditEntry;
+use super::store::StoreError;
+
+/// The data that a report is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct InvalidationScope {
+    /// `None`: all cubes.
+    pub cube: Option<Arc<str>>,
+    /// `None`: all tenants.
+    pub tenant: Option<Arc<str>>,
+}
+
+/// The newest report about a scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalidation {
+    pub scope: InvalidationScope,
+    /// Larger than that of every earlier report about any scope.
+    pub sequence: u64,
+}
+
+/// The reports of all replicas. They become visible in the order of their sequences.
+#[async_trait]
+pub trait Invalidations: Send + Sync {
+    /// Records that the data of these scopes changed, together with its audit record, if it has one.
+    async fn invalidate(&self, scopes: &[InvalidationScope], entry: Option<AuditEntry>) -> Result<(), StoreError>;
+
+    /// Returns the reports after a sequence.
+    async fn invalidations(&self, after: u64) -> Result<Vec<Invalidation>, StoreError>;
+}

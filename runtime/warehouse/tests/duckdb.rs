@@ -476,3 +476,31 @@ async fn a_database_file_serves_without_any_other_file() {
         assert!(done.is_ok(), "{text}: {done:?}");
     }
 }
+
+/// The optimizer of the engine makes a plan for this statement that its executor refuses.
+#[tokio::test]
+async fn a_plan_that_the_engine_cannot_run_is_run_without_the_optimizer() {
+    let settings = DuckDbSettings {
+        connections: 1,
+        ..settings(&[
+            "CREATE TABLE times (id SMALLINT, moment TIMESTAMP)",
+            "CREATE TABLE facts (id SMALLINT, flag BOOLEAN, time_id SMALLINT, other_id SMALLINT, size SMALLINT)",
+            "INSERT INTO facts VALUES (0, false, 0, 11, 0), (1, false, 3, 0, NULL)",
+        ])
+    };
+    let duckdb = DuckDb::open(&settings).expect("the database opens");
+    let sql = "SELECT times.moment, count(DISTINCT facts.flag) AS flags FROM facts \
+               LEFT JOIN times ON facts.time_id = times.id LEFT JOIN facts AS other ON facts.other_id = other.id \
+               WHERE times.moment >= TIMESTAMP '2025-01-01' AND other.size IN (2) \
+               AND (facts.other_id NOT IN (0) OR facts.other_id IS NULL OR times.moment < TIMESTAMP '2018-04-01') \
+               GROUP BY 1 ORDER BY 1";
+    let rows = run(&duckdb, sql, &[]).await.expect("the statement runs");
+    assert_eq!((rows.schema.fields().len(), rows.batches.len()), (2, 0));
+    let mut stream = duckdb.stream(Statement::plain(sql), TIMEOUT).await.expect("the statement runs");
+    assert!(stream.next().await.is_none());
+    drop(stream);
+    // The optimizer is on again: it folds constants.
+    let plan = run(&duckdb, "EXPLAIN SELECT 1 + 1", &[]).await.expect("a plan");
+    let plan = plan.batches[0].column(1).as_string::<i32>().value(0);
+    assert!(plan.contains('2') && !plan.contains('+'), "{plan}");
+}

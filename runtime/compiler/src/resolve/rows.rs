@@ -8,7 +8,8 @@ use super::filter::{FilterTarget, Filters};
 use super::names::Names;
 use super::time::TimeAxis;
 use super::values::metrics_of;
-use crate::model::{CubeId, DimensionId, MetricFilter, MetricId, Model};
+use crate::access::ColumnUse;
+use crate::model::{CubeId, DimensionId, Member, MetricFilter, MetricId, Model};
 use crate::query::resolved::{
     Group, GroupBy, GroupShift, Operand, Predicate, RangeFilter, RowFilter, ValueId, primary_time,
 };
@@ -165,9 +166,28 @@ impl Resolver<'_> {
         let filtered = metrics.into_iter().filter(|id| !model.metric(*id).filters.is_empty());
         let resolve = |id: MetricId| {
             let filters = model.metric(id).filters.iter().map(|f| self.metric_filter(&context, f));
-            Ok((id, filters.collect::<Result<_, _>>()?))
+            let filters = filters.collect::<Result<Vec<Predicate>, QueryError>>()?;
+            // Later errors name the members of filters, which this caller may not know.
+            match filters.iter().all(|filter| self.may_filter_by(filter)) {
+                true => Ok((id, filters)),
+                false => Err(QueryError::Covered { member: model.metric(id).name.clone() }),
+            }
         };
         filtered.map(resolve).collect()
+    }
+
+    /// Returns whether the caller may filter by every dimension of a predicate.
+    fn may_filter_by(&self, predicate: &Predicate) -> bool {
+        let Names { access, model, .. } = *self.names;
+        let mut is_allowed = true;
+        predicate.for_each_operand(&mut |operand| {
+            if let Operand::Dimension { id, .. } = *operand {
+                let is_open =
+                    access.mask(id).is_none() && access.check(&model.dimension(id).sql, ColumnUse::Row).is_ok();
+                is_allowed &= is_open && access.sees(Member::Dimension(id));
+            }
+        });
+        is_allowed
     }
 
     fn metric_filter(&self, context: &Filters<'_>, filter: &MetricFilter) -> Result<Predicate, QueryError> {

@@ -43,6 +43,11 @@ impl Outlet {
         self.head.take().map_or(Ok(()), |head| head.send(Ok(schema))).map_err(|_| Unwanted)
     }
 
+    /// Returns whether the reader has the schema, so that rows may follow.
+    pub(super) fn has_begun(&self) -> bool {
+        self.head.is_none()
+    }
+
     pub(super) fn send(&self, batch: RecordBatch) -> Result<(), Unwanted> {
         self.batches.blocking_send(Ok(Some(batch))).map_err(|_| Unwanted)
     }

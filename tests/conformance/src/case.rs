@@ -223,7 +223,7 @@ impl World {
                 running_per_tenant: None,
                 queued_per_tenant: None,
             },
-            cache: CacheSettings::default(),
+            cache: CacheSettings::disabled(),
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {

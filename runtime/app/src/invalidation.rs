@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use terrane_compiler::text::nearest::nearest;
 
 use crate::catalog::Catalog;
@@ -65,9 +64,12 @@ impl InvalidationService {
         if cubes.is_none() {
             scopes.push(InvalidationScope { cube: None, tenant: tenant.clone() });
         }
-        let resource = format!("project:{}", snapshot.model.project);
+        let resource = match cubes {
+            Some(cubes) => format!("cubes:{}", cubes.join(",")),
+            None => format!("project:{}", snapshot.model.project),
+        };
         let mut entry = self.access.entry("cache_invalidated", request, resource);
-        entry.after = Some(json!({ "cubes": cubes, "tenant": tenant.as_deref() }).to_string().into());
+        entry.reason = tenant.map(|tenant| format!("data of tenant {tenant} changed").into());
         Ok(self.versions.invalidate(&scopes, Some(entry)).await?)
     }
 }

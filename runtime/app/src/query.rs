@@ -23,6 +23,7 @@
 mod answer;
 mod authorization;
 mod cache;
+mod cache_use;
 mod error;
 mod flights;
 mod job;
@@ -61,6 +62,7 @@ use crate::ports::result_cache::{CacheStatistics, ResultCache};
 use crate::ports::warehouse::Warehouse;
 use crate::security::AccessRecorder;
 use cache::Results;
+use flights::Executor;
 use runner::StatementRunner;
 
 /// The operator's settings of queries.
@@ -117,11 +119,15 @@ impl QueryService {
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
         let runner = Arc::new(runner);
         let results = Results {
-            runner: Arc::clone(&runner),
+            executor: Executor {
+                runner: Arc::clone(&runner),
+                tiers: settings.cache.tiers.clone().into(),
+                max_entry: settings.cache.max_entry,
+                flights: Arc::default(),
+            },
             clock: Arc::clone(&clock),
             versions,
             settings: Arc::new(settings.cache.clone()),
-            flights: Arc::default(),
         };
         QueryService {
             catalog,

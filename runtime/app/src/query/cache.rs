@@ -15,19 +15,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use terrane_compiler::model::Model;
 use terrane_compiler::sql::is_deterministic;
 
 use super::QueryRunError;
-use super::flights::Flights;
+use super::cache_use::{CacheUse, MissReason};
+use super::flights::Executor;
 use super::job::QueryJob;
 use super::key::CacheSecret;
 use super::recorder::StatementOrigin;
-use super::runner::StatementRunner;
 use crate::data_versions::{DataVersion, DataVersions, VersionReading};
 use crate::ports::clock::Clock;
-use crate::ports::result_cache::{CacheKey, EncodedRows, ResultCache, StoredResult};
+use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 /// The operator's settings of the result cache.
 #[derive(Clone)]
@@ -71,56 +70,6 @@ pub struct CacheControl {
     pub stale: Option<Duration>,
 }
 
-/// The source of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CacheUse {
-    /// The name of a tier.
-    Hit(&'static str),
-    Miss(MissReason),
-}
-
-/// The reason for which a result came from the warehouse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MissReason {
-    Disabled,
-    Bypassed,
-    Absent,
-    /// The data changed.
-    Outdated,
-    /// The data has no version, and the result's time is over.
-    Expired,
-    /// Older than the caller allows.
-    TooOld,
-    /// The version of the data could not be read.
-    VersionUnknown,
-    /// The data has no version, and such results are not stored.
-    NoVersion,
-    Nondeterministic,
-    Streamed,
-}
-
-impl CacheUse {
-    pub(super) fn is_hit(self) -> bool {
-        matches!(self, CacheUse::Hit(_))
-    }
-
-    pub(super) fn miss_reason(self) -> Option<&'static str> {
-        let CacheUse::Miss(reason) = self else { return None };
-        Some(match reason {
-            MissReason::Disabled => "disabled",
-            MissReason::Bypassed => "bypassed",
-            MissReason::Absent => "absent",
-            MissReason::Outdated => "outdated",
-            MissReason::Expired => "expired",
-            MissReason::TooOld => "too_old",
-            MissReason::VersionUnknown => "version_unknown",
-            MissReason::NoVersion => "no_version",
-            MissReason::Nondeterministic => "nondeterministic",
-            MissReason::Streamed => "streamed",
-        })
-    }
-}
-
 /// A result and its source.
 #[derive(Debug, Clone)]
 pub(super) struct Fetched {
@@ -145,11 +94,10 @@ pub(super) struct CallerOfJob<'a> {
 /// Results of queries, from the cache or the warehouse. Clones share them.
 #[derive(Clone)]
 pub(super) struct Results {
-    pub(super) runner: Arc<StatementRunner>,
+    pub(super) executor: Executor,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) versions: Arc<DataVersions>,
     pub(super) settings: Arc<CacheSettings>,
-    pub(super) flights: Arc<Flights>,
 }
 
 impl Results {
@@ -181,7 +129,7 @@ impl Results {
                 Found::Fresh(found) => return Ok(found),
                 Found::Stale(found) => {
                     if is_cacheable(&job) {
-                        self.refresh(key, job, reading, caller.tenant, origin);
+                        self.executor.refresh(key, job, reading, caller.tenant, origin);
                     }
                     return Ok(found);
                 }
@@ -193,12 +141,12 @@ impl Results {
         }
         if control.bypass {
             // The result has to be newer than this request, so no execution that began before is joined.
-            let done = job.run(&self.runner, caller.tenant, origin).await?;
-            let result = Arc::new(stored(done, reading.version, reading.as_of));
-            self.store(&self.settings.tiers, key, &result, &reading).await;
+            let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
+            let result = Arc::new(done.stored(reading.version, reading.as_of));
+            self.executor.store(&self.settings.tiers, key, &result, &reading).await;
             return Ok(self.fetched(result, key, CacheUse::Miss(reason), true));
         }
-        let waiter = self.join(key, Arc::new(job), reading, caller.tenant, origin);
+        let waiter = self.executor.join(key, Arc::new(job), reading, caller.tenant, origin);
         let result = waiter.outcome().await?;
         Ok(self.fetched(result, key, CacheUse::Miss(reason), true))
     }
@@ -219,24 +167,9 @@ impl Results {
         origin: &StatementOrigin,
     ) -> Result<Fetched, QueryRunError> {
         let as_of = self.clock.now();
-        let done = job.run(&self.runner, caller.tenant, origin).await?;
-        let result = Arc::new(stored(done, DataVersion::UNKNOWN, as_of));
+        let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
+        let result = Arc::new(done.stored(DataVersion::UNKNOWN, as_of));
         Ok(self.fetched(result, key, CacheUse::Miss(reason), false))
-    }
-
-    /// Stores a result in these tiers, unless it is too large.
-    pub(super) async fn store(
-        &self,
-        tiers: &[Arc<dyn ResultCache>],
-        key: CacheKey,
-        result: &Arc<StoredResult>,
-        reading: &VersionReading,
-    ) {
-        if result.size() <= self.settings.max_entry {
-            for tier in tiers {
-                tier.put(key, Arc::clone(result), reading.max_age).await;
-            }
-        }
     }
 
     async fn look_up(&self, key: &CacheKey, reading: &VersionReading, control: CacheControl) -> Found {
@@ -306,9 +239,4 @@ enum Found {
 /// Returns whether all statements of a job have the same result as long as the data is the same.
 fn is_cacheable(job: &QueryJob) -> bool {
     is_deterministic(&job.main.text) && job.totals.as_ref().is_none_or(|totals| is_deterministic(&totals.text))
-}
-
-pub(super) fn stored(done: super::job::JobResult, version: DataVersion, as_of: Timestamp) -> StoredResult {
-    let super::job::JobResult { rows, total_rows, totals, waited } = done;
-    StoredResult { rows, total_rows, totals, version, as_of, waited, encoded: EncodedRows::default() }
 }

@@ -16,11 +16,11 @@ use tokio::task::AbortHandle;
 use tracing::Instrument as _;
 
 use super::QueryRunError;
-use super::cache::{Results, stored};
 use super::job::QueryJob;
 use super::recorder::StatementOrigin;
+use super::runner::StatementRunner;
 use crate::data_versions::{DataVersion, VersionReading};
-use crate::ports::result_cache::{CacheKey, StoredResult};
+use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);
 
@@ -54,7 +54,33 @@ pub(super) struct Waiter {
     outcome: watch::Receiver<Option<Outcome>>,
 }
 
-impl Results {
+/// Executes jobs and stores their results. Clones share the executions.
+#[derive(Clone)]
+pub(super) struct Executor {
+    pub(super) runner: Arc<StatementRunner>,
+    /// Fastest first.
+    pub(super) tiers: Arc<[Arc<dyn ResultCache>]>,
+    /// The most bytes of a stored result.
+    pub(super) max_entry: u64,
+    pub(super) flights: Arc<Flights>,
+}
+
+impl Executor {
+    /// Stores a result in these tiers, unless it is too large.
+    pub(super) async fn store(
+        &self,
+        tiers: &[Arc<dyn ResultCache>],
+        key: CacheKey,
+        result: &Arc<StoredResult>,
+        reading: &VersionReading,
+    ) {
+        if result.size() <= self.max_entry {
+            for tier in tiers {
+                tier.put(key, Arc::clone(result), reading.max_age).await;
+            }
+        }
+    }
+
     /// Joins the execution of a job, or begins it.
     pub(super) fn join(
         &self,
@@ -116,10 +142,10 @@ impl Results {
     ) {
         let run = AssertUnwindSafe(job.run(&self.runner, tenant.as_ref(), &origin)).catch_unwind();
         let outcome = match run.await {
-            Ok(done) => Outcome::Result(done.map(|done| Arc::new(stored(done, reading.version, reading.as_of)))),
+            Ok(done) => Outcome::Result(done.map(|done| Arc::new(done.stored(reading.version, reading.as_of)))),
             Err(_) => Outcome::Panicked,
         };
-        let (first, others) = self.settings.tiers.split_at(1.min(self.settings.tiers.len()));
+        let (first, others) = self.tiers.split_at(1.min(self.tiers.len()));
         let result = match &outcome {
             Outcome::Result(Ok(result)) => Some(Arc::clone(result)),
             _ => None,

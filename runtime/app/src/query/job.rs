@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
+use jiff::Timestamp;
 use terrane_compiler::query::QueryError;
 use terrane_compiler::sql::CompiledSql;
 
@@ -15,6 +16,8 @@ use super::QueryRunError;
 use super::answer::{first_integer, row_count};
 use super::recorder::StatementOrigin;
 use super::runner::{StatementRunner, Statements};
+use crate::data_versions::DataVersion;
+use crate::ports::result_cache::{EncodedRows, StoredResult};
 use crate::ports::warehouse::ResultSet;
 
 /// The statements of one query.
@@ -37,6 +40,14 @@ pub(super) struct JobResult {
     pub(super) totals: Option<Vec<RecordBatch>>,
     /// The time since the permit was granted.
     pub(super) waited: Duration,
+}
+
+impl JobResult {
+    /// Returns the result as it is stored.
+    pub(super) fn stored(self, version: DataVersion, as_of: Timestamp) -> StoredResult {
+        let JobResult { rows, total_rows, totals, waited } = self;
+        StoredResult { rows, total_rows, totals, version, as_of, waited, encoded: EncodedRows::default() }
+    }
 }
 
 impl QueryJob {

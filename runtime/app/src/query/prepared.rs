@@ -17,7 +17,8 @@ use terrane_compiler::{compile, compile_count, compile_inline, compile_totals};
 
 use super::answer::{self, Answer, AnswerStream, Freshness, Opened, Totals, first_integer, row_count};
 use super::authorization::Authorization;
-use super::cache::{CacheControl, CacheUse, Fetched, MissReason, stored};
+use super::cache::{CacheControl, Fetched};
+use super::cache_use::{CacheUse, MissReason};
 use super::job::{JobResult, QueryJob};
 use super::limiter::Permit;
 use super::recorder::QueryRecorder;
@@ -126,7 +127,7 @@ impl Prepared<'_> {
         let Beginning { job, mut statement, total_rows, totals, waited, as_of, .. } = beginning;
         statement.recorder.outcome = Some(QueryOutcome::Success);
         let done = JobResult { rows: statement.rows, total_rows, totals, waited };
-        let result = Arc::new(stored(done, DataVersion::UNKNOWN, as_of));
+        let result = Arc::new(done.stored(DataVersion::UNKNOWN, as_of));
         let used = CacheUse::Miss(MissReason::Streamed);
         let key = self.key(&job);
         let QueryJob { main, totals, .. } = job;

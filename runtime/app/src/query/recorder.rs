@@ -10,7 +10,7 @@ use std::time::Duration;
 use terrane_compiler::model::{CubeId, MetricId, Model, Snippet, SqlPart};
 use terrane_compiler::query::SemanticQuery;
 
-use super::cache::CacheUse;
+use super::cache_use::CacheUse;
 use super::{QueryRunError, key, milliseconds};
 use crate::domain::{QueryKind, TraceContext};
 use crate::ports::clock::Clock;

@@ -12,7 +12,7 @@ use futures_util::stream::{self, Stream};
 use tokio::time::Sleep;
 
 use super::answer::Piece;
-use super::cache::CacheUse;
+use super::cache_use::CacheUse;
 use super::limiter::Permit;
 use super::recorder::{QueryRecorder, StatementRecorder};
 use super::{QueryRunError, milliseconds};

@@ -21,7 +21,7 @@ impl Weighter<CacheKey, Arc<StoredResult>> for ByBytes {
     }
 }
 
-/// Counts the entries that make room for others.
+/// Counts evicted entries.
 #[derive(Clone)]
 struct CountEvictions(Arc<AtomicU64>);
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
-use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
+use terrane_conformance_tests::case::{Answered, Asked as Request, Caller, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_server::Edge;
 
@@ -21,14 +21,14 @@ fn world() -> World {
     }
 }
 
-fn query(body: Json) -> Asked {
+fn query(body: Json) -> Request {
     asked("POST", "/api/v1/query", &[], Some(body))
 }
 
-fn asked(method: &str, path: &str, headers: &[(&str, &str)], json: Option<Json>) -> Asked {
+fn asked(method: &str, path: &str, headers: &[(&str, &str)], json: Option<Json>) -> Request {
     let headers: BTreeMap<String, String> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Asked {
+    Request {
         method: method.to_owned(),
         path: path.to_owned(),
         headers,
@@ -49,7 +49,7 @@ fn body(answered: &Answered) -> Json {
     serde_json::from_slice(&answered.body).unwrap()
 }
 
-async fn is_cached(edge: &Edge, asked: &Asked) -> bool {
+async fn is_cached(edge: &Edge, asked: &Request) -> bool {
     body(&ask(edge, asked).await)["meta"]["cached"] == true
 }
 

@@ -35,7 +35,7 @@ pub struct CacheSettings {
     pub tiers: Vec<Arc<dyn ResultCache>>,
     /// The key of digests, which all servers on one state database share.
     pub secret: CacheSecret,
-    /// Tells the warehouse apart from all others that servers with this secret use.
+    /// Distinguishes the warehouse from all others that servers with this secret use.
     pub warehouse: Arc<str>,
     /// The time for which results over cubes without a data version are used again; zero: not at all.
     pub ttl: Duration,
@@ -126,14 +126,14 @@ impl Results {
         let mut reason = MissReason::Bypassed;
         if !control.bypass {
             match self.look_up(&key, &reading, control).await {
-                Found::Fresh(found) => return Ok(found),
-                Found::Stale(found) => {
+                Lookup::Fresh(found) => return Ok(found),
+                Lookup::Stale(found) => {
                     if is_cacheable(&job) {
                         self.executor.refresh(key, job, reading, caller.tenant, origin);
                     }
                     return Ok(found);
                 }
-                Found::Nothing(found) => reason = found,
+                Lookup::Nothing(found) => reason = found,
             }
         }
         if !is_cacheable(&job) {
@@ -172,17 +172,17 @@ impl Results {
         Ok(self.fetched(result, key, CacheUse::Miss(reason), false))
     }
 
-    async fn look_up(&self, key: &CacheKey, reading: &VersionReading, control: CacheControl) -> Found {
+    async fn look_up(&self, key: &CacheKey, reading: &VersionReading, control: CacheControl) -> Lookup {
         let mut best = MissReason::Absent;
         let mut stale = None;
         for (index, tier) in self.settings.tiers.iter().enumerate() {
             let Some(result) = tier.get(key).await else { continue };
-            match self.judge(&result, reading, control) {
+            match self.check(&result, reading, control) {
                 Ok(()) => {
                     for above in &self.settings.tiers[..index] {
                         above.put(*key, Arc::clone(&result), reading.max_age).await;
                     }
-                    return Found::Fresh(self.fetched(result, *key, CacheUse::Hit(tier.name()), true));
+                    return Lookup::Fresh(self.fetched(result, *key, CacheUse::Hit(tier.name()), true));
                 }
                 Err(reason) => {
                     best = reason;
@@ -193,13 +193,13 @@ impl Results {
             }
         }
         match stale {
-            Some(found) => Found::Stale(Fetched { is_stale: true, ..found }),
-            None => Found::Nothing(best),
+            Some(found) => Lookup::Stale(Fetched { is_stale: true, ..found }),
+            None => Lookup::Nothing(best),
         }
     }
 
     /// Returns why a stored result cannot be used.
-    fn judge(&self, result: &StoredResult, reading: &VersionReading, control: CacheControl) -> Result<(), MissReason> {
+    fn check(&self, result: &StoredResult, reading: &VersionReading, control: CacheControl) -> Result<(), MissReason> {
         let age = self.age(result);
         if result.version != reading.version {
             Err(MissReason::Outdated)
@@ -230,7 +230,7 @@ impl Results {
 }
 
 /// The outcome of a lookup.
-enum Found {
+enum Lookup {
     Fresh(Fetched),
     Stale(Fetched),
     Nothing(MissReason),

@@ -35,7 +35,7 @@ struct Flight {
     outcome: watch::Receiver<Option<Outcome>>,
     waiters: usize,
     task: AbortHandle,
-    /// Tells a flight from a later one of the same key.
+    /// Distinguishes a flight from a later one of the same key.
     id: u64,
 }
 

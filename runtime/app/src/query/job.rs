@@ -24,7 +24,7 @@ use crate::ports::warehouse::ResultSet;
 #[derive(Debug)]
 pub(super) struct QueryJob {
     pub(super) main: CompiledSql,
-    /// Counts the groups; `None` if a row or the page tells their number.
+    /// Counts the groups; `None` if a row or the page has their number.
     pub(super) count: Option<Result<CompiledSql, QueryError>>,
     /// Each measure without dimensions; `None` if the query does not ask for it.
     pub(super) totals: Option<CompiledSql>,
@@ -51,7 +51,7 @@ impl JobResult {
 }
 
 impl QueryJob {
-    /// Returns a job of one statement whose groups nobody counts.
+    /// Returns a job of one statement whose groups are not counted.
     pub(super) fn of_rows(main: CompiledSql) -> Self {
         QueryJob { main, count: None, totals: None, skip_total: true }
     }

@@ -33,7 +33,7 @@ pub(super) async fn settings(project: &Project, store: &StateStore) -> Result<Ca
     })
 }
 
-/// Returns the text that tells the warehouse apart from others; it is only ever digested. The statements of `init`
+/// Returns the text that distinguishes the warehouse from others; it is only ever digested. The statements of `init`
 /// decide what a session sees.
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;

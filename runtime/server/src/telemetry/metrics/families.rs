@@ -131,7 +131,7 @@ impl Pulled {
             queries_queued: gauge(to, "service_queries_queued", "Queries that wait for a turn.")?,
             cache_hits: counters(to, "service_cache_hits_total", "Results that a tier of the cache had, outdated ones included.", &["cache_type"])?,
             cache_misses: counters(to, "service_cache_misses_total", "Results that a tier of the cache did not have.", &["cache_type"])?,
-            cache_evictions: counters(to, "service_cache_evictions_total", "Results that made room for others.", &["cache_type"])?,
+            cache_evictions: counters(to, "service_cache_evictions_total", "Results that were evicted.", &["cache_type"])?,
             cache_failures: counters(to, "service_cache_failures_total", "Values that could not be read, written or verified.", &["cache_type"])?,
             cache_size: gauges(to, "service_cache_size_bytes", "Bytes of stored results.", &["cache_type"])?,
             plugin_state: gauges(to, "service_plugin_state", "1 for the state that a plugin is in.", &["plugin", "role", "state"])?,

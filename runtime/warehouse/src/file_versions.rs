@@ -25,7 +25,7 @@ pub(crate) struct FileVersions {
     process: u64,
 }
 
-struct FileDigester {
+struct VersionDigest {
     hash: Sha256,
     newest: Option<Timestamp>,
     count: usize,
@@ -43,19 +43,19 @@ impl FileVersions {
 
     /// Returns the version; `None` if there are too many files, or a folder cannot be read.
     pub(crate) fn read(&self) -> Option<EngineVersion> {
-        let mut digester = FileDigester { hash: Sha256::new(), newest: None, count: 0 };
-        digester.hash.update(self.process.to_le_bytes());
+        let mut reading = VersionDigest { hash: Sha256::new(), newest: None, count: 0 };
+        reading.hash.update(self.process.to_le_bytes());
         for file in &self.files {
-            digester.file(file, fs::metadata(file).ok().as_ref());
+            reading.file(file, fs::metadata(file).ok().as_ref());
         }
         for folder in &self.folders {
-            digester.folder(folder, 0)?;
+            reading.folder(folder, 0)?;
         }
-        Some(EngineVersion { digest: digester.hash.finalize().into(), changed_at: digester.newest })
+        Some(EngineVersion { digest: reading.hash.finalize().into(), changed_at: reading.newest })
     }
 }
 
-impl FileDigester {
+impl VersionDigest {
     fn folder(&mut self, folder: &Path, depth: usize) -> Option<()> {
         let entries = fs::read_dir(folder).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
         let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();

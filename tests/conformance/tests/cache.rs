@@ -14,7 +14,7 @@ use terrane_server::Edge;
 fn world() -> World {
     let column = |ty: &str, values: Json| Column { ty: ty.to_owned(), values: values.as_array().unwrap().clone() };
     World {
-        caller: Caller::Writer,
+        caller: Caller::Admin,
         columns: vec![column("text", json!(["paid", "open"])), column("integer", json!([2, 1]))],
         has_cache: true,
         ..World::default()

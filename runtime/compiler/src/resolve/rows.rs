@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::Resolver;
 use super::axis::{Clock, moved_back, shifts};
-use super::filter::Filters;
+use super::filter::{FilterTarget, Filters};
 use super::names::Names;
 use super::time::TimeAxis;
 use super::values::metrics_of;
-use crate::model::{CubeId, DimensionId, MetricFilter, MetricId, Model};
+use crate::access::ColumnUse;
+use crate::model::{CubeId, DimensionId, Member, MetricFilter, MetricId, Model};
 use crate::query::resolved::{
     Group, GroupBy, GroupShift, Operand, Predicate, RangeFilter, RowFilter, ValueId, primary_time,
 };
@@ -36,7 +37,7 @@ impl Resolver<'_> {
                 // The top-level AND is split, so that what can be tested on rows is.
                 Filter::And(all) => conjuncts.extend(all.iter().rev()),
                 filter if context.has_value(filter)? => {
-                    let predicate = context.predicate(filter, true)?;
+                    let predicate = context.predicate(filter, FilterTarget::Groups)?;
                     check_selected(self.names.model, &predicate, groups)?;
                     on_groups.push(predicate);
                 }
@@ -50,7 +51,7 @@ impl Resolver<'_> {
         let mut filters = Vec::with_capacity(conjuncts.len());
         for conjunct in conjuncts {
             if !Filters::has_metric_time(conjunct) {
-                let predicate = self.filters_of(None).predicate(conjunct, false)?;
+                let predicate = self.filters_of(None).predicate(conjunct, FilterTarget::Rows)?;
                 filters.push(RowFilter { fact: None, predicate });
                 continue;
             }
@@ -59,7 +60,7 @@ impl Resolver<'_> {
             }
             for fact in facts {
                 self.own_time(*fact)?;
-                let predicate = self.filters_of(Some(*fact)).predicate(conjunct, false)?;
+                let predicate = self.filters_of(Some(*fact)).predicate(conjunct, FilterTarget::Rows)?;
                 filters.push(RowFilter { fact: Some(*fact), predicate });
             }
         }
@@ -165,9 +166,28 @@ impl Resolver<'_> {
         let filtered = metrics.into_iter().filter(|id| !model.metric(*id).filters.is_empty());
         let resolve = |id: MetricId| {
             let filters = model.metric(id).filters.iter().map(|f| self.metric_filter(&context, f));
-            Ok((id, filters.collect::<Result<_, _>>()?))
+            let filters = filters.collect::<Result<Vec<Predicate>, QueryError>>()?;
+            // Later errors name the members of filters, which this caller may not know.
+            match filters.iter().all(|filter| self.may_filter_by(filter)) {
+                true => Ok((id, filters)),
+                false => Err(QueryError::Covered { member: model.metric(id).name.clone() }),
+            }
         };
         filtered.map(resolve).collect()
+    }
+
+    /// Returns whether the caller may filter by every dimension of a predicate.
+    fn may_filter_by(&self, predicate: &Predicate) -> bool {
+        let Names { access, model, .. } = *self.names;
+        let mut is_allowed = true;
+        predicate.for_each_operand(&mut |operand| {
+            if let Operand::Dimension { id, .. } = *operand {
+                let is_open =
+                    access.mask(id).is_none() && access.check(&model.dimension(id).sql, ColumnUse::Row).is_ok();
+                is_allowed &= is_open && access.sees(Member::Dimension(id));
+            }
+        });
+        is_allowed
     }
 
     fn metric_filter(&self, context: &Filters<'_>, filter: &MetricFilter) -> Result<Predicate, QueryError> {
@@ -175,7 +195,7 @@ impl Resolver<'_> {
         let operator = filter.operator.parse()?;
         // A metric speaks of rows: what it filters by is a dimension.
         context.names.dimension(&member)?;
-        context.predicate(&Filter::Condition { member, operator, values: filter.values.clone() }, false)
+        context.predicate(&Filter::Condition { member, operator, values: filter.values.clone() }, FilterTarget::Rows)
     }
 }
 

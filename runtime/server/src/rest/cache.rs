@@ -16,7 +16,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 async fn invalidate(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let cubes = invalidation_from_wire(&call.json_body_or_none(&app).await?)?;
-    let invalidated = app.ports.invalidations.invalidate(cubes.as_deref(), &context).await;
+    let invalidated = app.services.invalidations.invalidate(cubes.as_deref(), &context).await;
     invalidated.map_err(|error| refusal(&error))?;
     Ok(json_answer(&CacheInvalidated { cubes, tenant: context.tenant.as_deref().map(str::to_owned) }))
 }

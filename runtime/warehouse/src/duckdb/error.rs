@@ -35,6 +35,11 @@ pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     WarehouseError { cause, ..new(kind, message) }
 }
 
+/// Returns whether the engine failed by a fault of its own. It has no codes, so the first words decide.
+pub(super) fn is_internal(error: &WarehouseError) -> bool {
+    error.message.starts_with("INTERNAL Error")
+}
+
 /// Returns the cause that the engine's message states; the engine has no codes.
 fn cause(message: &str) -> RefusalCause {
     if message.contains("disabled by configuration") {

@@ -1,7 +1,11 @@
 //! One connection on a thread of its own, which runs one statement after the other.
 //!
 //! In: a [`Request`] and where to answer. Out: the answer, when the engine has it, or its batches as
-//! they come. The thread ends when its [`Session`] is dropped.
+//! they come. The thread ends when its [`DuckdbSession`] is dropped.
+//!
+//! The optimizer of DuckDB 1.4 makes a plan that its executor refuses ("INTERNAL Error: Failed to bind column
+//! reference") if it proves that two conditions exclude each other below a join. A statement that fails with an
+//! internal error before its first row runs once more without the optimizer.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -60,12 +64,12 @@ struct Job {
 }
 
 /// A handle on the thread. Dropping it lets the thread end after the statement that it is at.
-pub(super) struct Session {
+pub(super) struct DuckdbSession {
     jobs: mpsc::Sender<Job>,
     interrupt: Arc<InterruptHandle>,
 }
 
-impl Session {
+impl DuckdbSession {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let interrupt = connection.interrupt_handle();
@@ -86,7 +90,7 @@ impl Session {
                 }
             }
         })?;
-        Ok(Session { jobs, interrupt })
+        Ok(DuckdbSession { jobs, interrupt })
     }
 
     /// Starts a statement. A thread that has ended drops `reply`, which its receiver notices.
@@ -100,7 +104,21 @@ impl Session {
     }
 }
 
+/// Turns the optimizer of one connection off and on. Unlike settings, these stay allowed when the configuration is
+/// locked.
+const OPTIMIZER_OFF: &str = "PRAGMA disable_optimizer";
+const OPTIMIZER_ON: &str = "PRAGMA enable_optimizer";
+
 fn run(connection: &Connection, request: &Request) -> Answer {
+    match run_once(connection, request) {
+        Err(error) if error::is_internal(&error) => {
+            without_optimizer(connection, error, || run_once(connection, request))
+        }
+        answer => answer,
+    }
+}
+
+fn run_once(connection: &Connection, request: &Request) -> Answer {
     let mut statement = connection.prepare(&request.text).map_err(|e| error::from_engine(&e))?;
     let schema = statement
         .query_arrow(params_from_iter(request.params.iter().map(Bound)))
@@ -113,8 +131,17 @@ fn run(connection: &Connection, request: &Request) -> Answer {
     Ok(ResultSet { schema, batches })
 }
 
-/// The engine computes no further than the reader follows. A reader that goes away ends it.
 fn run_in_batches(connection: &Connection, request: &Request, outlet: &mut Outlet) -> Result<(), WarehouseError> {
+    match run_in_batches_once(connection, request, outlet) {
+        Err(error) if error::is_internal(&error) && !outlet.has_begun() => {
+            without_optimizer(connection, error, || run_in_batches_once(connection, request, outlet))
+        }
+        outcome => outcome,
+    }
+}
+
+/// The engine computes no further than the reader follows. A reader that goes away ends it.
+fn run_in_batches_once(connection: &Connection, request: &Request, outlet: &mut Outlet) -> Result<(), WarehouseError> {
     let mut statement = connection.prepare(&request.text).map_err(|e| error::from_engine(&e))?;
     let schema = statement
         .stream_arrow(params_from_iter(request.params.iter().map(Bound)))
@@ -129,6 +156,24 @@ fn run_in_batches(connection: &Connection, request: &Request, outlet: &mut Outle
         }
     }
     Ok(())
+}
+
+/// Runs a statement again without the optimizer. Returns the first error if the optimizer cannot be turned off, and
+/// the second error, with the number of retries, if the statement fails again.
+fn without_optimizer<T>(
+    connection: &Connection,
+    first: WarehouseError,
+    again: impl FnOnce() -> Result<T, WarehouseError>,
+) -> Result<T, WarehouseError> {
+    tracing::warn!(event = "optimizer_bypassed", warehouse = error::NAME, error_message = &*first.message);
+    if connection.execute_batch(OPTIMIZER_OFF).is_err() {
+        return Err(first);
+    }
+    let answer = again().map_err(|error| WarehouseError { retries: error.retries + 1, ..error });
+    if let Err(error) = connection.execute_batch(OPTIMIZER_ON) {
+        tracing::error!(event = "optimizer_off", warehouse = error::NAME, error_message = %error);
+    }
+    answer
 }
 
 /// Not the crate's iterator, which panics where fetching fails.

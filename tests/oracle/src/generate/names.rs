@@ -136,6 +136,13 @@ impl Names {
         self.unique(base, " ")
     }
 
+    /// A name of a table. Names with path or pattern characters are left out: policies treat them as files, so a
+    /// policy on one table also closes the cubes over others.
+    pub(super) fn table(&mut self, generator: &mut Generator, plain: &str) -> String {
+        let name = self.column(generator, plain);
+        if name.contains(['/', '\\', '*']) { self.unique(plain.to_owned(), " ") } else { name }
+    }
+
     fn unique(&mut self, base: String, joint: &str) -> String {
         let mut name = base.clone();
         let mut number = 2;

@@ -54,7 +54,7 @@ fn empty(generator: &mut Generator, names: &mut Names, tables: &mut Names, index
     }
     Cube {
         name: names.member(generator, &format!("cube{index}")),
-        table: tables.column(generator, &format!("table{index}")),
+        table: tables.table(generator, &format!("table{index}")),
         columns: all,
         rows: Vec::new(),
         dimensions: Vec::new(),

@@ -200,7 +200,7 @@ impl World {
         self.edge_watched(security, Watch::default(), false)
     }
 
-    /// With somebody who watches.
+    /// With metrics and traces.
     pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
         let snapshot = project::snapshot();
         let profile = match (self.is_dialect_missing, self.is_dialect_out_of_fuel) {

@@ -318,7 +318,7 @@ pub(super) static CUBE_REFRESH: Shape = Shape::new(
             "every",
             Kind::Text,
             "5 minutes",
-            "A whole number and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
+            "An integer and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
         ),
         Key::optional(
             "sql",

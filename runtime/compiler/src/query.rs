@@ -66,7 +66,7 @@ pub struct SemanticQuery {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PreAggregations {
     Off,
-    /// Where they give the same answer.
+    /// Pre-aggregations that give the same answer are read.
     #[default]
     Auto,
     /// The query is refused where they can't answer it.

@@ -38,7 +38,7 @@ pub struct StoredTable {
     pub cut: Option<[Option<Value>; 2]>,
 }
 
-/// How a segment applies to stored rows.
+/// The way in which a segment applies to stored rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredSegment {
     /// The stored flag at this position says which rows pass.
@@ -49,7 +49,7 @@ pub enum StoredSegment {
     Computed,
 }
 
-/// How an aggregate is computed from stored rows.
+/// The computation of an aggregate from stored rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredState {
     pub source: StateSource,

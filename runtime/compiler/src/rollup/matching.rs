@@ -179,7 +179,7 @@ struct Candidate<'c, 'p, 'm> {
     rollup: &'m Rollup,
 }
 
-/// Whether something can be computed from stored columns.
+/// The availability of an expression in stored columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Availability {
     Stored,
@@ -212,7 +212,7 @@ pub(super) struct Stretch {
 /// The row filters of a fact, sorted.
 #[derive(Default)]
 struct SortedFilters {
-    /// Those that apply to stored rows.
+    /// The filters that apply to stored rows.
     on_rows: Vec<usize>,
     stretch: Stretch,
 }
@@ -265,7 +265,7 @@ impl<'m> Candidate<'_, '_, 'm> {
         own.map(|(index, planned)| (index, planned.aggregate))
     }
 
-    /// The names of members, where somebody reads them.
+    /// The names of members, if the request explains.
     fn named(&self, name: impl FnOnce() -> String) -> Vec<String> {
         if self.matcher.request.explains { vec![name()] } else { Vec::new() }
     }
@@ -551,7 +551,7 @@ impl<'m> Candidate<'_, '_, 'm> {
         Refusal { reason, members }
     }
 
-    /// Row filters apply to stored rows, or there is no match.
+    /// Checks that row filters and masks can be applied to stored rows.
     fn policies(&self) -> Checked<()> {
         let protection = self.matcher.protection;
         for node in 1..=self.fact.tree.joins.len() {

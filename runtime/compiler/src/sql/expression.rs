@@ -293,7 +293,7 @@ impl<'a> Expressions<'a> {
         })
     }
 
-    /// A text that compares by code point.
+    /// A string that compares by code point.
     pub(super) fn comparable_text(&self, value: SqlExpr<'a>) -> SqlExpr<'a> {
         if self.texts.collates { SqlExpr::op(Op::Collate, vec![value]) } else { value }
     }

@@ -42,7 +42,7 @@ impl Served<'_> {
                 Ok(Some(built)) => ready.insert(rollup.cube.as_str(), rollup.name.as_str(), built),
                 Ok(None) => {}
                 Err(error) => match error.downcast_ref::<RollupError>() {
-                    // A computed time may be a text.
+                    // A computed time may be a string.
                     Some(RollupError::TimeType(_)) => {}
                     _ => return Err(error.context(format!("pre-aggregation `{}`", rollup.name))),
                 },

@@ -10,6 +10,7 @@ pub mod domain;
 pub mod governance;
 mod inspection;
 pub mod introspection;
+pub mod invalidation;
 pub mod limits;
 pub mod maintenance;
 pub mod plugins;

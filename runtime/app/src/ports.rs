@@ -15,6 +15,7 @@ pub mod plugins;
 pub mod projects;
 pub mod providers;
 pub mod registrations;
+pub mod result_cache;
 pub mod retention;
 pub mod severity;
 pub mod store;

@@ -305,13 +305,11 @@ mod tests {
             warned.collect::<Vec<_>>()
         };
         let at = |key: &str, line, column| (key.to_owned(), (line, column));
-        assert_eq!(found("cache: {enabled: true}\n", &[]), [at("cache.enabled", 1, 8)]);
-        assert_eq!(found("cache: {enabled: false}\n", &[]), []);
+        assert_eq!(found("optimization: {daily_budget: 1}\n", &[]), [at("optimization.daily_budget", 1, 16)]);
         let lines = "cache:\n  enabled: true\n  ttl_seconds: 60\noptimization:\n  alert_at_percent: 80\n";
-        let keys =
-            [at("cache.enabled", 2, 3), at("cache.ttl_seconds", 3, 16), at("optimization.alert_at_percent", 5, 3)];
-        assert_eq!(found(lines, &[]), keys);
-        assert_eq!(found("name: a\n", &[("SERVICE_CACHE__MAX_SIZE", "1GB")]), [at("cache.max_size", 0, 0)]);
+        assert_eq!(found(lines, &[]), [at("optimization.alert_at_percent", 5, 3)]);
+        let variable = [("SERVICE_OPTIMIZATION__DAILY_BUDGET", "1")];
+        assert_eq!(found("name: a\n", &variable), [at("optimization.daily_budget", 0, 0)]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::http::{Answer, Request};
 use crate::scenario::{CANARY, SECRET};
 
-const VOLATILE_HEADERS: &[&str] = &["date", "content-length"];
+const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-cache-key"];
 const VOLATILE_FIELDS: &[&str] =
     &["duration_ms", "query_time_ms", "compile_time_ms", "load_time_ms", "execution_time_ms", "uptime_seconds"];
 /// The parts of a long answer that a report quotes.

@@ -33,9 +33,9 @@ impl Program {
     /// `binary` is `env!("CARGO_BIN_EXE_terrane-under-test")`, which only a test can name.
     pub fn new(binary: &str, arguments: &[&str], folder: &Path) -> Self {
         let mut command = Command::new(binary);
+        command.args(arguments).arg(folder).env_clear().stdin(Stdio::null());
         // Tests that ask the same query again measure the warehouse; tests of the cache turn it on.
         command.env("SERVICE_CACHE__ENABLED", "false");
-        command.args(arguments).arg(folder).env_clear().stdin(Stdio::null());
         Program { command, input: None }
     }
 

@@ -173,6 +173,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "terrane-compiler",
             "terrane-app",
+            "terrane-cache",
             "terrane-identity",
             "terrane-json",
             "terrane-outgoing",

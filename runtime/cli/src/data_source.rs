@@ -184,6 +184,7 @@ async fn open_duckdb(
         threads: None,
         file_access: FileAccess::Project,
         is_written: false,
+        rollups: None,
     };
     let opened = tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await;
     let warehouse = opened.map_err(|error| Failure::new(format!("opening the database failed: {error}")))?;

@@ -3,7 +3,8 @@
 //! JSON lines: a header with the versions and how many rows each table has, the rows, and the SHA-256 of
 //! all lines before the last. Rows are as the tables have them, hashes of keys and passwords included,
 //! so a dump is for its owner's eyes only. Not in it: what belongs to one database and its processes
-//! (`server_starts`, `server_secrets`, `leases`, `data_versions`).
+//! (`server_starts`, `server_secrets`, `leases`, `data_versions`), and the state of tables that can be built again
+//! (`preagg_*`).
 
 mod restore;
 mod write;
@@ -80,7 +81,7 @@ mod tests {
         let mut found = 0;
         for row in store.database.all(Statement::new(columns)).await.unwrap() {
             let (table, column) = (row.text("in_table").unwrap(), row.text("named").unwrap());
-            if left_out.contains(&table.as_str()) {
+            if left_out.contains(&table.as_str()) || table.starts_with("preagg_") {
                 continue;
             }
             let dumped = TABLES.iter().find(|dumped| dumped.name == table).unwrap_or_else(|| panic!("{table}"));

@@ -1,5 +1,5 @@
-//! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog` and `Leases` on sqlx: SQLite in a file,
-//! or PostgreSQL for several servers.
+//! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog`, `Leases` and `PreaggregationState` on
+//! sqlx: SQLite in a file, or PostgreSQL for several servers.
 //!
 //! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
 //! answered. A database that a newer program has migrated is refused. Queries are written once
@@ -15,6 +15,7 @@ mod leases;
 mod location;
 mod migrations;
 mod open;
+mod preaggregations;
 mod registrations;
 mod retention;
 mod row;

@@ -11,6 +11,7 @@ mod error;
 mod open;
 mod permit;
 mod pool;
+mod rollups;
 mod session;
 mod stream;
 
@@ -20,19 +21,22 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::builder::{BuildsNothing, BuiltRelation, CantBuild, ModelBuilder};
+use terrane_app::ports::rollup_tables::RollupTables;
 use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
 };
 
 use build::DuckDbBuilder;
 pub use error::OpenError;
-pub use open::{DuckDbSettings, FileAccess};
+pub use open::{DuckDbSettings, FileAccess, RollupStore};
 use pool::Pool;
+use rollups::DuckDbRollups;
 use session::Request;
 
 use crate::built::relations;
 use crate::catalog::table;
 use crate::file_versions::FileVersions;
+use crate::rollups::RollupPlace;
 
 /// The timeout of a probe or a description.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,6 +48,7 @@ pub struct DuckDb {
     reads_only: bool,
     /// `None` if statements can read data whose changes are not observable.
     files: Option<FileVersions>,
+    rollups: Option<RollupPlace>,
 }
 
 impl DuckDb {
@@ -55,7 +60,9 @@ impl DuckDb {
         // A file that is made now is there afterwards.
         let reads_only = open::reads_only(settings);
         let (root, files) = open::open(settings)?;
-        Ok(DuckDb { pool: Arc::new(Pool::new(root, settings.connections)), reads_only, files })
+        let pool = Arc::new(Pool::new(root, settings.connections));
+        let rollups = settings.rollups.as_ref().map(|store| store.place.clone());
+        Ok(DuckDb { pool, reads_only, files, rollups })
     }
 
     /// Returns the builder of models in this database.
@@ -64,6 +71,12 @@ impl DuckDb {
             return Arc::new(BuildsNothing(CantBuild::ReadOnly));
         }
         Arc::new(DuckDbBuilder::new(self.pool.clone()))
+    }
+
+    /// Returns the port to the tables of pre-aggregations; `None` if the settings name no file for them.
+    pub fn rollups(&self) -> Option<Arc<dyn RollupTables>> {
+        let place = self.rollups.clone()?;
+        Some(Arc::new(DuckDbRollups::new(self.pool.clone(), place)))
     }
 }
 

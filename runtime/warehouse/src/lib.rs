@@ -10,9 +10,11 @@ mod file_versions;
 mod instants;
 pub mod mysql;
 pub mod postgres;
+mod rollups;
 mod sessions;
 pub mod sqlite;
 
-pub use crate::duckdb::{DuckDb, DuckDbSettings, FileAccess, OpenError};
+pub use crate::duckdb::{DuckDb, DuckDbSettings, FileAccess, OpenError, RollupStore};
+pub use crate::rollups::RollupPlace;
 pub use crate::sessions::{ConnectError, ServerSettings};
 pub use crate::sqlite::SqliteSettings;

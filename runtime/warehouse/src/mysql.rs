@@ -8,6 +8,7 @@
 mod bind;
 mod catalog;
 mod cell;
+mod rollups;
 
 use std::time::Duration;
 
@@ -15,10 +16,14 @@ use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
+use terrane_app::ports::rollup_tables::RollupTables;
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+
+use rollups::MySqlRollups;
 
 use crate::catalog::Lookup;
 use crate::columns::Columns;
+use crate::rollups::RollupPlace;
 use crate::sessions::{
     ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, Sessions, WarehouseSession, run_init, within,
 };
@@ -51,6 +56,15 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
     }
     let first = server.connect().await.map_err(ConnectError::Connection)?;
     Ok(Sessions::new(server, first, settings.connections))
+}
+
+/// Returns the port to the tables of pre-aggregations, with the rights of the URL's user. It connects when it builds.
+///
+/// # Errors
+/// The URL is not one of MySQL or MariaDB.
+pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
+    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+    Ok(MySqlRollups::new(server, place))
 }
 
 fn options(url: &str) -> Result<MySqlConnectOptions, ConnectError> {

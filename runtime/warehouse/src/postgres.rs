@@ -10,6 +10,7 @@ mod build;
 mod catalog;
 mod cell;
 mod numeric;
+mod rollups;
 
 use std::time::Duration;
 
@@ -18,12 +19,15 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
 use terrane_app::ports::builder::ModelBuilder;
+use terrane_app::ports::rollup_tables::RollupTables;
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use build::PostgresBuilder;
+use rollups::PostgresRollups;
 
 use crate::catalog::Lookup;
 use crate::columns::Columns;
+use crate::rollups::RollupPlace;
 use crate::sessions::{
     ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, Sessions, WarehouseSession, run_init, within,
 };
@@ -64,6 +68,15 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
 pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, ConnectError> {
     let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
     Ok(PostgresBuilder::new(server))
+}
+
+/// Returns the port to the tables of pre-aggregations, with the rights of the URL's user. It connects when it builds.
+///
+/// # Errors
+/// The URL is not one of PostgreSQL.
+pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
+    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
+    Ok(PostgresRollups::new(server, place))
 }
 
 fn options(url: &str) -> Result<PgConnectOptions, ConnectError> {

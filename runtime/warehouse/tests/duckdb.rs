@@ -41,6 +41,7 @@ fn settings(init: &[&str]) -> DuckDbSettings {
         threads: Some(2),
         file_access: FileAccess::Project,
         is_written: false,
+        rollups: None,
     }
 }
 

@@ -36,6 +36,7 @@ fn settings(path: Option<PathBuf>) -> DuckDbSettings {
         threads: Some(2),
         file_access: FileAccess::Project,
         is_written: true,
+        rollups: None,
     }
 }
 

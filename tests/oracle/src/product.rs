@@ -145,6 +145,7 @@ impl Product {
             threads: Some(1),
             file_access: FileAccess::Project,
             is_written: false,
+            rollups: None,
         })?;
         Ok(Product {
             runtime: tokio::runtime::Builder::new_current_thread().enable_time().build()?,

@@ -48,8 +48,13 @@ impl DuckDbBuilder {
         DuckDbBuilder { pool, running: Running::new() }
     }
 
+    /// Waits until nothing runs, but not for long.
+    pub(super) async fn settle_builds(&self) {
+        self.running.settle().await;
+    }
+
     /// Runs something on a connection of its own. Dropped, or out of time, it is interrupted.
-    async fn run<T, E>(
+    pub(super) async fn run<T, E>(
         &self,
         timeout: Duration,
         work: impl FnOnce(&Connection, &AtomicBool) -> Result<T, E> + Send + 'static,

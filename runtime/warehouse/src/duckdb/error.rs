@@ -16,6 +16,8 @@ pub enum OpenError {
     Setting { setting: &'static str, message: String },
     #[error("`warehouse.init[{index}]` failed: {message}\n  in: {statement}")]
     Init { index: usize, statement: String, message: String },
+    #[error("the file of pre-aggregations {path} did not open: {message}")]
+    RollupStore { path: String, message: String },
     #[error("views and macros of the DuckDB database cannot be listed: {message}")]
     Catalog { message: String },
     #[error("folder {path} cannot be read: {message}")]

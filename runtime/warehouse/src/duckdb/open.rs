@@ -18,7 +18,9 @@ use duckdb::{AccessMode, Config, Connection};
 use terrane_compiler::project::may_read_files;
 
 use super::error::OpenError;
+use crate::built::quoted as quoted_name;
 use crate::file_versions::FileVersions;
+use crate::rollups::RollupPlace;
 
 /// The operator's settings.
 #[derive(Debug, Clone)]
@@ -38,6 +40,16 @@ pub struct DuckDbSettings {
     pub file_access: FileAccess,
     /// A file is opened for writing also where `init` is empty.
     pub is_written: bool,
+    /// The file with the tables of pre-aggregations, which this process alone has open. `None`: there are none.
+    pub rollups: Option<RollupStore>,
+}
+
+/// A database of its own for the tables of pre-aggregations.
+#[derive(Debug, Clone)]
+pub struct RollupStore {
+    pub path: PathBuf,
+    /// Its schema is the name by which the database is attached.
+    pub place: RollupPlace,
 }
 
 /// Which files SQL may read once the engine is locked.
@@ -81,13 +93,17 @@ pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<File
             message: error.to_string(),
         })?;
     }
+    if let Some(store) = &settings.rollups {
+        attach_store(&connection, store)?;
+    }
     let reads_files = match settings.file_access {
         FileAccess::Views => stored_texts_read_files(&connection)?,
         FileAccess::Project => true,
         FileAccess::None => false,
     };
     let readable = if reads_files { Some(readable(&settings.project)?) } else { None };
-    let files = attached_files(&connection)?.map(|attached| {
+    let store = settings.rollups.as_ref().map(|store| &*store.place.schema);
+    let files = attached_files(&connection, store)?.map(|attached| {
         let (folders, files) = readable.clone().unwrap_or_default();
         let versions = FileVersions::of(
             attached.into_iter().chain(files.into_iter().map(PathBuf::from)).collect(),
@@ -99,11 +115,22 @@ pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<File
     Ok((connection, files))
 }
 
-/// Returns the files of all databases, each with its log of changes; `None` if one is not DuckDB's own.
-fn attached_files(connection: &Connection) -> Result<Option<Vec<PathBuf>>, OpenError> {
+fn attach_store(connection: &Connection, store: &RollupStore) -> Result<(), OpenError> {
+    let shown = store.path.display().to_string();
+    let attach = format!("ATTACH {} AS {} (READ_WRITE)", quoted(&shown), quoted_name(&store.place.schema));
+    let attached = connection.execute_batch(&attach);
+    attached.map_err(|error| OpenError::RollupStore { path: shown, message: error.to_string() })
+}
+
+/// Returns the files of all databases but the `store` of pre-aggregations, each with its log of changes; `None` if one
+/// is not DuckDB's own.
+fn attached_files(connection: &Connection, store: Option<&str>) -> Result<Option<Vec<PathBuf>>, OpenError> {
     let databases = || {
-        let mut statement = connection.prepare("SELECT path, type FROM duckdb_databases() WHERE NOT internal")?;
-        let rows = statement.query_map([], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?)))?;
+        let others = "SELECT path, type FROM duckdb_databases() WHERE NOT internal AND database_name <> $1";
+        let mut statement = connection.prepare(others)?;
+        let rows = statement.query_map([store.unwrap_or_default()], |row| {
+            Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?))
+        })?;
         rows.collect::<Result<Vec<_>, duckdb::Error>>()
     };
     let databases = databases().map_err(|error| OpenError::Catalog { message: error.to_string() })?;

@@ -109,7 +109,8 @@ impl DuckdbSession {
 const OPTIMIZER_OFF: &str = "PRAGMA disable_optimizer";
 const OPTIMIZER_ON: &str = "PRAGMA enable_optimizer";
 
-fn run(connection: &Connection, request: &Request) -> Answer {
+/// Runs a statement on a connection and returns all of its rows.
+pub(super) fn run(connection: &Connection, request: &Request) -> Answer {
     match run_once(connection, request) {
         Err(error) if error::is_internal(&error) => {
             without_optimizer(connection, error, || run_once(connection, request))

@@ -67,7 +67,12 @@ impl PostgresBuilder {
         PostgresBuilder { server: Arc::new(server), running: Running::new() }
     }
 
-    async fn work(&self) -> Result<Work, WarehouseError> {
+    /// Waits until nothing runs, but not for long.
+    pub(super) async fn settle_builds(&self) {
+        self.running.settle().await;
+    }
+
+    pub(super) async fn work(&self) -> Result<Work, WarehouseError> {
         let permit = self.running.begin().await;
         let mut connection = self.server.open().await?;
         let set_up = async {
@@ -84,16 +89,16 @@ impl PostgresBuilder {
 }
 
 /// A connection that builds. Dropped early, what it runs is cancelled.
-struct Work {
-    server: Arc<Server>,
+pub(super) struct Work {
+    pub(super) server: Arc<Server>,
     /// `None`: it is over.
-    connection: Option<PgConnection>,
+    pub(super) connection: Option<PgConnection>,
     process: i32,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Work {
-    async fn close(mut self) {
+    pub(super) async fn close(mut self) {
         if let Some(connection) = self.connection.take() {
             // The server forgets a connection that is closed without a word, too.
             let _ = connection.close().await;
@@ -152,7 +157,7 @@ impl ModelBuilder for PostgresBuilder {
     }
 }
 
-async fn make_schemas(connection: &mut PgConnection, schemas: &[&str]) -> Result<(), NotReady> {
+pub(super) async fn make_schemas(connection: &mut PgConnection, schemas: &[&str]) -> Result<(), NotReady> {
     for schema in schemas {
         let rights = sqlx::query(RIGHTS).persistent(false).bind(*schema).fetch_one(&mut *connection).await;
         let rights = rights.map_err(|error| FAILED.because(&error))?;
@@ -264,7 +269,7 @@ async fn make_again(connection: &mut PgConnection, reader: &Reader) -> Result<()
     Ok(run(connection, "RELEASE SAVEPOINT reader".to_owned()).await.map(drop)?)
 }
 
-async fn run(connection: &mut PgConnection, text: String) -> Result<u64, WarehouseError> {
+pub(super) async fn run(connection: &mut PgConnection, text: String) -> Result<u64, WarehouseError> {
     let done = connection.execute(sqlx::raw_sql(AssertSqlSafe(text))).await;
     done.map(|done| done.rows_affected()).map_err(|error| FAILED.because(&error))
 }

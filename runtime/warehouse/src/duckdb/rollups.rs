@@ -1,0 +1,128 @@
+//! Tables of pre-aggregations in a file of their own, which is attached: one transaction each, on a connection and a
+//! thread of its own.
+//!
+//! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. A transaction
+//! sees the rows of the warehouse as they are at its first statement; rows in files are read again for the totals, so
+//! that a file that changed meanwhile is noticed. Of a build that fails, is interrupted or killed nothing is left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duckdb::Connection;
+use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupTableError, RollupTables};
+use terrane_app::ports::warehouse::{Statement, WarehouseError};
+
+use super::build::DuckDbBuilder;
+use super::error;
+use super::pool::Pool;
+use super::session::{self, Request};
+use crate::built::quoted;
+use crate::rollups::{RollupPlace, compare};
+
+/// The schema of an attached database.
+const SCHEMA: &str = "main";
+
+const TABLES: &str = "\
+    SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND schema_name = 'main' ORDER BY table_name";
+
+/// Makes tables in the attached database.
+pub(super) struct DuckDbRollups {
+    builder: DuckDbBuilder,
+    /// Its schema is the name of the attached database.
+    place: RollupPlace,
+}
+
+impl DuckDbRollups {
+    pub(super) fn new(pool: Arc<Pool>, place: RollupPlace) -> Self {
+        DuckDbRollups { builder: DuckDbBuilder::new(pool), place }
+    }
+}
+
+#[async_trait]
+impl RollupTables for DuckDbRollups {
+    fn target(&self) -> &str {
+        &self.place.target
+    }
+
+    fn relation(&self, table: &str) -> Vec<String> {
+        vec![self.place.schema.clone(), SCHEMA.to_owned(), table.to_owned()]
+    }
+
+    /// The database was attached when the warehouse was opened.
+    async fn prepare(&self) -> Result<(), RollupTableError> {
+        Ok(())
+    }
+
+    async fn build(&self, table: &NewRollupTable, timeout: Duration) -> Result<BuiltTable, RollupTableError> {
+        let (table, relation) = (table.clone(), relation(&self.place, &table.name));
+        let work = move |connection: &Connection, is_unwanted: &AtomicBool| {
+            run(connection, "BEGIN TRANSACTION")?;
+            let built = make(connection, &table, &relation);
+            let is_wanted = !is_unwanted.load(Ordering::SeqCst);
+            match built {
+                Ok(built) if is_wanted => run(connection, "COMMIT").map(|()| built),
+                Ok(_) => {
+                    run(connection, "ROLLBACK")?;
+                    Err(error::unavailable("the build was stopped").into())
+                }
+                Err(error) => {
+                    // The connection is closed next, which undoes it as well.
+                    let _ = run(connection, "ROLLBACK");
+                    Err(error)
+                }
+            }
+        };
+        self.builder.run(timeout, work).await
+    }
+
+    async fn tables(&self) -> Result<Vec<Arc<str>>, RollupTableError> {
+        let place = self.place.clone();
+        let list = move |connection: &Connection, _: &AtomicBool| {
+            let mut statement = connection.prepare(TABLES).map_err(|error| error::from_engine(&error))?;
+            let names = statement.query_map([&place.schema], |row| row.get::<_, String>(0));
+            let names = names.and_then(Iterator::collect::<Result<Vec<String>, duckdb::Error>>);
+            let names = names.map_err(|error| error::from_engine(&error))?;
+            Ok(names.into_iter().filter(|name| place.owns(name)).map(Into::into).collect())
+        };
+        self.builder.run(super::PROBE_TIMEOUT, list).await
+    }
+
+    async fn drop_tables(&self, tables: &[Arc<str>]) -> Result<(), RollupTableError> {
+        let owned = tables.iter().filter(|table| self.place.owns(table));
+        let relations: Vec<String> = owned.map(|table| relation(&self.place, table)).collect();
+        let drop = move |connection: &Connection, _: &AtomicBool| {
+            relations.iter().try_for_each(|relation| run(connection, &format!("DROP TABLE IF EXISTS {relation}")))
+        };
+        self.builder.run(super::PROBE_TIMEOUT, drop).await
+    }
+
+    async fn settle(&self) {
+        self.builder.settle_builds().await;
+    }
+}
+
+fn relation(place: &RollupPlace, table: &str) -> String {
+    [quoted(&place.schema), quoted(SCHEMA), quoted(table)].join(".")
+}
+
+fn make(connection: &Connection, table: &NewRollupTable, relation: &str) -> Result<BuiltTable, RollupTableError> {
+    run(connection, &format!("CREATE TABLE {relation} AS\n{}", table.query))?;
+    let whole = |text: &str| session::run(connection, &Request::execute(Statement::plain(text)));
+    let base = whole(&table.totals.base)?;
+    let stored = whole(&table.totals.stored)?;
+    compare(&table.totals.columns, &base, &stored)?;
+    for index in RollupPlace::indexes(table, relation, quoted) {
+        run(connection, &index)?;
+    }
+    let rows = connection.query_row(&format!("SELECT count(*) FROM {relation}"), [], |row| row.get::<_, u64>(0));
+    let rows = rows.map_err(|error| error::from_engine(&error))?;
+    Ok(BuiltTable { rows, bytes: None })
+}
+
+fn run(connection: &Connection, text: &str) -> Result<(), RollupTableError> {
+    let done: Result<(), WarehouseError> =
+        connection.execute(text, []).map(drop).map_err(|error| error::from_engine(&error));
+    Ok(done?)
+}

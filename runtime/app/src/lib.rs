@@ -15,6 +15,7 @@ pub mod limits;
 pub mod maintenance;
 pub mod plugins;
 pub mod ports;
+pub mod preaggregations;
 pub mod profiling;
 pub mod projects;
 pub mod query;

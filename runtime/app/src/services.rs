@@ -32,6 +32,7 @@ use crate::ports::retention::Retention;
 use crate::ports::store::Store;
 use crate::ports::tokens::{Passwords, Randomness, Tokens};
 use crate::ports::warehouse::Warehouse;
+use crate::preaggregations::{PreaggregationBackend, PreaggregationPorts, PreaggregationSettings, Preaggregations};
 use crate::profiling::ProfilingService;
 use crate::projects::{ProjectPorts, ProjectService};
 use crate::query::{QueryPorts, QueryService, QuerySettings};
@@ -84,6 +85,8 @@ pub struct ServerPorts {
     pub files: Arc<dyn ProjectFiles>,
     /// The identity providers that callers may sign in through.
     pub providers: Vec<Arc<dyn IdentityProvider>>,
+    /// `None`: pre-aggregations are switched off.
+    pub preaggregations: Option<PreaggregationBackend>,
 }
 
 /// The operator's settings of a server.
@@ -96,6 +99,7 @@ pub struct ServerSettings {
     pub transport: Transport,
     /// The time that the build of one model may take.
     pub build_timeout: Duration,
+    pub preaggregations: PreaggregationSettings,
     /// The time for which ended records are kept.
     pub retention: Duration,
     pub leases: LeaseSettings,
@@ -113,6 +117,7 @@ pub struct ServerServices {
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
     pub projects: Arc<ProjectService>,
+    pub preaggregations: Arc<Preaggregations>,
     pub access: Arc<AccessRecorder>,
     pub authenticator: Arc<Authenticator>,
     pub oauth: Arc<OAuth>,
@@ -205,6 +210,18 @@ impl ServerServices {
         let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
         let invalidations = Some(Arc::clone(&server.invalidations));
         let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, settings.queries);
+        let preaggregations = PreaggregationPorts {
+            backend: server.preaggregations,
+            warehouse: Arc::clone(&services.warehouse),
+            catalog: Arc::clone(&services.catalog),
+            queries: Arc::clone(&services.queries),
+            versions: Arc::clone(&services.versions),
+            access: Arc::clone(&services.access),
+            observer: Arc::clone(&observer),
+            randomness: Arc::clone(&server.randomness),
+            clock: Arc::clone(&clock),
+        };
+        let preaggregations = Arc::new(Preaggregations::new(preaggregations, settings.preaggregations));
         let security = SecurityPorts {
             credentials: server.credentials,
             tokens: server.tokens,
@@ -244,6 +261,7 @@ impl ServerServices {
         let invalidation = InvalidationService::new(catalog, versions, access);
         ServerServices {
             projects: Arc::new(projects),
+            preaggregations,
             authenticator,
             oauth: Arc::new(oauth),
             audit_buffer,
@@ -270,7 +288,11 @@ impl ServerServices {
     /// Returns the worker of the server's background tasks.
     pub fn worker(&self) -> Worker {
         let (leases, clock, observer) = (self.leases.clone(), self.clock.clone(), self.observer.clone());
-        Worker::new(leases, clock, observer, self.process_id.clone(), self.lease_settings)
-            .with_task(self.maintenance.clone())
+        let worker = Worker::new(leases, clock, observer, self.process_id.clone(), self.lease_settings)
+            .with_task(self.maintenance.clone());
+        match self.preaggregations.is_enabled() {
+            true => worker.with_task(self.preaggregations.clone()),
+            false => worker,
+        }
     }
 }

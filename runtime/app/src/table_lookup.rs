@@ -50,6 +50,11 @@ pub(crate) async fn locate(
     let registered = std::mem::take(&mut inputs.registered);
     let answers = ask(&registered, &inputs.warehouse, known, warehouse).await;
     for mut cube in registered {
+        if inputs.names_reserved_schema(&cube.entry) {
+            diagnostics.push(reserved(&cube).at(cube.place()));
+            inputs.unread.insert(cube.name);
+            continue;
+        }
         let Some(table) = looked_up(&cube, &inputs.warehouse) else {
             inputs.registered.push(cube);
             continue;
@@ -117,6 +122,11 @@ async fn answer(table: Arc<str>, warehouse: &dyn Warehouse) -> (Arc<str>, Answer
         Err(error) => Answer::Unknown(error.message),
     };
     (table, answer)
+}
+
+fn reserved(cube: &RegisteredCube) -> Diagnostic {
+    let message = format!("the registered cube `{}` names the schema of pre-aggregations", cube.name);
+    Diagnostic::error(Code::ReservedName, message).hint("Read the tables that the pre-aggregations were made of.")
 }
 
 fn absent(cube: &RegisteredCube, table: &str) -> Diagnostic {

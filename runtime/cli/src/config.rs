@@ -61,6 +61,7 @@ pub struct Config {
     pub metrics: MetricsConfig,
     pub telemetry: TelemetryConfig,
     pub cache: CacheConfig,
+    pub pre_aggregations: PreaggregationsConfig,
     pub unused: Vec<UnusedSetting>,
     /// All settings as text, without secrets.
     pub settings: Vec<Setting>,
@@ -112,6 +113,22 @@ pub struct CacheConfig {
     pub max_entry: u64,
     /// The time for which outdated results may be used while new ones are computed.
     pub stale_seconds: u64,
+}
+
+/// The settings of pre-aggregations.
+#[derive(Debug, Clone)]
+pub struct PreaggregationsConfig {
+    pub enabled: bool,
+    /// The schema of the tables: of PostgreSQL, or a database of MySQL and MariaDB, or the name of DuckDB's second file.
+    pub schema: String,
+    /// The file of the tables of a DuckDB warehouse, relative to the project. `None`: beside the state.
+    pub path: Option<Located<String>>,
+    /// The time between two comparisons with the rows, for pre-aggregations that state none.
+    pub refresh_seconds: u64,
+    /// The timeout for one table.
+    pub build_timeout_seconds: u64,
+    /// The retention of builds that ended.
+    pub history_days: u64,
 }
 
 #[derive(Debug, Clone)]

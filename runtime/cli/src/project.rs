@@ -57,6 +57,7 @@ impl Project {
             registered: Vec::new(),
             unread_files,
             unread,
+            reserved_schema: config.pre_aggregations.enabled.then(|| config.pre_aggregations.schema.as_str().into()),
         };
         Ok(Project { folder, config, tree, source, inputs, environment: environment.clone(), problems })
     }

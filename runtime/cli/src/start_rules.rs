@@ -119,13 +119,17 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     keys.chain(every_origin(config)).collect()
 }
 
-/// Warnings of keys in the project's definitions that this version does not use.
-pub fn unused_definitions(definitions: &Definitions) -> Vec<Diagnostic> {
+/// Warnings of keys in the project's definitions that have no effect with this configuration.
+pub fn unused_definitions(config: &Config, definitions: &Definitions) -> Vec<Diagnostic> {
+    if config.pre_aggregations.enabled {
+        return Vec::new();
+    }
     let cubes = definitions.cubes.iter();
     let keys = cubes.filter_map(|cube| {
         let first = cube.pre_aggregations.first()?;
-        let key = format!("`pre_aggregations` of cube `{}`", cube.name.value);
-        Some(unused(&key).at(first.name.span()))
+        let message = format!("`pre_aggregations` of cube `{}` are not built", cube.name.value);
+        let warning = Diagnostic::warning(Code::PreaggregationsOff, message);
+        Some(warning.hint("Set `pre_aggregations: {enabled: true}` in the project file.").at(first.name.span()))
     });
     keys.collect()
 }

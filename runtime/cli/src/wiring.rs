@@ -6,6 +6,7 @@
 mod cache;
 mod network;
 mod plugins;
+mod preaggregations;
 mod projects;
 mod providers;
 mod security;
@@ -14,6 +15,7 @@ mod warehouse;
 
 pub use network::serve_settings;
 pub use plugins::REQUIRED_REFUSED;
+pub use preaggregations::place as rollup_place;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +29,10 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
 use terrane_app::ports::registrations::Registrations as _;
+use terrane_app::ports::rollup_tables::RollupTables;
 use terrane_app::ports::store::Store as _;
 use terrane_app::ports::tokens::Randomness as _;
+use terrane_app::preaggregations::PreaggregationBackend;
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::api_key;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
@@ -43,6 +47,7 @@ use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks};
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, Scopes, TrustedProxies};
 use terrane_store::StateStore;
+use terrane_warehouse::RollupPlace;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, Place, Scope};
@@ -63,6 +68,8 @@ const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
 pub struct Loaded {
     pub snapshot: Snapshot,
     pub ports: ServicePorts,
+    /// `None`: pre-aggregations are switched off.
+    pub rollups: Option<Arc<dyn RollupTables>>,
 }
 
 /// The use cases, or nothing if a part is missing, and in both cases all problems that were found.
@@ -73,11 +80,22 @@ pub struct Checked {
 }
 
 /// The way in which a command uses the warehouse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WarehouseUse {
     Read,
     /// Models are built in it.
     Build,
+    /// Tables of pre-aggregations are built at this place, and read.
+    Rollups(RollupPlace),
+}
+
+impl WarehouseUse {
+    fn place(&self) -> Option<&RollupPlace> {
+        match self {
+            WarehouseUse::Rollups(place) => Some(place),
+            WarehouseUse::Read | WarehouseUse::Build => None,
+        }
+    }
 }
 
 /// Connects, loads a project that has no errors, and assembles the use cases of a command.
@@ -97,8 +115,10 @@ pub async fn load_for_server(
     project: &Project,
     observer: Arc<dyn Observer>,
     registered: Vec<RegisteredCube>,
+    rollups: Option<RollupPlace>,
 ) -> Result<(Loaded, Vec<Diagnostic>), Failure> {
-    whole(project, open(project, observer, registered, WarehouseUse::Read).await)
+    let usage = rollups.map_or(WarehouseUse::Read, WarehouseUse::Rollups);
+    whole(project, open(project, observer, registered, usage).await)
 }
 
 /// Returns whether built relations end with this process.
@@ -122,7 +142,7 @@ pub async fn check(project: &Project) -> Checked {
     Checked { engine: loaded.map(|loaded| for_operator(project, loaded)), problems }
 }
 
-fn for_operator(project: &Project, Loaded { snapshot, ports }: Loaded) -> Services {
+fn for_operator(project: &Project, Loaded { snapshot, ports, .. }: Loaded) -> Services {
     Services::for_operator(snapshot, ports, query_settings(&project.config))
 }
 
@@ -134,10 +154,11 @@ async fn open(
 ) -> (Option<Loaded>, Vec<Diagnostic>) {
     let mut problems = project.problems.clone();
     let plugins = plugins::host(project, &mut problems);
-    let warehouse = warehouse::open(project, &registered, usage, &mut problems).await;
+    let warehouse = warehouse::open(project, &registered, &usage, &mut problems).await;
     let mut loaded = None;
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
-    if let (Some(plugins), Some(hooks), Some((warehouse, builder))) = (plugins, hooks, warehouse) {
+    if let (Some(plugins), Some(hooks), Some(opened)) = (plugins, hooks, warehouse) {
+        let warehouse::Opened { warehouse, builder, rollups } = opened;
         let inputs = Inputs { registered, ..project.inputs.clone() };
         let known = SchemaIntrospection::default();
         match catalog::load(&project.source, &inputs, &known, &*plugins, &*warehouse).await {
@@ -154,7 +175,7 @@ async fn open(
                     clock: Arc::new(SystemClock::default()),
                     observer,
                 };
-                loaded = Some(Loaded { snapshot, ports });
+                loaded = Some(Loaded { snapshot, ports, rollups });
             }
             Err(error) => problems.push(Diagnostic::error(Code::NoDialect, error.to_string()).hint(
                 "run `cargo xtask components` to build the components for this program, or put one that fits into the project's plugins/, in the place of one that does not",
@@ -218,7 +239,7 @@ pub async fn registered(store: &StateStore) -> Result<Vec<RegisteredCube>, Failu
 /// The state database cannot be written, or a key file cannot be used.
 pub async fn server_services(
     project: &Project,
-    Loaded { snapshot, ports }: Loaded,
+    Loaded { snapshot, ports, rollups }: Loaded,
     store: &Arc<StateStore>,
     registered: Vec<RegisteredCube>,
     process_id: Arc<str>,
@@ -248,6 +269,7 @@ pub async fn server_services(
         randomness: Arc::new(OsRandomness),
         files: Arc::new(projects::FolderProjects::of(project)),
         providers,
+        preaggregations: rollups.map(|tables| PreaggregationBackend { state: store.clone(), tables }),
     };
     let cache = cache::settings(project, store).await?;
     let settings = ServerSettings {
@@ -256,6 +278,7 @@ pub async fn server_services(
         state_token_key,
         transport,
         build_timeout: build_timeout(config),
+        preaggregations: preaggregations::settings(config),
         retention: Duration::from_secs(config.state.retention_days * 86_400),
         leases: LeaseSettings::default(),
         process_id,

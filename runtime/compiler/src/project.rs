@@ -18,6 +18,7 @@ mod metrics;
 mod models;
 mod policies;
 mod registered;
+mod reserved;
 pub mod schema;
 mod settings;
 mod sources;
@@ -66,6 +67,8 @@ pub struct Inputs {
     pub unread_files: Vec<Span>,
     /// The words in such files that may be names.
     pub unread: BTreeSet<Arc<str>>,
+    /// The schema of the tables of pre-aggregations, which no text may name.
+    pub reserved_schema: Option<Arc<str>>,
 }
 
 /// Nothing stands in a file: no definition is lost with it.
@@ -167,6 +170,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
+    diagnostics.extend(reserved::uses(tree, inputs));
 
     let definitions = Definitions {
         project: settings.name,

@@ -143,7 +143,7 @@ async fn nothing_is_left_of_a_build_that_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_file_that_another_process_has_open_is_reported() {
+async fn a_store_that_does_not_open_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = warehouse(folder.path());
     // A folder is no file that can be opened.

@@ -18,6 +18,7 @@ use terrane_app::limits::RateSettings;
 use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::detectors::NoDetectors;
 use terrane_app::ports::result_cache::ResultCache;
+use terrane_app::preaggregations::PreaggregationSettings;
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
@@ -263,6 +264,7 @@ impl World {
             randomness: Arc::new(OsRandomness),
             files: Arc::new(FakeProjects),
             providers: security.providers,
+            preaggregations: None,
         };
         let settings = ServerSettings {
             queries,
@@ -270,6 +272,7 @@ impl World {
             state_token_key: StateTokenKey::derived_from(b"tests"),
             transport: security.transport,
             build_timeout: Duration::from_secs(60),
+            preaggregations: PreaggregationSettings::default(),
             retention: Duration::from_secs(86_400),
             leases: LeaseSettings::default(),
             process_id: "w1".into(),

@@ -25,6 +25,20 @@ pub trait Observer: Send + Sync {
     fn task_started(&self, task: &'static str);
     /// A run of a background task ended.
     fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration);
+    /// A build of a pre-aggregation ended for good.
+    fn rollup_built(&self, _: &BuiltRollup<'_>) {}
+    /// The answer of a query was read from a pre-aggregation of a cube.
+    fn rollup_used(&self, _cube: &str, _rollup: &str) {}
+}
+
+/// A build of a pre-aggregation that ended.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltRollup<'a> {
+    pub cube: &'a str,
+    pub rollup: &'a str,
+    /// `success`, `failed` or `cancelled`.
+    pub state: &'static str,
+    pub duration: Duration,
 }
 
 /// Watches nothing: commands that answer one question.

@@ -52,6 +52,26 @@ pub struct Freshness {
     pub age: Duration,
 }
 
+impl Freshness {
+    /// Returns the same for rows of a statement, some of which may be as old as tables of pre-aggregations.
+    #[must_use]
+    pub(super) fn limited_by(self, sql: &CompiledSql) -> Freshness {
+        match oldest_table(sql) {
+            Some(built_at) if built_at < self.as_of => {
+                let older = Duration::try_from(self.as_of.duration_since(built_at)).unwrap_or_default();
+                Freshness { as_of: built_at, age: self.age + older, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+/// Returns the time at which the oldest table of a pre-aggregation was read from its cube; `None` if the statement
+/// reads none.
+fn oldest_table(sql: &CompiledSql) -> Option<Timestamp> {
+    sql.rollups.iter().filter_map(|fact| fact.served.as_ref()).map(|served| served.built_at).min()
+}
+
 /// Each measure without dimensions: one row.
 #[derive(Debug, Clone)]
 pub struct Totals {

@@ -221,7 +221,9 @@ impl Prepared<'_> {
         let waited = if used.is_hit() { Duration::ZERO } else { result.waited };
         self.recorder.succeed(waited, returned_rows);
         let duration = self.recorder.duration();
-        self.recorder.log_executed(waited, duration, returned_rows, used);
+        self.recorder.log_executed(waited, duration, returned_rows, used, reads_rollups(&sql));
+        self.recorder.used_rollups(&sql);
+        let freshness = Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age }.limited_by(&sql);
         let total_rows = result.total_rows;
         let truncated = answer::truncated(&sql, returned_rows, total_rows);
         Answer {
@@ -235,7 +237,7 @@ impl Prepared<'_> {
             total_rows,
             totals: with_columns(totals, result.totals.clone()),
             truncated,
-            freshness: Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age },
+            freshness,
             shared: is_shared.then_some(result),
             duration,
         }
@@ -244,6 +246,7 @@ impl Prepared<'_> {
     fn streamed(self, sql: CompiledSql, beginning: Beginning, first: RecordBatch) -> AnswerStream {
         let key = self.key(&beginning.job);
         let Prepared { session, query, recorder, .. } = self;
+        recorder.used_rollups(&sql);
         let Beginning { job, statement, total_rows, totals, waited, permit, as_of } = beginning;
         let totals = with_columns(job.totals.map(|totals| totals.columns), totals);
         let settings = &session.service.settings;
@@ -264,6 +267,7 @@ impl Prepared<'_> {
                 waited,
                 rows: 0,
                 cache: CacheUse::Miss(MissReason::Streamed),
+                reads_rollups: reads_rollups(&sql),
                 is_open: true,
             },
             _permit: permit,
@@ -275,7 +279,7 @@ impl Prepared<'_> {
             truncated,
             warnings: answer::warnings(&sql, query.limit.is_some(), truncated, returned.unwrap_or(0), total_rows),
             cache_key: shown(&key),
-            freshness: Freshness { as_of, is_cached: false, is_stale: false, age: Duration::ZERO },
+            freshness: Freshness { as_of, is_cached: false, is_stale: false, age: Duration::ZERO }.limited_by(&sql),
             sql: sql.text,
             columns: sql.columns,
             pieces: reader.pieces().boxed(),
@@ -285,6 +289,11 @@ impl Prepared<'_> {
 
 fn with_columns(columns: Option<Vec<ResultColumn>>, batches: Option<Vec<RecordBatch>>) -> Option<Totals> {
     columns.zip(batches).map(|(columns, batches)| Totals { columns, batches })
+}
+
+/// Returns whether a statement reads tables of pre-aggregations.
+fn reads_rollups(sql: &CompiledSql) -> bool {
+    sql.rollups.iter().any(|fact| fact.served.is_some())
 }
 
 /// Returns the part of a key that callers see.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use terrane_compiler::model::{CubeId, MetricId, Model, Snippet, SqlPart};
 use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::sql::CompiledSql;
 
 use super::cache_use::CacheUse;
 use super::{QueryRunError, key, milliseconds};
@@ -82,8 +83,24 @@ impl QueryRecorder {
         );
     }
 
+    /// Reports the pre-aggregations that the statement reads.
+    pub(super) fn used_rollups(&self, sql: &CompiledSql) {
+        for fact in &sql.rollups {
+            if let Some(served) = &fact.served {
+                self.origin.observer.rollup_used(&fact.cube, &served.rollup);
+            }
+        }
+    }
+
     /// Logs that all rows were read.
-    pub(super) fn log_executed(&self, waited: Duration, duration: Duration, rows: u64, cache: CacheUse) {
+    pub(super) fn log_executed(
+        &self,
+        waited: Duration,
+        duration: Duration,
+        rows: u64,
+        cache: CacheUse,
+        reads_rollups: bool,
+    ) {
         tracing::info!(
             event = "query_executed",
             cube = &*self.origin.cube,
@@ -95,7 +112,7 @@ impl QueryRecorder {
             bytes_scanned = tracing::field::Empty,
             cache_hit = cache.is_hit(),
             cache_miss_reason = cache.miss_reason(),
-            preagg_used = false,
+            preagg_used = reads_rollups,
         );
     }
 }

@@ -83,7 +83,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     let Checked { engine, mut problems } = wiring::check(&project).await;
     problems.extend(start_rules::warnings(&project.config));
     if let Some(engine) = &engine {
-        problems.extend(start_rules::unused_definitions(&engine.catalog.snapshot().definitions));
+        problems.extend(start_rules::unused_definitions(&project.config, &engine.catalog.snapshot().definitions));
     }
     // A project that is not served needs no caller who may read. Written settings must be valid.
     problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));

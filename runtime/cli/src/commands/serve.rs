@@ -74,12 +74,13 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     // A signal while the project is loaded: no request has to be finished.
     let store = wiring::state(&project).await?;
     let registered = wiring::registered(&store).await?;
+    let rollups = wiring::rollup_place(&project, &store).await?;
     let (loaded, mut problems) = tokio::select! {
-        loaded = wiring::load_for_server(&project, Arc::new(watching.watch.clone()), registered.clone()) => loaded?,
+        loaded = wiring::load_for_server(&project, Arc::new(watching.watch.clone()), registered.clone(), rollups) => loaded?,
         () = first.received() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
-    problems.extend(start_rules::unused_definitions(&loaded.snapshot.definitions));
+    problems.extend(start_rules::unused_definitions(&project.config, &loaded.snapshot.definitions));
     problems.extend(
         settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), loaded.ports.clock.now())),
     );
@@ -88,6 +89,10 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     let services = wiring::server_services(&project, loaded, &store, registered, process_id).await?;
     let is_watched = arguments.watch || project.config.server.watch;
     let watch = is_watched.then(|| FolderWatch::of(project.folder.root())).transpose()?;
+    // The first answers read what is published already.
+    if let Err(error) = services.preaggregations.reload().await {
+        return Err(Failure::new(error.to_string()).hint("check `state.url`"));
+    }
     let reloading = tokio::spawn(reload::keep_loaded(services.projects.clone(), watch)?);
     // The guard writes what is left when it is dropped.
     let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&services.clock))
@@ -143,6 +148,8 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
 struct Background {
     audit_buffer: Arc<AuditBuffer>,
     writing: JoinHandle<()>,
+    /// Reads the published pre-aggregations.
+    following: JoinHandle<()>,
     worker: JoinHandle<()>,
     end: oneshot::Sender<()>,
 }
@@ -155,15 +162,18 @@ impl Background {
             let audit_buffer = audit_buffer.clone();
             async move { audit_buffer.keep_writing(interval, &watch).await }
         });
+        let preaggregations = services.preaggregations.clone();
+        let following = tokio::spawn(async move { preaggregations.follow().await });
         let (end, ended) = oneshot::channel::<()>();
         // The sender may be gone; that is the end too.
         let worker = tokio::spawn(services.worker().run(async { drop(ended.await) }));
-        Background { audit_buffer, writing, worker, end }
+        Background { audit_buffer, writing, following, worker, end }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
+        self.following.abort();
         let _ = self.end.send(());
         let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.audit_buffer.flush());
         let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));

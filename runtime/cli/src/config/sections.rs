@@ -10,9 +10,14 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig,
-    TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
+    CacheConfig, Config, Folders, MetricsConfig, Place, PreaggregationsConfig, QueryConfig, Secret, ServerConfig,
+    StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
+
+pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
+/// Schemas that contain tables of others.
+const RESERVED_SCHEMAS: &[&str] =
+    &["information_schema", "performance_schema", "pg_catalog", "pg_toast", "public", "system"];
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
 
@@ -34,6 +39,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         state: top.section("state", state),
         security: top.section("security", security::read),
         cache,
+        pre_aggregations: top.section("pre_aggregations", pre_aggregations),
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
@@ -61,6 +67,25 @@ fn cache(s: &mut Section<'_>) -> CacheConfig {
         max_entry: s.checked("max_entry", SIZE, bytes).unwrap_or(8 * 1024 * 1024),
         stale_seconds: s.integer("stale", 0..=86_400).unwrap_or(0),
     }
+}
+
+fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
+    const SCHEMA: &str = "a schema's name of its own: 6 to 48 lower-case letters, digits and `_`, with a letter first";
+    PreaggregationsConfig {
+        enabled: s.boolean("enabled").unwrap_or(false),
+        schema: s.checked("schema", SCHEMA, schema_name).unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
+        path: s.located("path"),
+        refresh_seconds: s.integer("refresh_seconds", 1..=31_536_000).unwrap_or(3_600),
+        build_timeout_seconds: s.integer("build_timeout_seconds", 1..=86_400).unwrap_or(3_600),
+        history_days: s.integer("history_days", 1..=3_650).unwrap_or(7),
+    }
+}
+
+/// A name that no engine reads in another way, and that is no word of other texts.
+fn schema_name(text: &str) -> Option<String> {
+    let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let is_name = text.starts_with(|c: char| c.is_ascii_lowercase()) && (6..=48).contains(&text.len());
+    (is_plain && is_name && !RESERVED_SCHEMAS.contains(&text)).then(|| text.to_owned())
 }
 
 /// The address of a Redis server, which is not used yet.

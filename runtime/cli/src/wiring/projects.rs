@@ -25,6 +25,8 @@ pub(super) struct FolderProjects {
     warehouse: Arc<str>,
     /// The statements that its connections begin with.
     init: Vec<Arc<str>>,
+    /// The schema of pre-aggregations.
+    reserved_schema: Option<Arc<str>>,
 }
 
 impl FolderProjects {
@@ -35,7 +37,8 @@ impl FolderProjects {
         let named = named.filter_map(|folder| root.join(folder).canonicalize().ok());
         let roots = std::iter::once(root.clone()).chain(named).collect();
         let (environment, warehouse) = (project.environment.clone(), Arc::clone(&project.inputs.warehouse));
-        FolderProjects { root, roots, environment, warehouse, init: project.inputs.init.clone() }
+        let (init, reserved_schema) = (project.inputs.init.clone(), project.inputs.reserved_schema.clone());
+        FolderProjects { root, roots, environment, warehouse, init, reserved_schema }
     }
 }
 
@@ -60,7 +63,12 @@ impl ProjectFiles for FolderProjects {
         };
         let project = Project::read(&folder, &self.environment)
             .map_err(|_| none(&format!("the folder holds no {PROJECT_FILE} that can be read")))?;
-        let inputs = Inputs { warehouse: Arc::clone(&self.warehouse), init: self.init.clone(), ..project.inputs };
+        let inputs = Inputs {
+            warehouse: Arc::clone(&self.warehouse),
+            init: self.init.clone(),
+            reserved_schema: self.reserved_schema.clone(),
+            ..project.inputs
+        };
         let folder = folder.display().to_string().into();
         Ok(ProjectTexts { folder, source: project.source, inputs, problems: project.problems })
     }

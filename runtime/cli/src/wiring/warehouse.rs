@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_app::ports::builder::{BuildsNothing, CantBuild, ModelBuilder};
+use terrane_app::ports::rollup_tables::RollupTables;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube, project_may_read_files};
 use terrane_warehouse::{
-    ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, ServerSettings, SqliteSettings, mysql, postgres,
-    sqlite,
+    ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, RollupPlace, RollupStore, ServerSettings,
+    SqliteSettings, mysql, postgres, sqlite,
 };
 
-use super::{WarehouseUse, mark};
+use super::{WarehouseUse, mark, preaggregations};
 use crate::config::{Located, WarehouseConfig};
 use crate::project::Project;
 
@@ -26,14 +27,19 @@ const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 /// The hint for unknown warehouse types.
 const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too) and sqlite";
 
-/// A warehouse, and what builds models in it.
-pub(super) type Opened = (Arc<dyn Warehouse>, Arc<dyn ModelBuilder>);
+/// An open warehouse.
+pub(super) struct Opened {
+    pub(super) warehouse: Arc<dyn Warehouse>,
+    pub(super) builder: Arc<dyn ModelBuilder>,
+    /// `None`: pre-aggregations are switched off.
+    pub(super) rollups: Option<Arc<dyn RollupTables>>,
+}
 
 /// Opens the warehouse and runs its `init`.
 pub(super) async fn open(
     project: &Project,
     registered: &[RegisteredCube],
-    usage: WarehouseUse,
+    usage: &WarehouseUse,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Opened> {
     match connect(project, registered, usage).await {
@@ -45,38 +51,49 @@ pub(super) async fn open(
     }
 }
 
-/// Opens a warehouse in which no models are built.
-fn without_builds(config: &WarehouseConfig, warehouse: impl Warehouse + 'static) -> Opened {
-    let why = CantBuild::Engine { warehouse: config.kind.clone() };
-    (Arc::new(warehouse), Arc::new(BuildsNothing(why)))
-}
-
-async fn connect(project: &Project, registered: &[RegisteredCube], usage: WarehouseUse) -> Result<Opened, Diagnostic> {
+async fn connect(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
+    let failed = |error: ConnectError| explain_connect(config, &error);
+    // Models are built in neither of the last two.
+    let builds_nothing = || Arc::new(BuildsNothing(CantBuild::Engine { warehouse: config.kind.clone() }));
     match config.kind.as_str() {
         "duckdb" => duckdb(project, registered, usage).await,
         "postgres" => {
             let settings = server(config)?;
-            let warehouse = postgres::connect(&settings).await.map_err(|error| explain_connect(config, &error))?;
-            let builder = postgres::builder(&settings).map_err(|error| explain_connect(config, &error))?;
-            Ok((Arc::new(warehouse), Arc::new(builder)))
+            let warehouse = Arc::new(postgres::connect(&settings).await.map_err(failed)?);
+            let builder = Arc::new(postgres::builder(&settings).map_err(failed)?);
+            let rollups = usage.place().map(|place| postgres::rollups(&settings, place.clone())).transpose();
+            let rollups = rollups.map_err(failed)?.map(|rollups| Arc::new(rollups) as Arc<dyn RollupTables>);
+            Ok(Opened { warehouse, builder, rollups })
         }
         "mysql" => {
-            let warehouse = mysql::connect(&server(config)?).await;
-            Ok(without_builds(config, warehouse.map_err(|error| explain_connect(config, &error))?))
+            let settings = server(config)?;
+            let warehouse = Arc::new(mysql::connect(&settings).await.map_err(failed)?);
+            let rollups = usage.place().map(|place| mysql::rollups(&settings, place.clone())).transpose();
+            let rollups = rollups.map_err(failed)?.map(|rollups| Arc::new(rollups) as Arc<dyn RollupTables>);
+            Ok(Opened { warehouse, builder: builds_nothing(), rollups })
         }
         "sqlite" => {
+            if usage.place().is_some() {
+                let message = "pre-aggregations cannot be built in a warehouse of type `sqlite`";
+                let hint = "Set `pre_aggregations.enabled: false`, or use duckdb, postgres or mysql.";
+                return Err(refused(config, message.to_owned(), hint));
+            }
             let settings =
                 SqliteSettings { path: file(project)?, init: init(config), connections: connections(config) };
-            let warehouse = sqlite::open(&settings).await;
-            Ok(without_builds(config, warehouse.map_err(|error| explain_connect(config, &error))?))
+            let warehouse = Arc::new(sqlite::open(&settings).await.map_err(failed)?);
+            Ok(Opened { warehouse, builder: builds_nothing(), rollups: None })
         }
         other => Err(refused(config, format!("unknown warehouse type `{other}`"), KNOWN)),
     }
 }
 
-async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: WarehouseUse) -> Result<Opened, Diagnostic> {
+async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
+    let store = |place: &RollupPlace| {
+        let path = preaggregations::file_of(project)?;
+        Ok(RollupStore { path, place: place.clone() })
+    };
     let settings = DuckDbSettings {
         path: file(project)?,
         project: project.folder.root().to_owned(),
@@ -85,13 +102,14 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: Warehou
         memory_limit: config.memory_limit.clone(),
         connections: connections(config),
         file_access: config.file_access.unwrap_or_else(|| needed_access(project, registered)),
-        is_written: usage == WarehouseUse::Build,
+        is_written: *usage == WarehouseUse::Build,
+        rollups: usage.place().map(store).transpose()?,
     };
     // Opening runs the operator's SQL, which may take its time.
     match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {
         Ok(Ok(warehouse)) => {
-            let builder = warehouse.builder();
-            Ok((Arc::new(warehouse), builder))
+            let (builder, rollups) = (warehouse.builder(), warehouse.rollups());
+            Ok(Opened { warehouse: Arc::new(warehouse), builder, rollups })
         }
         Ok(Err(error)) => Err(explain_open(config, &error)),
         Err(error) => Err(Diagnostic::error(Code::NoWarehouse, format!("opening the warehouse broke off: {error}"))),
@@ -160,6 +178,10 @@ fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
         OpenError::Init { index, .. } => (
             config.init.get(*index).map(|statement| &statement.place),
             "correct the statement, or the file that it reads; relative paths count from the project's folder",
+        ),
+        OpenError::RollupStore { .. } => (
+            config.place.as_ref(),
+            "end the other process that has the file open, or name another file in `pre_aggregations.path`",
         ),
         OpenError::Database { .. } => (
             config.path.as_ref().map(|path| &path.place),

@@ -207,6 +207,8 @@ codes! {
     PluginIdle = "plugin-idle",
     /// A plugin cannot be used.
     PluginRefused = "plugin-refused",
+    /// Pre-aggregations are defined and switched off.
+    PreaggregationsOff = "preaggregations-off",
     /// Members refer to each other in a cycle.
     ReferenceCycle = "reference-cycle",
     /// Members refer to members over too many steps.

@@ -1,0 +1,94 @@
+//! The published generations, as queries read them.
+//!
+//! In: the state database, read again and again. Out: [`ReadyRollups`] in the query service. All processes of a target
+//! agree within a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_compiler::rollup::{Fingerprint, ReadyPartition, ReadyRollup, ReadyRollups};
+
+use super::{Preaggregations, read_published};
+use crate::ports::preaggregations::{Publication, PublishedTable};
+use crate::ports::rollup_tables::RollupTables;
+use crate::ports::store::StoreError;
+
+/// The time between two readings.
+const INTERVAL: Duration = Duration::from_millis(400);
+/// The time without a reading after which tables are no longer read, since their builder may drop them.
+pub(super) const MAX_SILENCE: Duration = Duration::from_secs(20);
+
+impl Preaggregations {
+    /// Follows what is published, forever. Reading on the path of a query costs nothing.
+    pub async fn follow(&self) {
+        if !self.is_enabled() {
+            return;
+        }
+        let mut last_read = self.ports.clock.elapsed();
+        let mut is_silent = false;
+        loop {
+            match self.reload().await {
+                Ok(()) => {
+                    last_read = self.ports.clock.elapsed();
+                    if is_silent {
+                        self.publish_to_queries();
+                    }
+                    is_silent = false;
+                }
+                Err(error) => {
+                    let silence = self.ports.clock.elapsed().saturating_sub(last_read);
+                    if !is_silent && silence >= MAX_SILENCE {
+                        tracing::warn!(event = "preagg_state_unknown", error_message = %error);
+                        self.ports.queries.publish_rollups(Arc::default());
+                        is_silent = true;
+                    }
+                }
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// Lets queries read what is published now.
+    ///
+    /// # Errors
+    /// The state database cannot be read; queries read what they read before.
+    pub async fn reload(&self) -> Result<(), StoreError> {
+        if read_published(self).await? {
+            self.publish_to_queries();
+        }
+        Ok(())
+    }
+
+    fn publish_to_queries(&self) {
+        let Some(backend) = &self.ports.backend else { return };
+        self.ports.queries.publish_rollups(Arc::new(ready(&self.published(), &*backend.tables)));
+    }
+}
+
+/// Returns the publications as the compiler reads them.
+fn ready(publications: &[Publication], tables: &dyn RollupTables) -> ReadyRollups {
+    let mut ready = ReadyRollups::default();
+    for publication in publications {
+        // A fingerprint of another program version is of no definition that this one has.
+        let Some(fingerprint) = Fingerprint::parse(&publication.fingerprint) else { continue };
+        let rollup = ReadyRollup {
+            fingerprint,
+            generation: publication.generation,
+            extent: publication.extent,
+            partitions: publication.tables.iter().map(|table| partition(table, tables)).collect(),
+        };
+        let name = &publication.rollup;
+        ready.insert(Arc::clone(&name.cube), Arc::clone(&name.name), rollup);
+    }
+    ready
+}
+
+fn partition(table: &PublishedTable, tables: &dyn RollupTables) -> ReadyPartition {
+    let relation = tables.relation(&table.name);
+    ReadyPartition {
+        relation: ReadyPartition::relation_of(relation.iter().map(String::as_str)),
+        range: table.range,
+        rows: table.rows,
+        built_at: table.built_at,
+    }
+}

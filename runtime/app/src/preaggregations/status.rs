@@ -1,0 +1,104 @@
+//! The state of each rollup, as a caller may see it.
+//!
+//! In: the served project, publications and builds. Out: a [`RollupStatus`] for each rollup of the cubes that the
+//! caller may see. Absent: formats, and which values are for administrators only.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use terrane_compiler::Access;
+use terrane_compiler::model::{Cube, Member};
+use terrane_compiler::rollup::RollupOf;
+
+use super::Preaggregations;
+use super::task::name_of;
+use crate::domain::RequestContext;
+use crate::ports::preaggregations::{Publication, RollupBuild, RollupName};
+use crate::ports::store::StoreError;
+
+/// Builds that are read to find the newest of each rollup.
+const RECENT_BUILDS: u32 = 5_000;
+
+/// The relation of a rollup's tables to its definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServedState {
+    /// There is no generation.
+    NotBuilt,
+    Ready,
+    /// The generation is of other definitions, and no query reads it.
+    Outdated,
+}
+
+/// The state of one rollup.
+#[derive(Debug, Clone)]
+pub struct RollupStatus {
+    pub rollup: RollupName,
+    pub state: ServedState,
+    pub publication: Option<Publication>,
+    /// The newest build.
+    pub build: Option<RollupBuild>,
+    /// The time at which the rows are compared with the tables again.
+    pub next_refresh_at: Option<Timestamp>,
+}
+
+impl ServedState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ServedState::NotBuilt => "not_built",
+            ServedState::Ready => "ready",
+            ServedState::Outdated => "outdated",
+        }
+    }
+}
+
+impl Preaggregations {
+    /// Returns the state of the rollups of all cubes that the caller may see, in the order of the project.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub async fn status(&self, request: &RequestContext) -> Result<Vec<RollupStatus>, StoreError> {
+        let snapshot = self.ports.catalog.snapshot();
+        let access = Access::of(&snapshot.model, &request.caller);
+        self.reload().await?;
+        let builds = match &self.ports.backend {
+            Some(backend) => backend.state.builds(backend.target(), RECENT_BUILDS).await?,
+            None => Vec::new(),
+        };
+        let status = |rollup: RollupOf<'_>| {
+            let name = name_of(&rollup);
+            let build = builds.iter().find(|build| build.rollup == name).cloned();
+            let publication = self.publication(&name);
+            let fingerprint = rollup.fingerprint(&snapshot.profile).ok().map(|fingerprint| fingerprint.to_string());
+            let state = match &publication {
+                None => ServedState::NotBuilt,
+                Some(published) if Some(&*published.fingerprint) == fingerprint.as_deref() => ServedState::Ready,
+                Some(_) => ServedState::Outdated,
+            };
+            let next_refresh_at = match self.is_enabled() {
+                true => self.due_at(&rollup, &snapshot, build.as_ref()).filter(|due| *due > Timestamp::MIN),
+                false => None,
+            };
+            RollupStatus { rollup: name, state, publication, build, next_refresh_at }
+        };
+        Ok(RollupOf::all(&snapshot.model).filter(|rollup| is_visible(rollup, &access)).map(status).collect())
+    }
+}
+
+/// Returns whether a caller may know of a rollup: of its cube, and of all that it stores.
+pub(super) fn is_visible(rollup: &RollupOf<'_>, access: &Access<'_>) -> bool {
+    let definition = rollup.rollup;
+    let time = definition.time.iter().map(|time| time.dimension);
+    is_cube_visible(rollup.cube, access)
+        && definition.measures.iter().all(|id| access.sees(Member::Measure(*id)))
+        && definition.dimensions.iter().copied().chain(time).all(|id| access.sees(Member::Dimension(id)))
+}
+
+pub(super) fn is_cube_visible(cube: &Cube, access: &Access<'_>) -> bool {
+    cube.public && !access.is_closed(cube)
+}
+
+/// Returns the text of the start or end of a range of buckets: a day, or a time without a zone.
+pub fn bucket_text(micros: i64) -> String {
+    let Ok(time) = Timestamp::from_microsecond(micros) else { return micros.to_string() };
+    let time = time.to_zoned(TimeZone::UTC).datetime();
+    if time.time() == jiff::civil::Time::midnight() { time.date().to_string() } else { time.to_string() }
+}

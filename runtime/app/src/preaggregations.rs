@@ -28,8 +28,8 @@ pub use requests::{RefreshError, RefreshRequest};
 pub use status::{RollupStatus, ServedState, bucket_text};
 
 use crate::catalog::{Catalog, Snapshot};
-use crate::data_versions::DataVersions;
 use crate::ports::clock::Clock;
+use crate::ports::invalidations::Invalidations;
 use crate::ports::observer::Observer;
 use crate::ports::preaggregations::{PreaggregationState, Publication, RollupName};
 use crate::ports::rollup_tables::RollupTables;
@@ -81,7 +81,8 @@ pub struct PreaggregationPorts {
     pub warehouse: Arc<dyn Warehouse>,
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
-    pub versions: Arc<DataVersions>,
+    /// Servers learn of new generations here.
+    pub invalidations: Arc<dyn Invalidations>,
     pub access: Arc<AccessRecorder>,
     pub observer: Arc<dyn Observer>,
     pub randomness: Arc<dyn Randomness>,

@@ -181,6 +181,29 @@ impl Services {
         }
     }
 
+    /// Returns the use case of pre-aggregations; `None` as the backend: they are switched off.
+    pub fn preaggregations(
+        &self,
+        backend: Option<PreaggregationBackend>,
+        invalidations: Arc<dyn Invalidations>,
+        randomness: Arc<dyn Randomness>,
+        observer: Arc<dyn Observer>,
+        settings: PreaggregationSettings,
+    ) -> Preaggregations {
+        let ports = PreaggregationPorts {
+            backend,
+            warehouse: Arc::clone(&self.warehouse),
+            catalog: Arc::clone(&self.catalog),
+            queries: Arc::clone(&self.queries),
+            invalidations,
+            access: Arc::clone(&self.access),
+            observer,
+            randomness,
+            clock: Arc::clone(&self.clock),
+        };
+        Preaggregations::new(ports, settings)
+    }
+
     /// Returns the use case of building models, one run of a project at a time among all processes.
     pub fn builds(
         &self,
@@ -210,18 +233,14 @@ impl ServerServices {
         let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
         let invalidations = Some(Arc::clone(&server.invalidations));
         let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, settings.queries);
-        let preaggregations = PreaggregationPorts {
-            backend: server.preaggregations,
-            warehouse: Arc::clone(&services.warehouse),
-            catalog: Arc::clone(&services.catalog),
-            queries: Arc::clone(&services.queries),
-            versions: Arc::clone(&services.versions),
-            access: Arc::clone(&services.access),
-            observer: Arc::clone(&observer),
-            randomness: Arc::clone(&server.randomness),
-            clock: Arc::clone(&clock),
-        };
-        let preaggregations = Arc::new(Preaggregations::new(preaggregations, settings.preaggregations));
+        let preaggregations = services.preaggregations(
+            server.preaggregations,
+            Arc::clone(&server.invalidations),
+            Arc::clone(&server.randomness),
+            Arc::clone(&observer),
+            settings.preaggregations,
+        );
+        let preaggregations = Arc::new(preaggregations);
         let security = SecurityPorts {
             credentials: server.credentials,
             tokens: server.tokens,

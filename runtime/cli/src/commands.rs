@@ -10,6 +10,7 @@ pub mod explain;
 pub mod import;
 pub mod init;
 pub mod plugin;
+pub mod preagg;
 pub mod profile;
 pub mod query;
 pub mod run;

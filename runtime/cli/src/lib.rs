@@ -32,8 +32,8 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
-    init as init_command, plugin, print_error, print_problems, profile, query, run as run_command, schema, serve,
-    state, test,
+    init as init_command, plugin, preagg, print_error, print_problems, profile, query, run as run_command, schema,
+    serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -97,6 +97,8 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Build the project's models in the warehouse
     Run(run_command::RunArguments),
+    /// Build pre-aggregations, and tell which queries they answer
+    Preagg(preagg::PreaggArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
     /// Find what is out of the ordinary in a measure
@@ -175,6 +177,10 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
         Command::Run(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, run_command::run(&arguments, project, terminal))?
+        }
+        Command::Preagg(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, preagg::run(&arguments, project, terminal))?
         }
         Command::Test(arguments) => {
             let project = read(&arguments.dir)?;

@@ -29,10 +29,10 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
 use terrane_app::ports::registrations::Registrations as _;
-use terrane_app::ports::rollup_tables::RollupTables;
+use terrane_app::ports::rollup_tables::{RollupTables, TablesElsewhere};
 use terrane_app::ports::store::Store as _;
 use terrane_app::ports::tokens::Randomness as _;
-use terrane_app::preaggregations::PreaggregationBackend;
+use terrane_app::preaggregations::{PreaggregationBackend, Preaggregations};
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::api_key;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
@@ -105,6 +105,20 @@ impl WarehouseUse {
 pub async fn load(project: &Project, usage: WarehouseUse) -> Result<(Services, Vec<Diagnostic>), Failure> {
     let (loaded, problems) = whole(project, open(project, Arc::new(Unobserved), Vec::new(), usage).await)?;
     Ok((for_operator(project, loaded), problems))
+}
+
+/// The use cases of a command, the tables of pre-aggregations, and the problems of the project.
+pub type WithTables = (Services, Option<Arc<dyn RollupTables>>, Vec<Diagnostic>);
+
+/// As [`load`], with the port to the tables of pre-aggregations.
+///
+/// # Errors
+/// As [`load`].
+pub async fn load_with_tables(project: &Project, usage: WarehouseUse) -> Result<WithTables, Failure> {
+    let opened = open(project, Arc::new(Unobserved), Vec::new(), usage).await;
+    let (mut loaded, problems) = whole(project, opened)?;
+    let tables = loaded.rollups.take();
+    Ok((for_operator(project, loaded), tables, problems))
 }
 
 /// Connects and loads a project that has no errors, with registered cubes and for a server.
@@ -314,6 +328,23 @@ pub fn subject(services: &Services) -> Subject<'_> {
 /// Returns the use case of building models, one run of the project at a time.
 pub fn builds(project: &Project, services: &Services, store: &Arc<StateStore>) -> Builds {
     services.builds(store.clone(), store.clone(), store.clone(), process_id(), build_timeout(&project.config))
+}
+
+/// Returns the use case of pre-aggregations over some tables.
+pub fn preaggregations(
+    project: &Project,
+    services: &Services,
+    store: &Arc<StateStore>,
+    tables: Arc<dyn RollupTables>,
+) -> Preaggregations {
+    let backend = PreaggregationBackend { state: store.clone(), tables };
+    let settings = preaggregations::settings(&project.config);
+    services.preaggregations(Some(backend), store.clone(), Arc::new(OsRandomness), Arc::new(Unobserved), settings)
+}
+
+/// Returns the tables of a place that another process has.
+pub fn tables_elsewhere(place: &RollupPlace) -> Arc<dyn RollupTables> {
+    Arc::new(TablesElsewhere { target: place.target.clone(), schema: place.schema.clone() })
 }
 
 fn build_timeout(config: &Config) -> Duration {

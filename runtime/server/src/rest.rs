@@ -17,6 +17,7 @@ mod metadata;
 mod metrics;
 mod oauth;
 mod plugins;
+mod preaggregations;
 mod project;
 mod query;
 
@@ -73,7 +74,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 
 fn all() -> Routes {
     let routes = lineage::register(project::register(query::register(Routes::default())));
-    let routes = health::register(metadata::register(cache::register(routes)));
+    let routes = health::register(metadata::register(cache::register(preaggregations::register(routes))));
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 

@@ -29,6 +29,7 @@ pub mod oauth;
 pub mod operations;
 pub mod parameters;
 pub mod plugins;
+pub mod preaggregations;
 pub mod profile;
 pub mod profile_config;
 pub mod project;
@@ -49,13 +50,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use crate::schema::{self, Components, SchemaOf};
-    use crate::{accounts, auth, cache, lineage, project, query, registration, time};
+    use crate::{accounts, auth, cache, lineage, preaggregations, project, query, registration, time};
 
     /// The schema of each body, and the fields that its reader knows.
     const BODIES: &[(&str, SchemaOf, &[&str])] = &[
         ("Query", schema::of::<query::Query>(), query::FIELDS),
         ("SqlQuery", schema::of::<query::SqlQuery>(), query::FIELDS_FOR_SQL),
         ("CacheInvalidation", schema::of::<cache::CacheInvalidation>(), cache::INVALIDATION),
+        ("PreaggregationRefresh", schema::of::<preaggregations::PreaggregationRefresh>(), preaggregations::REFRESH),
         ("SignIn", schema::of::<auth::SignIn>(), auth::SIGN_IN),
         ("RefreshToken", schema::of::<auth::RefreshToken>(), auth::REFRESH_TOKEN),
         ("RevokedTokens", schema::of::<auth::TokensToRevoke>(), auth::REVOKED_TOKENS),

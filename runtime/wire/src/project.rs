@@ -31,6 +31,11 @@ impl Audience {
     pub fn of(scopes: Scopes) -> Self {
         if scopes.hold(Scope::Admin) { Audience::Operator } else { Audience::Caller }
     }
+
+    /// Returns a value for operators.
+    pub(crate) fn see<T>(self, value: T) -> Option<T> {
+        (self == Audience::Operator).then_some(value)
+    }
 }
 
 /// The project to load.

@@ -38,6 +38,7 @@ use crate::fakes::{
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
+use crate::preaggregations;
 use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
@@ -97,6 +98,8 @@ pub struct World {
     pub has_cache_url: bool,
     /// Results are stored in memory.
     pub has_cache: bool,
+    /// Pre-aggregations are switched on, and nobody builds them.
+    pub has_preaggregations: bool,
     /// The number of statements that the warehouse ran.
     #[serde(skip)]
     pub statements: Arc<AtomicUsize>,
@@ -264,7 +267,7 @@ impl World {
             randomness: Arc::new(OsRandomness),
             files: Arc::new(FakeProjects),
             providers: security.providers,
-            preaggregations: None,
+            preaggregations: self.has_preaggregations.then(preaggregations::backend),
         };
         let settings = ServerSettings {
             queries,

@@ -55,6 +55,42 @@ impl RollupTableError {
     }
 }
 
+/// The tables of a target that another process has: they are known by name only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablesElsewhere {
+    pub target: String,
+    pub schema: String,
+}
+
+#[async_trait]
+impl RollupTables for TablesElsewhere {
+    fn target(&self) -> &str {
+        &self.target
+    }
+
+    fn relation(&self, table: &str) -> Vec<String> {
+        vec![self.schema.clone(), table.to_owned()]
+    }
+
+    async fn prepare(&self) -> Result<(), RollupTableError> {
+        Err(RollupTableError::NotAllowed { schema: self.schema.clone() })
+    }
+
+    async fn build(&self, _: &NewRollupTable, _: Duration) -> Result<BuiltTable, RollupTableError> {
+        Err(RollupTableError::NotAllowed { schema: self.schema.clone() })
+    }
+
+    async fn tables(&self) -> Result<Vec<Arc<str>>, RollupTableError> {
+        Err(RollupTableError::NotAllowed { schema: self.schema.clone() })
+    }
+
+    async fn drop_tables(&self, _: &[Arc<str>]) -> Result<(), RollupTableError> {
+        Err(RollupTableError::NotAllowed { schema: self.schema.clone() })
+    }
+
+    async fn settle(&self) {}
+}
+
 /// Makes and drops the tables of one target. Each call has its whole effect or none, also if its future is dropped or
 /// the process is killed; its statement is interrupted then.
 #[async_trait]

@@ -246,7 +246,7 @@ impl Preaggregations {
             tracing::warn!(event = "preagg_state_unknown", error_message = %error);
         }
         let scope = InvalidationScope { cube: Some(Arc::clone(&build.rollup.cube)), tenant: None };
-        if let Err(error) = self.ports.versions.invalidate(&[scope], None).await {
+        if let Err(error) = self.ports.invalidations.invalidate(&[scope], None).await {
             tracing::warn!(event = "invalidation_failed", error_message = %error);
         }
         Ok(Built::Published { rows, made })

@@ -111,7 +111,7 @@ impl Preaggregations {
         let access = Access::of(&snapshot.model, &request.caller);
         // The operator may end the build of a rollup that the project no longer has.
         let rollup = RollupOf::named(&snapshot.model, &build.rollup.cube, &build.rollup.name);
-        if rollup.is_some_and(|rollup| !status::is_visible(&rollup, &access)) {
+        if rollup.is_some_and(|rollup| !status::is_visible(&rollup, &access, request)) {
             return Err(unknown());
         }
         let resource = format!("preaggregation:{}.{}", build.rollup.cube, build.rollup.name);
@@ -129,7 +129,7 @@ fn named<'m>(
     request: &RequestContext,
 ) -> Result<Vec<RollupOf<'m>>, RefreshError> {
     let access = Access::of(&snapshot.model, &request.caller);
-    let visible = || RollupOf::all(&snapshot.model).filter(|rollup| status::is_visible(rollup, &access));
+    let visible = || RollupOf::all(&snapshot.model).filter(|rollup| status::is_visible(rollup, &access, request));
     let proposals =
         |name: &str, known: Vec<&str>| nearest(name, known, MAX_NEAREST).into_iter().map(str::to_owned).collect();
     let Some(cube) = &wanted.cube else {
@@ -139,7 +139,7 @@ fn named<'m>(
         };
     };
     let of_cube: Vec<RollupOf<'_>> = visible().filter(|rollup| &*rollup.cube.name == cube).collect();
-    let is_known = snapshot.model.cube_named(cube).is_some_and(|cube| status::is_cube_visible(cube, &access));
+    let is_known = snapshot.model.cube_named(cube).is_some_and(|cube| status::is_cube_visible(cube, &access, request));
     if !is_known {
         let mut known: Vec<&str> = visible().map(|rollup| &*rollup.cube.name).collect();
         known.dedup();

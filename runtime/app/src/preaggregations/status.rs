@@ -11,7 +11,7 @@ use terrane_compiler::rollup::RollupOf;
 
 use super::Preaggregations;
 use super::task::name_of;
-use crate::domain::RequestContext;
+use crate::domain::{RequestContext, Surface};
 use crate::ports::preaggregations::{Publication, RollupBuild, RollupName};
 use crate::ports::store::StoreError;
 
@@ -79,21 +79,23 @@ impl Preaggregations {
             };
             RollupStatus { rollup: name, state, publication, build, next_refresh_at }
         };
-        Ok(RollupOf::all(&snapshot.model).filter(|rollup| is_visible(rollup, &access)).map(status).collect())
+        Ok(RollupOf::all(&snapshot.model).filter(|rollup| is_visible(rollup, &access, request)).map(status).collect())
     }
 }
 
 /// Returns whether a caller may know of a rollup: of its cube, and of all that it stores.
-pub(super) fn is_visible(rollup: &RollupOf<'_>, access: &Access<'_>) -> bool {
+pub(super) fn is_visible(rollup: &RollupOf<'_>, access: &Access<'_>, request: &RequestContext) -> bool {
     let definition = rollup.rollup;
     let time = definition.time.iter().map(|time| time.dimension);
-    is_cube_visible(rollup.cube, access)
-        && definition.measures.iter().all(|id| access.sees(Member::Measure(*id)))
-        && definition.dimensions.iter().copied().chain(time).all(|id| access.sees(Member::Dimension(id)))
+    // The operator of this machine can read all definitions.
+    request.surface == Surface::Internal
+        || is_cube_visible(rollup.cube, access, request)
+            && definition.measures.iter().all(|id| access.sees(Member::Measure(*id)))
+            && definition.dimensions.iter().copied().chain(time).all(|id| access.sees(Member::Dimension(id)))
 }
 
-pub(super) fn is_cube_visible(cube: &Cube, access: &Access<'_>) -> bool {
-    cube.public && !access.is_closed(cube)
+pub(super) fn is_cube_visible(cube: &Cube, access: &Access<'_>, request: &RequestContext) -> bool {
+    request.surface == Surface::Internal || (cube.public && !access.is_closed(cube))
 }
 
 /// Returns the text of the start or end of a range of buckets: a day, or a time without a zone.

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use prometheus::{Encoder as _, Registry, TextEncoder};
-use terrane_app::ports::observer::{EndedQuery, QueryOutcome, TaskOutcome};
+use terrane_app::ports::observer::{BuiltRollup, EndedQuery, QueryOutcome, TaskOutcome};
 
 use families::{Families, Pulled};
 pub use scraped_values::ScrapedValues;
@@ -134,6 +134,21 @@ impl Metrics {
         self.families.task_duration.with_label_values(&[task]).observe(duration.as_secs_f64());
     }
 
+    pub(crate) fn rollup_built(&self, built: &BuiltRollup<'_>) {
+        self.with_cube(built.cube, |cube| {
+            let (families, rollup) = (&self.families, rollup_label(cube, built.rollup));
+            families.preagg_builds.with_label_values(&[cube, rollup, built.state]).inc();
+            let seconds = built.duration.as_secs_f64();
+            families.preagg_build_duration.with_label_values(&[cube, rollup]).observe(seconds);
+        });
+    }
+
+    pub(crate) fn rollup_used(&self, cube: &str, rollup: &str) {
+        self.with_cube(cube, |cube| {
+            self.families.preagg_hits.with_label_values(&[cube, rollup_label(cube, rollup)]).inc();
+        });
+    }
+
     pub(crate) fn authenticated(&self, method: &'static str) {
         self.families.authentications.with_label_values(&[method]).inc();
     }
@@ -155,6 +170,11 @@ impl Metrics {
         drop(cubes);
         tell(cube);
     }
+}
+
+/// Returns the label of a pre-aggregation: those of cubes that share a label share one too.
+fn rollup_label<'a>(cube: &str, rollup: &'a str) -> &'a str {
+    if cube == OTHER { OTHER } else { rollup }
 }
 
 #[cfg(test)]

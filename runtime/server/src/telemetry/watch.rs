@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_app::ports::observer::{EndedQuery, Executed, Observer, Step, TaskOutcome};
+use terrane_app::ports::observer::{BuiltRollup, EndedQuery, Executed, Observer, Step, TaskOutcome};
 use terrane_app::ports::traces::{Backlog, Span, SpanKind, SpanValue, Traces};
 
 use super::metrics::Metrics;
@@ -96,6 +96,18 @@ impl Observer for Watch {
     fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration) {
         if let Some(metrics) = &self.metrics {
             metrics.task_ended(task, outcome, duration);
+        }
+    }
+
+    fn rollup_built(&self, built: &BuiltRollup<'_>) {
+        if let Some(metrics) = &self.metrics {
+            metrics.rollup_built(built);
+        }
+    }
+
+    fn rollup_used(&self, cube: &str, rollup: &str) {
+        if let Some(metrics) = &self.metrics {
+            metrics.rollup_used(cube, rollup);
         }
     }
 }

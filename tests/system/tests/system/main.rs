@@ -20,6 +20,7 @@ mod operating;
 mod overload;
 mod plugin_kit;
 mod policies;
+mod preaggregations;
 mod projects;
 mod providers;
 mod schemas;

@@ -48,6 +48,9 @@ pub(super) struct Families {
     pub(super) task_duration: HistogramVec,
     pub(super) authentications: IntCounterVec,
     pub(super) denials: IntCounterVec,
+    pub(super) preagg_builds: IntCounterVec,
+    pub(super) preagg_build_duration: HistogramVec,
+    pub(super) preagg_hits: IntCounterVec,
 }
 
 impl Families {
@@ -70,6 +73,9 @@ impl Families {
             task_duration: histograms(to, "service_worker_task_duration_seconds", "The duration of a run.", &["task_name"], SECONDS)?,
             authentications: counters(to, "service_authentications_total", "Callers that proved who they are.", &["auth_method"])?,
             denials: counters(to, "service_access_denied_total", "Requests that were denied.", &["reason"])?,
+            preagg_builds: counters(to, "service_preagg_builds_total", "Builds of pre-aggregations that ended.", &["cube", "preagg", "status"])?,
+            preagg_build_duration: histograms(to, "service_preagg_build_duration_seconds", "The duration of a build's last attempt.", &["cube", "preagg"], SECONDS)?,
+            preagg_hits: counters(to, "service_preagg_hits_total", "Parts of queries that a pre-aggregation answered.", &["cube", "preagg"])?,
         })
     }
 }
@@ -88,6 +94,8 @@ pub(super) struct Pulled {
     cache_evictions: IntCounterVec,
     cache_failures: IntCounterVec,
     cache_size: IntGaugeVec,
+    preagg_rows: IntGaugeVec,
+    preagg_size: IntGaugeVec,
     plugin_state: IntGaugeVec,
     plugin_calls: IntCounterVec,
     plugin_fuel: IntCounterVec,
@@ -134,6 +142,8 @@ impl Pulled {
             cache_evictions: counters(to, "service_cache_evictions_total", "Results that were evicted.", &["cache_type"])?,
             cache_failures: counters(to, "service_cache_failures_total", "Values that could not be read, written or verified.", &["cache_type"])?,
             cache_size: gauges(to, "service_cache_size_bytes", "Bytes of stored results.", &["cache_type"])?,
+            preagg_rows: gauges(to, "service_preagg_rows", "Rows of the published tables.", &["cube", "preagg"])?,
+            preagg_size: gauges(to, "service_preagg_size_bytes", "Bytes of the published tables, where the warehouse knows them.", &["cube", "preagg"])?,
             plugin_state: gauges(to, "service_plugin_state", "1 for the state that a plugin is in.", &["plugin", "role", "state"])?,
             plugin_calls: counters(to, "service_plugin_calls_total", "Calls of plugins since they were loaded, also those that were not let in.", &["plugin", "call", "status"])?,
             plugin_fuel: counters(to, "service_plugin_fuel_total", "Instructions that plugins ran since they were loaded, about.", &["plugin", "call"])?,
@@ -165,6 +175,17 @@ impl Pulled {
             self.queue_size.with_label_values(&["spans"]).set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
             if let Some(dropped) = &self.dropped_spans {
                 raise(dropped, backlog.dropped);
+            }
+        }
+        self.preagg_rows.reset();
+        self.preagg_size.reset();
+        for publication in reading.preaggregations.iter() {
+            let labels = [&*publication.rollup.cube, &*publication.rollup.name];
+            let rows: u64 = publication.tables.iter().map(|table| table.rows).sum();
+            self.preagg_rows.with_label_values(&labels).set(i64::try_from(rows).unwrap_or(i64::MAX));
+            let size: Option<u64> = publication.tables.iter().map(|table| table.bytes).sum();
+            if let Some(size) = size {
+                self.preagg_size.with_label_values(&labels).set(i64::try_from(size).unwrap_or(i64::MAX));
             }
         }
         for (tier, statistics) in &reading.caches {

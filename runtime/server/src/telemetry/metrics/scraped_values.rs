@@ -1,8 +1,10 @@
 //! The values that are read at each scrape: pools, queues, uptime.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_app::ports::plugins::PluginStatus;
+use terrane_app::ports::preaggregations::Publication;
 use terrane_app::ports::result_cache::CacheStatistics;
 use terrane_app::ports::traces::Backlog;
 use terrane_app::ports::warehouse::Connections;
@@ -20,6 +22,8 @@ pub struct ScrapedValues {
     pub(super) audit_pending: usize,
     /// By the names of the tiers.
     pub(super) caches: Vec<(&'static str, CacheStatistics)>,
+    /// The published generations of pre-aggregations.
+    pub(super) preaggregations: Arc<[Publication]>,
     pub(super) spans: Option<Backlog>,
     pub(super) plugins: Vec<PluginStatus>,
     pub(super) dropped_lines: Option<u64>,
@@ -52,6 +56,7 @@ impl ScrapedValues {
             queries_running,
             queries_queued,
             caches: ports.queries.cache_statistics(),
+            preaggregations: ports.preaggregations.published(),
             audit_pending: ports.audit_buffer.pending(),
             spans: app.watchers.watch.backlog(),
             plugins: ports.plugins.loaded(),

@@ -1,0 +1,372 @@
+//! `terrane preagg`: the state of pre-aggregations, builds, and what answers a query.
+//!
+//! In: arguments. Out: tables or JSON. A build runs in this process if no server builds for the project; otherwise it
+//! is handed to that server. Not here: how tables are made (`terrane_app::preaggregations`).
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Subcommand;
+use serde_json::{Value as Json, json};
+use terrane_app::domain::{RequestContext, Scope, Scopes};
+use terrane_app::ports::leases::Leases;
+use terrane_app::ports::preaggregations::{BuildState, PreaggregationState as _, RollupBuild};
+use terrane_app::preaggregations::{BUILDING, Preaggregations, RefreshError, RefreshRequest, RollupStatus};
+use terrane_app::worker::{HeldLease, LeaseSettings};
+use terrane_compiler::SecurityContext;
+use terrane_expectations::Rows;
+use terrane_store::StateStore;
+use terrane_terminal::Tree;
+use terrane_warehouse::RollupPlace;
+use terrane_wire::Audience;
+use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationsStatus};
+
+use super::query::{query_text, refused};
+use super::{Terminal, json_line, operator, print, print_error, print_problems};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::shutdown_signal::ShutdownSignal;
+use crate::wiring::{self, WarehouseUse};
+use crate::{caller, table, wire};
+
+/// The time between two looks at builds that a server runs.
+const PAUSE: Duration = Duration::from_millis(500);
+
+#[derive(Debug, clap::Args)]
+pub struct PreaggArguments {
+    #[command(subcommand)]
+    pub action: PreaggAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PreaggAction {
+    /// Show the state of each pre-aggregation and of its newest build
+    Status(StatusArguments),
+    /// Build pre-aggregations now, and wait until they are built
+    Build(BuildArguments),
+    /// Tell which pre-aggregation answers a query, or why none does
+    Explain(ExplainArguments),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane preagg status .
+  terrane preagg status . --json | jq '.pre_aggregations[] | select(.state != \"ready\")'")]
+pub struct StatusArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// Print the response of GET /api/v1/preaggregations/status
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane preagg build .
+  terrane preagg build . orders.daily
+  terrane preagg build . orders.daily --partitions 2026-01,2026-02
+
+Without names, all pre-aggregations of the project are built, whether their rows changed or not. While a server of
+this project runs, it builds them, and the command waits for it. A new generation is published once it has the totals
+of the rows that it was made of; until then, and if it fails, queries read the one before.
+
+Exit code: 0 if everything was built, 1 if something was not.")]
+pub struct BuildArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// A pre-aggregation, CUBE.NAME, or all of a cube, CUBE
+    pub name: Option<String>,
+    /// Build only the partitions with these dates or times, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "DATE")]
+    pub partitions: Vec<String>,
+    /// Print one JSON object for each build
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane preagg explain . '{\"measures\": [\"orders.revenue\"], \"dimensions\": [\"orders.region\"]}'
+  terrane preagg explain . @question.json --json
+
+For each cube whose rows the query aggregates, the output shows the pre-aggregation that answers, or the reasons why
+none does, the nearest first, with the line to add to its definition where one helps. The query is not run.")]
+pub struct ExplainArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// The query as JSON; `@FILE` reads a file, `-` standard input
+    pub query: String,
+    /// Explain it for this caller: a JSON file with user_id, email, roles, groups and attributes
+    #[arg(long = "as", value_name = "FILE")]
+    pub caller: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl PreaggAction {
+    pub fn dir(&self) -> &Path {
+        match self {
+            PreaggAction::Status(arguments) => &arguments.dir,
+            PreaggAction::Build(arguments) => &arguments.dir,
+            PreaggAction::Explain(arguments) => &arguments.dir,
+        }
+    }
+}
+
+/// Runs a command. Returns whether everything that was to be built was built.
+///
+/// # Errors
+/// The project has errors, pre-aggregations are switched off, or the state database is unavailable.
+pub async fn run(arguments: &PreaggArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
+    let store = wiring::state(&project).await?;
+    let place = wiring::rollup_place(&project, &store).await?.ok_or_else(|| {
+        Failure::new("pre-aggregations are switched off")
+            .hint("Set `pre_aggregations: {enabled: true}` in service_project.yml.")
+    })?;
+    match &arguments.action {
+        PreaggAction::Status(arguments) => status(arguments, &project, &store, &place).await.map(|()| true),
+        PreaggAction::Build(arguments) => build(arguments, &project, &store, &place, terminal).await,
+        PreaggAction::Explain(arguments) => explain(arguments, &project, &store, &place).await.map(|()| true),
+    }
+}
+
+async fn status(
+    arguments: &StatusArguments,
+    project: &Project,
+    store: &Arc<StateStore>,
+    place: &RollupPlace,
+) -> Result<(), Failure> {
+    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let service = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+    let found = service.status(&request()).await.map_err(|error| Failure::new(error.to_string()))?;
+    if arguments.json {
+        print(&json_line(&PreaggregationsStatus::new(true, &found, Audience::Operator)));
+    } else {
+        print(&format!("{}\n", table::draw(&rows(&found))));
+    }
+    Ok(())
+}
+
+fn rows(found: &[RollupStatus]) -> Rows {
+    let columns = ["pre-aggregation", "state", "tables", "rows", "published", "next refresh", "newest build"];
+    let row = |status: &RollupStatus| {
+        let tables = status.publication.as_ref().map(|published| &published.tables);
+        let build = status.build.as_ref().map(|build| match &build.error_code {
+            Some(code) => format!("{}: {code}", build.state.as_str()),
+            None => build.state.as_str().to_owned(),
+        });
+        vec![
+            json!(format!("{}.{}", status.rollup.cube, status.rollup.name)),
+            json!(status.state.as_str()),
+            json!(tables.map_or(0, Vec::len)),
+            json!(tables.map(|tables| tables.iter().map(|table| table.rows).sum::<u64>())),
+            json!(status.publication.as_ref().map(|published| published.published_at.to_string())),
+            json!(status.next_refresh_at.map(|at| at.to_string())),
+            json!(build),
+        ]
+    };
+    Rows {
+        columns: columns.map(str::to_owned).to_vec(),
+        is_double: vec![false; columns.len()],
+        rows: found.iter().map(row).collect(),
+    }
+}
+
+async fn build(
+    arguments: &BuildArguments,
+    project: &Project,
+    store: &Arc<StateStore>,
+    place: &RollupPlace,
+    terminal: Terminal,
+) -> Result<bool, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
+    let leases: Arc<dyn Leases> = store.clone();
+    let settings = LeaseSettings::default();
+    // A server that builds holds the lease, and DuckDB's file of the tables.
+    let lease = HeldLease::acquire(&leases, BUILDING, &wiring::process_id(), settings).await;
+    let lease = lease.map_err(|error| failed(&error))?;
+    let usage = lease.as_ref().map_or(WarehouseUse::Read, |_| WarehouseUse::Rollups(place.clone()));
+    let (services, tables, problems) = wiring::load_with_tables(project, usage).await?;
+    print_problems(&problems, &project.tree, terminal.stderr);
+    let tables = tables.unwrap_or_else(|| wiring::tables_elsewhere(place));
+    let service = wiring::preaggregations(project, &services, store, tables);
+    let wanted = wanted(arguments);
+    let requested = service.refresh(&wanted, &request()).await.map_err(|error| explain_refusal(&error))?;
+    let mut shutdown = ShutdownSignal::listen()?;
+    match &lease {
+        Some(lease) => {
+            let working = async {
+                // A build that failed is tried again when its time has come.
+                while !ended(store, &requested).await? {
+                    service.work(lease.lease()).await.map_err(|error| failed(&error))?;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Ok::<_, Failure>(())
+            };
+            tokio::select! {
+                outcome = working => outcome?,
+                _ = lease.until_lost(&*services.clock, settings) => {
+                    return Err(Failure::new("another process took over; it goes on with the builds"));
+                }
+                () = shutdown.received() => return Err(Failure::new("stopped; a server or the next command goes on")),
+            }
+        }
+        None => {
+            print_error("a server of this project builds; waiting for it\n");
+            let waiting = async {
+                while !ended(store, &requested).await? {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Ok::<_, Failure>(())
+            };
+            tokio::select! {
+                outcome = waiting => outcome?,
+                () = shutdown.received() => return Err(Failure::new("stopped waiting; the server goes on")),
+            }
+        }
+    }
+    if let Some(lease) = lease {
+        lease.release().await.map_err(|error| failed(&error))?;
+    }
+    report(arguments, store, &requested).await
+}
+
+/// Prints the builds as they ended. Returns whether all succeeded.
+async fn report(arguments: &BuildArguments, store: &StateStore, requested: &[RollupBuild]) -> Result<bool, Failure> {
+    let mut is_whole = true;
+    for request in requested {
+        let found = store.build(&request.id).await.map_err(|error| Failure::new(error.to_string()))?;
+        let Some(build) = found else { continue };
+        is_whole &= build.state == BuildState::Success;
+        if arguments.json {
+            print(&json_line(&PreaggregationBuild::new(&build, Audience::Operator)));
+            continue;
+        }
+        let rows = build.rows.map(|rows| format!("  {rows} rows")).unwrap_or_default();
+        let error = build.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
+        let name = format!("{}.{}", build.rollup.cube, build.rollup.name);
+        print(&format!("{name}  {}  {} tables{rows}{error}\n", build.state.as_str(), build.tables_done));
+    }
+    Ok(is_whole)
+}
+
+/// Returns whether all builds have ended. A failure that is tried again later counts as an end.
+async fn ended(store: &StateStore, requested: &[RollupBuild]) -> Result<bool, Failure> {
+    let ids: HashSet<&str> = requested.iter().map(|build| &*build.id).collect();
+    for id in ids {
+        let build = store.build(id).await.map_err(|error| Failure::new(error.to_string()))?;
+        let is_tried_again = |build: &RollupBuild| build.state == BuildState::Pending && build.error_code.is_some();
+        if build.is_some_and(|build| !build.state.is_ended() && !is_tried_again(&build)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn wanted(arguments: &BuildArguments) -> RefreshRequest {
+    let (cube, name) = match arguments.name.as_deref().map(|name| name.split_once('.').unwrap_or((name, ""))) {
+        Some((cube, "")) => (Some(cube.to_owned()), None),
+        Some((cube, name)) => (Some(cube.to_owned()), Some(name.to_owned())),
+        None => (None, None),
+    };
+    RefreshRequest { cube, name, partitions: arguments.partitions.clone() }
+}
+
+fn explain_refusal(error: &RefreshError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        RefreshError::UnknownCube { nearest, .. } | RefreshError::UnknownRollup { nearest, .. }
+            if !nearest.is_empty() =>
+        {
+            failure.hint(format!("There are {}.", nearest.join(", ")))
+        }
+        _ => failure,
+    }
+}
+
+async fn explain(
+    arguments: &ExplainArguments,
+    project: &Project,
+    store: &Arc<StateStore>,
+    place: &RollupPlace,
+) -> Result<(), Failure> {
+    let text = query_text(&arguments.query)?;
+    let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
+    let caller = caller::read(arguments.caller.as_deref())?;
+    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let service: Preaggregations = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+    service.reload().await.map_err(|error| Failure::new(error.to_string()))?;
+    let session = services.queries.session(&caller);
+    let prepared = session.prepare(&query).await;
+    let prepared = prepared.map_err(|error| Failure::new(error.to_string()))?;
+    let explanation = prepared.explain().await.map_err(|error| Failure::new(error.to_string()))?;
+    let facts = explanation.facts.iter().map(|fact| &fact.rollups);
+    if arguments.json {
+        let facts: Vec<Json> = facts.map(fact_json).collect();
+        print(&json_line(&json!({ "facts": facts })));
+    } else {
+        let mut top = Tree::new("query");
+        facts.map(fact_tree).for_each(|tree| top.push(tree));
+        print(&top.to_string());
+    }
+    Ok(())
+}
+
+fn fact_json(fact: &terrane_compiler::rollup::FactMatch) -> Json {
+    let served = fact.served.as_ref().map(|served| {
+        json!({
+            "pre_aggregation": &*served.rollup,
+            "generation": served.generation,
+            "tables": served.tables,
+            "rows": served.rows,
+            "built_at": served.built_at.to_string(),
+            "is_split": served.is_split,
+        })
+    });
+    let misses = fact.misses.iter().map(|miss| {
+        json!({
+            "pre_aggregation": miss.rollup.as_deref(),
+            "reason": miss.reason.as_str(),
+            "message": miss.reason.sentence(),
+            "members": miss.members,
+            "fix": miss.fix(),
+        })
+    });
+    json!({ "cube": &*fact.cube, "served": served, "misses": misses.collect::<Vec<_>>() })
+}
+
+fn fact_tree(fact: &terrane_compiler::rollup::FactMatch) -> Tree {
+    let mut tree = Tree::new(&*fact.cube);
+    if let Some(served) = &fact.served {
+        let split = if served.is_split { ", and rows of the cube beside them" } else { "" };
+        let tables = crate::report::plural(served.tables, "table");
+        tree.push(Tree::new(format!("read from `{}`: {tables}, {} rows{split}", served.rollup, served.rows)));
+        tree.push(Tree::new(format!("as old as {}", served.built_at)));
+    }
+    for miss in &fact.misses {
+        let name = miss.rollup.as_deref().map(|name| format!("`{name}`: ")).unwrap_or_default();
+        let members = match miss.members.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", miss.members.join(", ")),
+        };
+        let mut line = Tree::new(format!("{name}{} {}{members}", miss.reason.as_str(), miss.reason.sentence()));
+        if let Some(fix) = miss.fix() {
+            line.push(Tree::new(format!("add to `{}`: {fix}", miss.rollup.as_deref().unwrap_or("a pre-aggregation"))));
+        }
+        tree.push(line);
+    }
+    tree
+}
+
+/// Returns the request of the operator of this machine, who may see every cube.
+fn request() -> RequestContext {
+    let caller = SecurityContext { user_id: operator().user_id, ..SecurityContext::default() };
+    let scopes: Scopes = [Scope::Read, Scope::Write, Scope::Admin].into_iter().collect();
+    RequestContext { scopes, ..RequestContext::operator(caller) }
+}

@@ -1,0 +1,112 @@
+//! Pre-aggregations: their state, and their builds.
+
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use terrane_app::preaggregations::RefreshError;
+use terrane_wire::preaggregations::{
+    PreaggregationBuild, PreaggregationBuilds, PreaggregationRefresh, PreaggregationsStatus, refresh_from_wire,
+};
+use terrane_wire::{Audience, Code, schema};
+
+use crate::app::{App, Scope};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
+
+const TAG: &str = "preaggregations";
+const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .get("/api/v1/preaggregations/status", RouteAccess::Scoped(Scope::Read), &STATUS, status)
+        .post("/api/v1/preaggregations/refresh", WRITE, &REFRESH, refresh)
+        .on(Method::DELETE, "/api/v1/preaggregations/builds/{id}", WRITE, &CANCEL, cancel)
+}
+
+async fn status(app: App, call: Call) -> Result<Response, ApiError> {
+    let service = &app.services.preaggregations;
+    let found = service.status(&call.context).await.map_err(|error| ApiError::from_store(&error))?;
+    Ok(json_answer(&PreaggregationsStatus::new(service.is_enabled(), &found, Audience::of(call.context.scopes))))
+}
+
+async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
+    let context = call.context.clone();
+    let wanted = refresh_from_wire(&call.json_body_or_none(&app).await?)?;
+    let builds = app.services.preaggregations.refresh(&wanted, &context).await.map_err(|error| refusal(&error))?;
+    let audience = Audience::of(context.scopes);
+    let builds = builds.iter().map(|build| PreaggregationBuild::new(build, audience)).collect();
+    let mut response = json_answer(&PreaggregationBuilds { builds });
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
+}
+
+async fn cancel(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let id = call.path_parameter().await?;
+    let build = app.services.preaggregations.cancel(&id, &call.context).await.map_err(|error| refusal(&error))?;
+    Ok(json_answer(&PreaggregationBuild::new(&build, Audience::of(call.context.scopes))))
+}
+
+fn refusal(error: &RefreshError) -> ApiError {
+    let message = error.to_string();
+    match error {
+        RefreshError::Disabled => ApiError::new(Code::Conflict, message),
+        RefreshError::UnknownCube { nearest, .. } | RefreshError::UnknownRollup { nearest, .. } => {
+            ApiError::new(Code::NotFound, message).detail("nearest", to_json(nearest))
+        }
+        RefreshError::UnknownBuild { .. } => ApiError::new(Code::NotFound, message),
+        RefreshError::NoCube { .. } => ApiError::new(Code::InvalidQuery, message).detail("field", to_json(&"cube")),
+        RefreshError::NotPartitioned { .. }
+        | RefreshError::InvalidPartition { .. }
+        | RefreshError::TooManyPartitions => {
+            ApiError::new(Code::InvalidQuery, message).detail("field", to_json(&"partitions"))
+        }
+        RefreshError::Store(error) => ApiError::from_store(error),
+    }
+}
+
+static STATUS: Doc = Doc {
+    id: "preaggregations_status",
+    tag: TAG,
+    summary: "The state of pre-aggregations and of their newest builds",
+    parameters: &[],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "all pre-aggregations whose cubes and members the caller may see",
+        content: &[Content::Json(schema::of::<PreaggregationsStatus>())],
+        compression: Compression::Accepted,
+    }],
+    errors: &[],
+    detail_errors: &[],
+};
+
+static REFRESH: Doc = Doc {
+    id: "refresh_preaggregations",
+    tag: TAG,
+    summary: "Build pre-aggregations now, whether their rows changed or not",
+    parameters: &[],
+    body: Some(RequestBody::optional(schema::of::<PreaggregationRefresh>())),
+    answers: &[Answer {
+        status: 202,
+        description: "the builds that wait; a pre-aggregation that waits already has one build",
+        content: &[Content::Json(schema::of::<PreaggregationBuilds>())],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::InvalidQuery, Code::NotFound, Code::Conflict, Code::UnsupportedMediaType],
+    detail_errors: &[],
+};
+
+static CANCEL: Doc = Doc {
+    id: "cancel_preaggregation_build",
+    tag: TAG,
+    summary: "Cancel a build that waits or runs",
+    parameters: &[Parameter::path("id", "the id of a build")],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "the build; one that had ended stays as it was, and a running one stops within a second",
+        content: &[Content::Json(schema::of::<PreaggregationBuild>())],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::NotFound, Code::Conflict],
+    detail_errors: &[],
+};

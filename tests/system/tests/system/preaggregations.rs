@@ -1,0 +1,367 @@
+//! Pre-aggregations of a served project: builds, answers from tables, and faults, on DuckDB.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use terrane_app::ports::preaggregations::PreaggregationState as _;
+use terrane_store::StateStore;
+use terrane_system_tests::{Answer, Program, Scratch, request, request_as};
+
+use crate::BINARY;
+
+/// Longer than a build takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(100);
+
+const ORDERS: &str = "\
+CREATE TABLE IF NOT EXISTS orders AS SELECT i AS id, CASE WHEN i % 3 = 0 THEN 'EU' ELSE 'US' END AS region, \
+(i * 7) % 100 AS amount, TIMESTAMP '2026-01-01' + INTERVAL (i) HOUR AS placed_at FROM range(2000) t(i)";
+
+/// Two pre-aggregations: one of days by region in tables of a month, and one without a time.
+const CUBE: &str = "\
+cubes:
+  - name: orders
+    sql_table: orders
+    measures:
+      - {name: count, type: count}
+      - {name: revenue, type: sum, sql: amount}
+      - {name: mean, type: avg, sql: amount}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+      - {name: placed_at, type: time, sql: placed_at}
+    pre_aggregations:
+      - name: daily
+        measures: [count, revenue, mean]
+        dimensions: [region]
+        time_dimension: placed_at
+        granularity: day
+        partition_granularity: month
+        refresh: {every: 1 hour}
+      - name: totals
+        measures: [count, revenue]
+        refresh: {every: 1 hour}
+";
+
+const SCHEMA: &str = "terrane_preaggregations";
+
+fn settings(more: &str) -> String {
+    format!(
+        "name: shop\nsecurity: {{anonymous: {{scopes: [read]}}}}\npre_aggregations: {{enabled: true}}\n\
+         warehouse: {{type: duckdb, path: shop.duckdb, init: [\"{ORDERS}\"]}}\n{more}"
+    )
+}
+
+fn project() -> Scratch {
+    Scratch::empty().with("service_project.yml", &settings("")).with("cubes/orders.yml", CUBE)
+}
+
+fn program(project: &Scratch) -> Program {
+    Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"])
+}
+
+fn status(address: SocketAddr) -> Vec<Value> {
+    let answer = request(address, "GET", "/api/v1/preaggregations/status", None).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.json().unwrap()["pre_aggregations"].as_array().unwrap().clone()
+}
+
+/// Waits until the state of all pre-aggregations is as wanted.
+fn wait_until(address: SocketAddr, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let found = status(address);
+        if wanted(&found) {
+            return found;
+        }
+        assert!(waited < LIMIT, "{found:#?}");
+        thread::sleep(PAUSE);
+        waited += PAUSE;
+    }
+}
+
+fn are_ready(found: &[Value]) -> bool {
+    found.iter().all(|status| status["state"] == "ready")
+}
+
+fn post(address: SocketAddr, path: &str, body: &Value) -> Answer {
+    request(address, "POST", path, Some(&body.to_string())).unwrap()
+}
+
+fn answer(address: SocketAddr, query: &Value) -> Value {
+    let answer = post(address, "/api/v1/query", query);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.json().unwrap()
+}
+
+fn reads_tables(address: SocketAddr, query: &Value) -> bool {
+    let answer = post(address, "/api/v1/query/sql", query);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body.contains(SCHEMA)
+}
+
+fn by_month() -> Value {
+    json!({
+        "measures": ["orders.revenue", "orders.count", "orders.mean"],
+        "dimensions": ["orders.region"],
+        "timeDimensions": [{"dimension": "orders.placed_at", "granularity": "month"}]
+    })
+}
+
+/// The same query without pre-aggregations.
+fn off(query: &Value) -> Value {
+    let mut query = query.clone();
+    query["pre_aggregations"] = "off".into();
+    query
+}
+
+fn key(project: &Scratch, scopes: &str) -> String {
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path());
+    let output = made.arguments(&["--name", "k", "--scopes", scopes, "--json"]).run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned()
+}
+
+/// The tables of the file that no state knows, once nothing runs.
+fn orphans(project: &Scratch) -> Vec<String> {
+    let file = project.path().join(".terrane/preaggregations.duckdb");
+    let connection = duckdb::Connection::open(file).unwrap();
+    let mut statement = connection.prepare("SELECT table_name FROM duckdb_tables()").unwrap();
+    let tables = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let tables: Vec<String> = tables.map(Result::unwrap).collect();
+    let target = tables.first().and_then(|table| table.split('_').next()).unwrap().to_owned();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let known = runtime.block_on(async {
+        let store = StateStore::open("sqlite://.terrane/state.db", project.path()).await.unwrap();
+        store.tables(&target).await.unwrap()
+    });
+    tables.into_iter().filter(|table| !known.iter().any(|known| **known == **table)).collect()
+}
+
+#[test]
+fn tables_are_built_and_answer_as_the_rows_do() {
+    let project = project();
+    let server = program(&project).serve().unwrap();
+    let found = wait_until(server.address, are_ready);
+    let daily = &found[0];
+    assert_eq!((&daily["cube"], &daily["name"], &daily["rows"]), (&json!("orders"), &json!("daily"), &Value::Null));
+    let partitions = daily["partitions"].as_array().unwrap();
+    assert_eq!(partitions.len(), 3, "{daily:#}");
+    assert_eq!((&partitions[0]["start"], &partitions[0]["end"]), (&json!("2026-01-01"), &json!("2026-02-01")));
+    for query in [
+        by_month(),
+        json!({"measures": ["orders.count"]}),
+        json!({"measures": ["orders.mean"], "timeDimensions": [{
+            "dimension": "orders.placed_at", "granularity": "day", "dateRange": ["2026-01-20", "2026-02-10"]}]}),
+        // The edges of the range are read from the rows.
+        json!({"measures": ["orders.revenue"], "timeDimensions": [{
+            "dimension": "orders.placed_at", "dateRange": ["2026-01-20T05:00:00", "2026-02-10T07:00:00"]}]}),
+    ] {
+        assert!(reads_tables(server.address, &query), "{query}");
+        assert!(!reads_tables(server.address, &off(&query)), "{query}");
+        let (from_tables, from_rows) = (answer(server.address, &query), answer(server.address, &off(&query)));
+        assert_eq!(from_tables["data"], from_rows["data"], "{query}");
+        // An answer from tables is as old as they are.
+        assert!(from_tables["meta"]["as_of"].as_str().unwrap() < from_rows["meta"]["as_of"].as_str().unwrap());
+    }
+    let by_id = json!({"measures": ["orders.count"], "dimensions": ["orders.id"]});
+    assert!(!reads_tables(server.address, &by_id));
+    let (_, log) = server.terminate().unwrap();
+    let events: Vec<Value> = log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let built = events.iter().filter(|event| event["event"] == "preagg_built").count();
+    assert_eq!(built, 2, "{log}");
+    let used = events.iter().filter(|event| event["event"] == "query_executed" && event["preagg_used"] == true);
+    assert_eq!(used.count(), 4, "{log}");
+}
+
+#[test]
+fn a_restarted_server_reads_what_was_built() {
+    let project = project();
+    let server = program(&project).serve().unwrap();
+    let generation = |found: &[Value]| found[0]["generation"].clone();
+    let before = generation(&wait_until(server.address, are_ready));
+    server.terminate().unwrap();
+    let server = program(&project).serve().unwrap();
+    // From the first answer on, and without a build.
+    assert!(reads_tables(server.address, &by_month()));
+    assert_eq!(generation(&status(server.address)), before);
+}
+
+#[test]
+fn other_definitions_are_built_again_and_the_old_tables_are_not_read() {
+    let project = project();
+    let server = program(&project).serve().unwrap();
+    let before = wait_until(server.address, are_ready);
+    server.terminate().unwrap();
+    fs::write(project.path().join("cubes/orders.yml"), CUBE.replace("sql: amount", "sql: amount + 1")).unwrap();
+    let server = program(&project).serve().unwrap();
+    let first = answer(server.address, &by_month());
+    assert_eq!(first["data"], answer(server.address, &off(&by_month()))["data"]);
+    let after = wait_until(server.address, |found| {
+        are_ready(found) && found[0]["generation"].as_u64() > before[0]["generation"].as_u64()
+    });
+    assert!(after[0]["generation"].as_u64() > before[0]["generation"].as_u64());
+    assert_eq!(answer(server.address, &by_month())["data"], first["data"]);
+}
+
+#[test]
+fn a_writer_refreshes_partitions_and_cancels_builds() {
+    let project = project();
+    let (writer, admin) = (key(&project, "read,write"), key(&project, "read,write,admin"));
+    let server = program(&project).serve().unwrap();
+    let before = wait_until(server.address, are_ready);
+    let refresh = |key: Option<&str>, body: Value| {
+        let path = "/api/v1/preaggregations/refresh";
+        request_as(server.address, key, "POST", path, Some(&body.to_string())).unwrap()
+    };
+    assert_eq!(refresh(None, json!({})).status, 403);
+    let one = json!({"cube": "orders", "name": "daily", "partitions": ["2026-02"]});
+    let asked = refresh(Some(&writer), one);
+    assert_eq!(asked.status, 202, "{}", asked.body);
+    let build = asked.json().unwrap()["builds"][0].clone();
+    assert_eq!((&build["status"], &build["origin"]), (&json!("pending"), &json!("request")));
+    let after = wait_until(server.address, |found| {
+        found[0]["build"]["status"] == "success" && found[0]["build"]["id"] == build["id"]
+    });
+    let built_at = |found: &[Value], partition: usize| found[0]["partitions"][partition]["built_at"].clone();
+    assert_eq!(built_at(&after, 0), built_at(&before, 0));
+    assert_ne!(built_at(&after, 1), built_at(&before, 1));
+    assert_eq!(built_at(&after, 2), built_at(&before, 2));
+    for (body, code, field) in [
+        (json!({"cube": "ordrs"}), 404, Value::Null),
+        (json!({"cube": "orders", "name": "weekly"}), 404, Value::Null),
+        (json!({"cube": "orders", "name": "daily", "partitions": ["soon"]}), 400, json!("partitions")),
+        (json!({"cube": "orders", "name": "totals", "partitions": ["2026-01"]}), 400, json!("partitions")),
+        (json!({"name": "daily"}), 400, json!("cube")),
+        (json!({"cube": 7}), 400, json!("cube")),
+    ] {
+        let refused = refresh(Some(&writer), body.clone());
+        assert_eq!(refused.status, code, "{body}: {}", refused.body);
+        assert_eq!(refused.json().unwrap()["error"]["details"]["field"], field, "{body}");
+    }
+    let cancel = |id: &str| {
+        let path = format!("/api/v1/preaggregations/builds/{id}");
+        request_as(server.address, Some(&writer), "DELETE", &path, None).unwrap()
+    };
+    assert_eq!(cancel(&"0".repeat(32)).status, 404);
+    // One that ended stays as it is.
+    let ended = cancel(build["id"].as_str().unwrap());
+    assert_eq!((ended.status, ended.json().unwrap()["status"].clone()), (200, json!("success")));
+    // Numbers of rows are for administrators.
+    let path = "/api/v1/preaggregations/status";
+    let seen = |key: &str| request_as(server.address, Some(key), "GET", path, None).unwrap().json().unwrap();
+    assert_eq!(seen(&writer)["pre_aggregations"][0]["rows"], Value::Null);
+    assert_eq!(seen(&admin)["pre_aggregations"][0]["rows"], 168);
+    let audit = request_as(server.address, Some(&admin), "GET", "/api/v1/audit?event=preagg_refresh_requested", None);
+    assert_eq!(audit.unwrap().json().unwrap()["records"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn killed_builds_leave_no_half_generation_and_no_orphans() {
+    let project = project();
+    let writer = key(&project, "read,write");
+    let slow = ORDERS.replace("range(2000)", "range(300000)").replace("INTERVAL (i) HOUR", "INTERVAL (i) MINUTE");
+    fs::write(project.path().join("service_project.yml"), settings("").replace(ORDERS, &slow)).unwrap();
+    let server = program(&project).serve().unwrap();
+    wait_until(server.address, are_ready);
+    let mut expected = answer(server.address, &off(&by_month()))["data"].clone();
+    let mut server = Some(server);
+    for round in 0..6_u64 {
+        let running = server.take().unwrap();
+        let path = "/api/v1/preaggregations/refresh";
+        let asked = request_as(running.address, Some(&writer), "POST", path, Some("{\"cube\": \"orders\"}")).unwrap();
+        assert_eq!(asked.status, 202, "{}", asked.body);
+        // The worker looks every second; the build takes about as long.
+        thread::sleep(Duration::from_millis(700 + round * 170));
+        running.kill().unwrap();
+        let again = program(&project).serve().unwrap();
+        assert!(are_ready(&status(again.address)));
+        assert!(reads_tables(again.address, &by_month()));
+        assert_eq!(answer(again.address, &by_month())["data"], expected, "round {round}");
+        expected = answer(again.address, &off(&by_month()))["data"].clone();
+        server = Some(again);
+    }
+    let server = server.unwrap();
+    // The lease of the killed process ends, and the request is served.
+    let found = wait_until(server.address, |found| found.iter().all(|status| status["build"]["status"] == "success"));
+    let served: usize = found.iter().map(|status| status["partitions"].as_array().unwrap().len()).sum();
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+    server.terminate().unwrap();
+    // What was retired is dropped later; nothing else is left besides.
+    let output =
+        Program::new(BINARY, &["preagg", "build"], project.path()).arguments(&["orders.totals"]).run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert_eq!(orphans(&project), Vec::<String>::new(), "{served} are served");
+}
+
+#[test]
+fn a_command_builds_if_no_server_does_and_waits_for_one_that_does() {
+    let project = project();
+    let built = Program::new(BINARY, &["preagg", "build"], project.path()).run().unwrap();
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    assert!(built.stdout.contains("orders.daily  success  3 tables"), "{}", built.stdout);
+    let shown = Program::new(BINARY, &["preagg", "status"], project.path()).arguments(&["--json"]).run().unwrap();
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(
+        (&shown["pre_aggregations"][0]["state"], &shown["pre_aggregations"][0]["rows"]),
+        (&json!("ready"), &json!(168))
+    );
+    let explained = |query: &Value| {
+        let text = query.to_string();
+        let output = Program::new(BINARY, &["preagg", "explain"], project.path()).arguments(&[&text, "--json"]).run();
+        let output = output.unwrap();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        serde_json::from_str::<Value>(&output.stdout).unwrap()["facts"][0].clone()
+    };
+    let fact = explained(&by_month());
+    assert_eq!((&fact["served"]["pre_aggregation"], &fact["served"]["rows"]), (&json!("daily"), &json!(168)));
+    let missed = explained(&json!({"measures": ["orders.count"], "dimensions": ["orders.id"]}));
+    assert_eq!((&missed["served"], &missed["misses"][0]["reason"]), (&Value::Null, &json!("DIMENSION_NOT_STORED")));
+    assert_eq!(missed["misses"][0]["fix"], "dimensions: [orders.id]");
+    let wrong = Program::new(BINARY, &["preagg", "build"], project.path()).arguments(&["orders.dayly"]).run().unwrap();
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.stderr.contains("daily"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_project_that_names_the_schema_is_refused() {
+    let spy = format!(
+        "cubes:\n  - name: spy\n    sql: SELECT * FROM {SCHEMA}.main.x\n    measures: [{{name: n, type: count}}]\n"
+    );
+    let project = project().with("cubes/spy.yml", &spy);
+    let output = Program::new(BINARY, &["check"], project.path()).run().unwrap();
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("cubes/spy.yml:3:24: error[reserved-name]"), "{}", output.stdout);
+}
+
+#[test]
+fn policies_apply_to_stored_rows() {
+    let policies = "\
+policies:
+  - name: own_region
+    cubes: [orders]
+    row_filter: \"{orders}.region = {{ user.attributes.region }}\"
+";
+    let project = project().with("policies/orders.yml", policies);
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path());
+    let output = made.arguments(&["--name", "eu", "--attribute", "region=EU", "--json"]).run().unwrap();
+    let eu = serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned();
+    let server = program(&project).serve().unwrap();
+    wait_until(server.address, are_ready);
+    let ask = |query: &Value| {
+        let answer = request_as(server.address, Some(&eu), "POST", "/api/v1/query", Some(&query.to_string())).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json().unwrap()["data"].clone()
+    };
+    let query = by_month();
+    assert_eq!(ask(&query), ask(&off(&query)));
+    let regions: Vec<Value> = ask(&query).as_array().unwrap().iter().map(|row| row["orders.region"].clone()).collect();
+    assert!(regions.iter().all(|region| region == "EU"), "{regions:?}");
+    // The table of totals has no region, so it answers nobody with a filter.
+    assert_eq!(ask(&json!({"measures": ["orders.count"]})), json!([{"orders.count": 667}]));
+}

@@ -119,6 +119,8 @@ pub struct CacheConfig {
 #[derive(Debug, Clone)]
 pub struct PreaggregationsConfig {
     pub enabled: bool,
+    /// The operator chose, so definitions without effect are meant.
+    pub is_chosen: bool,
     /// The schema of the tables: of PostgreSQL, or a database of MySQL and MariaDB, or the name of DuckDB's second file.
     pub schema: String,
     /// The file of the tables of a DuckDB warehouse, relative to the project. `None`: beside the state.

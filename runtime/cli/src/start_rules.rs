@@ -121,7 +121,7 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
 
 /// Warnings of keys in the project's definitions that have no effect with this configuration.
 pub fn unused_definitions(config: &Config, definitions: &Definitions) -> Vec<Diagnostic> {
-    if config.pre_aggregations.enabled {
+    if config.pre_aggregations.is_chosen {
         return Vec::new();
     }
     let cubes = definitions.cubes.iter();

@@ -100,6 +100,10 @@ impl Preaggregations {
             return Ok(());
         }
         self.progress().maintained = Some(elapsed);
+        let has_rollups = RollupOf::all(&self.ports.catalog.snapshot().model).next().is_some();
+        if !has_rollups && self.published().is_empty() {
+            return Ok(());
+        }
         let (tables, target) = (&backend.tables, backend.target());
         let listed = async {
             tables.prepare().await?;

@@ -27,6 +27,7 @@ use super::query::{query_text, refused};
 use super::{Terminal, json_line, operator, print, print_error, print_problems};
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::report::plural;
 use crate::shutdown_signal::ShutdownSignal;
 use crate::wiring::{self, WarehouseUse};
 use crate::{caller, table, wire};
@@ -251,7 +252,8 @@ async fn report(arguments: &BuildArguments, store: &StateStore, requested: &[Rol
         let rows = build.rows.map(|rows| format!("  {rows} rows")).unwrap_or_default();
         let error = build.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
         let name = format!("{}.{}", build.rollup.cube, build.rollup.name);
-        print(&format!("{name}  {}  {} tables{rows}{error}\n", build.state.as_str(), build.tables_done));
+        let tables = plural(build.tables_done as usize, "table");
+        print(&format!("{name}  {}  {tables}{rows}{error}\n", build.state.as_str()));
     }
     Ok(is_whole)
 }
@@ -345,7 +347,7 @@ fn fact_tree(fact: &terrane_compiler::rollup::FactMatch) -> Tree {
     let mut tree = Tree::new(&*fact.cube);
     if let Some(served) = &fact.served {
         let split = if served.is_split { ", and rows of the cube beside them" } else { "" };
-        let tables = crate::report::plural(served.tables, "table");
+        let tables = plural(served.tables, "table");
         tree.push(Tree::new(format!("read from `{}`: {tables}, {} rows{split}", served.rollup, served.rows)));
         tree.push(Tree::new(format!("as old as {}", served.built_at)));
     }

@@ -71,8 +71,10 @@ fn cache(s: &mut Section<'_>) -> CacheConfig {
 
 fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
     const SCHEMA: &str = "a schema's name of its own: 6 to 48 lower-case letters, digits and `_`, with a letter first";
+    let enabled = s.boolean("enabled");
     PreaggregationsConfig {
-        enabled: s.boolean("enabled").unwrap_or(false),
+        enabled: enabled.unwrap_or(false),
+        is_chosen: enabled.is_some(),
         schema: s.checked("schema", SCHEMA, schema_name).unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
         path: s.located("path"),
         refresh_seconds: s.integer("refresh_seconds", 1..=31_536_000).unwrap_or(3_600),

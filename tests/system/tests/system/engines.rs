@@ -8,6 +8,7 @@ mod catalog;
 mod configuration;
 mod faults;
 mod lookups;
+mod preaggregations;
 mod tls;
 mod types;
 

@@ -65,14 +65,14 @@ fn program(project: &Scratch) -> Program {
     Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"])
 }
 
-fn status(address: SocketAddr) -> Vec<Value> {
+pub(crate) fn status(address: SocketAddr) -> Vec<Value> {
     let answer = request(address, "GET", "/api/v1/preaggregations/status", None).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.json().unwrap()["pre_aggregations"].as_array().unwrap().clone()
 }
 
 /// Waits until the state of all pre-aggregations is as wanted.
-fn wait_until(address: SocketAddr, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+pub(crate) fn wait_until(address: SocketAddr, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let mut waited = Duration::ZERO;
     loop {
         let found = status(address);
@@ -85,7 +85,7 @@ fn wait_until(address: SocketAddr, wanted: impl Fn(&[Value]) -> bool) -> Vec<Val
     }
 }
 
-fn are_ready(found: &[Value]) -> bool {
+pub(crate) fn are_ready(found: &[Value]) -> bool {
     found.iter().all(|status| status["state"] == "ready")
 }
 
@@ -93,13 +93,13 @@ fn post(address: SocketAddr, path: &str, body: &Value) -> Answer {
     request(address, "POST", path, Some(&body.to_string())).unwrap()
 }
 
-fn answer(address: SocketAddr, query: &Value) -> Value {
+pub(crate) fn answer(address: SocketAddr, query: &Value) -> Value {
     let answer = post(address, "/api/v1/query", query);
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.json().unwrap()
 }
 
-fn reads_tables(address: SocketAddr, query: &Value) -> bool {
+pub(crate) fn reads_tables(address: SocketAddr, query: &Value) -> bool {
     let answer = post(address, "/api/v1/query/sql", query);
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.body.contains(SCHEMA)
@@ -114,7 +114,7 @@ fn by_month() -> Value {
 }
 
 /// The same query without pre-aggregations.
-fn off(query: &Value) -> Value {
+pub(crate) fn off(query: &Value) -> Value {
     let mut query = query.clone();
     query["pre_aggregations"] = "off".into();
     query

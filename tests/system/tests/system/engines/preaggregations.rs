@@ -1,0 +1,230 @@
+//! Pre-aggregations in database servers: tables that answer as the rows do, late rows, kills and refusals.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySqlConnection, PgConnection};
+use terrane_system_tests::engines::{Engine, Kind};
+use terrane_system_tests::{Program, Scratch, Server, request_as};
+
+use super::start;
+use crate::preaggregations::{answer, are_ready, off, reads_tables, status, wait_until};
+use crate::{BINARY, program};
+
+const SETTINGS: &str = "\
+name: shop
+security: {anonymous: {scopes: [read]}}
+pre_aggregations: {enabled: true}
+";
+
+/// Days by region in tables of a month, built again where rows changed, and a table over rows that change by
+/// themselves.
+const CUBES: &str = "\
+cubes:
+  - name: orders
+    sql_table: preagg_orders
+    measures:
+      - {name: count, type: count}
+      - {name: revenue, type: sum, sql: amount}
+      - {name: mean, type: avg, sql: amount}
+      - {name: largest, type: max, sql: amount}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+      - {name: placed_at, type: time, sql: placed_at}
+    pre_aggregations:
+      - name: daily
+        measures: [count, revenue, mean, largest]
+        dimensions: [region]
+        time_dimension: placed_at
+        granularity: day
+        partition_granularity: month
+        indexes: [region]
+        refresh: {every: 2 seconds, incremental: true}
+  - name: unstable
+    sql_table: preagg_unstable
+    measures: [{name: total, type: sum, sql: amount}]
+    pre_aggregations: [{name: all_rows, measures: [total], refresh: {every: 1 hour}}]
+";
+
+fn statements(kind: Kind) -> Vec<String> {
+    let (numbers, moment, random) = match kind {
+        Kind::Postgres => {
+            ("generate_series(0, 1999) AS t(i)", "TIMESTAMP '2026-01-01' + i * INTERVAL '1 hour'", "random()")
+        }
+        _ => ("seq_0_to_1999", "TIMESTAMP('2026-01-01') + INTERVAL seq HOUR", "rand()"),
+    };
+    let i = if kind == Kind::Postgres { "i" } else { "seq" };
+    vec![
+        "DROP TABLE IF EXISTS preagg_orders".to_owned(),
+        format!(
+            "CREATE TABLE preagg_orders AS SELECT {i} AS id, CASE WHEN {i} % 3 = 0 THEN 'EU' ELSE 'us' END AS region, \
+             CAST(({i} * 7) % 100 AS DECIMAL(12, 2)) AS amount, {moment} AS placed_at FROM {numbers}"
+        ),
+        format!("CREATE OR REPLACE VIEW preagg_unstable AS SELECT {random} AS amount FROM {numbers}"),
+    ]
+}
+
+fn serve(project: &Scratch, engine: &Engine) -> Server {
+    let mut serve = program("serve", project.path()).arguments(&["--port", "0"]);
+    for (name, value) in engine.variables(&[], &[]) {
+        serve = serve.variable(&name, &value);
+    }
+    serve.serve().expect("the server starts")
+}
+
+fn by_month() -> Value {
+    json!({
+        "measures": ["orders.revenue", "orders.count", "orders.mean", "orders.largest"],
+        "dimensions": ["orders.region"],
+        "timeDimensions": [{"dimension": "orders.placed_at", "granularity": "month"}]
+    })
+}
+
+fn daily(found: &[Value]) -> &Value {
+    found.iter().find(|status| status["name"] == "daily").expect("the pre-aggregation")
+}
+
+fn is_ready(found: &[Value]) -> bool {
+    are_ready(std::slice::from_ref(daily(found)))
+}
+
+/// Runs a statement that writes.
+fn ask(engine: &Engine, statement: &str) {
+    let url = engine.url().expect("a server");
+    let text = AssertSqlSafe(statement.to_owned());
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let done = runtime.block_on(async {
+        match engine.kind {
+            Kind::Postgres => PgConnection::connect(&url).await?.execute(sqlx::raw_sql(text)).await.map(drop),
+            _ => MySqlConnection::connect(&url).await?.execute(sqlx::raw_sql(text)).await.map(drop),
+        }
+    });
+    done.unwrap_or_else(|error: sqlx::Error| panic!("{statement}: {error}"));
+}
+
+fn builds_of(kind: Kind) {
+    let Some(engine) = start(kind) else { return };
+    for statement in statements(kind) {
+        ask(&engine, &statement);
+    }
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let server = serve(&project, &engine);
+    let first = wait_until(server.address, is_ready);
+    assert_eq!(daily(&first)["partitions"].as_array().map(Vec::len), Some(3), "{first:#?}");
+    assert!(reads_tables(server.address, &by_month()));
+    assert_eq!(answer(server.address, &by_month())["data"], answer(server.address, &off(&by_month()))["data"]);
+
+    // Late rows: their partition alone is made again.
+    let late = "INSERT INTO preagg_orders SELECT id + 100000, region, amount + 1, placed_at FROM preagg_orders \
+                WHERE id BETWEEN 800 AND 900";
+    ask(&engine, late);
+    let expected = answer(server.address, &off(&by_month()))["data"].clone();
+    let later = wait_until(server.address, |found| {
+        is_ready(found) && daily(found)["generation"].as_u64() > daily(&first)["generation"].as_u64()
+    });
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+    let built_at = |found: &[Value], partition: usize| daily(found)["partitions"][partition]["built_at"].clone();
+    assert_eq!(built_at(&later, 0), built_at(&first, 0));
+    assert_ne!(built_at(&later, 1), built_at(&first, 1));
+
+    // Rows that change by themselves are never published.
+    let unstable = later.iter().find(|status| status["cube"] == "unstable").expect("the pre-aggregation").clone();
+    assert_eq!(unstable["state"], "not_built", "{unstable:#}");
+    let code = if kind == Kind::Postgres { "NOT_VERIFIED" } else { "ROWS_CHANGED" };
+    assert_eq!(unstable["build"]["error_code"], code, "{unstable:#}");
+    assert_eq!(unstable["build"]["error_message"], Value::Null);
+
+    // A killed build leaves the generation before it.
+    let writer = writer(&project, &engine);
+    let path = "/api/v1/preaggregations/refresh";
+    let asked = request_as(server.address, Some(&writer), "POST", path, Some("{\"cube\": \"orders\"}"));
+    assert_eq!(asked.expect("an answer").status, 202);
+    thread::sleep(Duration::from_millis(1_050));
+    server.kill().expect("it ends");
+    let server = serve(&project, &engine);
+    assert!(is_ready(&status(server.address)));
+    assert!(reads_tables(server.address, &by_month()));
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+    wait_until(server.address, |found| daily(found)["build"]["status"] == "success");
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+
+    // All rows go: the tables have none either.
+    ask(&engine, "DELETE FROM preagg_orders");
+    wait_until(server.address, |_| {
+        let rows = answer(server.address, &json!({"measures": ["orders.count"], "pre_aggregations": "auto"}));
+        rows["data"][0]["orders.count"] == 0
+    });
+}
+
+/// Makes a key in the state that the servers of an engine use.
+fn writer(project: &Scratch, engine: &Engine) -> String {
+    let mut made = Program::new(BINARY, &["auth", "create-key"], project.path());
+    for (name, value) in engine.variables(&[], &[]) {
+        made = made.variable(&name, &value);
+    }
+    let output = made.arguments(&["--name", "k", "--scopes", "read,write", "--json"]).run().expect("it runs");
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let made: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    made["key"].as_str().expect("a key").to_owned()
+}
+
+#[test]
+fn postgres_builds_and_serves_pre_aggregations() {
+    builds_of(Kind::Postgres);
+}
+
+#[test]
+fn mariadb_builds_and_serves_pre_aggregations() {
+    builds_of(Kind::MariaDb);
+}
+
+#[test]
+fn a_warehouse_that_was_away_is_built_again() {
+    let Some(mut engine) = start(Kind::Postgres) else { return };
+    for statement in statements(Kind::Postgres) {
+        ask(&engine, &statement);
+    }
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let server = serve(&project, &engine);
+    let first = wait_until(server.address, is_ready);
+    engine.server.as_mut().expect("a server").kill().expect("it ends");
+    wait_until(server.address, |found| daily(found)["build"]["error_code"] == "WAREHOUSE_ERROR");
+    // The last good generation stays published.
+    assert!(is_ready(&status(server.address)));
+    engine.server.as_mut().expect("a server").restart().expect("it starts again");
+    let writer = writer(&project, &engine);
+    let path = "/api/v1/preaggregations/refresh";
+    let asked = request_as(server.address, Some(&writer), "POST", path, Some("{\"cube\": \"orders\"}"));
+    assert_eq!(asked.expect("an answer").status, 202);
+    wait_until(server.address, |found| daily(found)["generation"].as_u64() > daily(&first)["generation"].as_u64());
+    assert_eq!(answer(server.address, &by_month())["data"], answer(server.address, &off(&by_month()))["data"]);
+}
+
+#[test]
+fn two_servers_share_tables_that_one_of_them_builds() {
+    let Some(engine) = start(Kind::Postgres) else { return };
+    for statement in statements(Kind::Postgres) {
+        ask(&engine, &statement);
+    }
+    let state = engine.make_database("preagg_state").expect("a database for the state");
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let replica = || {
+        let mut serve =
+            program("serve", project.path()).arguments(&["--port", "0"]).variable("SERVICE_STATE__URL", &state);
+        for (name, value) in engine.variables(&[], &[]) {
+            serve = serve.variable(&name, &value);
+        }
+        serve.serve().expect("the server starts")
+    };
+    let (one, two) = (replica(), replica());
+    wait_until(one.address, is_ready);
+    // The other one reads them within a second.
+    thread::sleep(Duration::from_secs(1));
+    assert!(reads_tables(two.address, &by_month()));
+    let ended = |server: Server| server.terminate().expect("it ends").1;
+    let logs = [ended(one), ended(two)];
+    let builders = logs.iter().filter(|log| log.contains("\"preagg_build_started\"")).count();
+    assert_eq!(builders, 1, "{logs:?}");
+}

@@ -109,7 +109,7 @@ fn by_month() -> Value {
     json!({
         "measures": ["orders.revenue", "orders.count", "orders.mean"],
         "dimensions": ["orders.region"],
-        "timeDimensions": [{"dimension": "orders.placed_at", "granularity": "month"}]
+        "time_dimensions": [{"dimension": "orders.placed_at", "granularity": "month"}]
     })
 }
 
@@ -156,11 +156,11 @@ fn tables_are_built_and_answer_as_the_rows_do() {
     for query in [
         by_month(),
         json!({"measures": ["orders.count"]}),
-        json!({"measures": ["orders.mean"], "timeDimensions": [{
-            "dimension": "orders.placed_at", "granularity": "day", "dateRange": ["2026-01-20", "2026-02-10"]}]}),
+        json!({"measures": ["orders.mean"], "time_dimensions": [{
+            "dimension": "orders.placed_at", "granularity": "day", "date_range": ["2026-01-20", "2026-02-10"]}]}),
         // The edges of the range are read from the rows.
-        json!({"measures": ["orders.revenue"], "timeDimensions": [{
-            "dimension": "orders.placed_at", "dateRange": ["2026-01-20T05:00:00", "2026-02-10T07:00:00"]}]}),
+        json!({"measures": ["orders.revenue"], "time_dimensions": [{
+            "dimension": "orders.placed_at", "date_range": ["2026-01-20T05:00:00", "2026-02-10T07:00:00"]}]}),
     ] {
         assert!(reads_tables(server.address, &query), "{query}");
         assert!(!reads_tables(server.address, &off(&query)), "{query}");

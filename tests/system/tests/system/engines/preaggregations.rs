@@ -78,7 +78,7 @@ fn by_month() -> Value {
     json!({
         "measures": ["orders.revenue", "orders.count", "orders.mean", "orders.largest"],
         "dimensions": ["orders.region"],
-        "timeDimensions": [{"dimension": "orders.placed_at", "granularity": "month"}]
+        "time_dimensions": [{"dimension": "orders.placed_at", "granularity": "month"}]
     })
 }
 

@@ -22,6 +22,7 @@ mod plugin_kit;
 mod policies;
 mod projects;
 mod providers;
+mod redis;
 mod schemas;
 mod serving;
 mod shutdown;

@@ -155,6 +155,7 @@ impl QueryService {
                 QueryKind::Export => self.settings.max_export_rows,
                 _ => self.settings.max_limit,
             },
+            rollups: Arc::default(),
         };
         QuerySession { service: self, context, snapshot: self.catalog.snapshot(), environment }
     }

@@ -1,5 +1,5 @@
 //! The shared tier of the result cache on a real Redis server: absent, lost, slow, full, emptied, and with values of
-//! somebody else.
+//! another writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -183,7 +183,7 @@ fn an_emptied_server_has_nothing() {
 }
 
 #[test]
-fn values_of_somebody_else_are_not_used() {
+fn values_of_another_writer_are_not_used() {
     on_redis(|redis| async move {
         let tier = tier(&redis.url(), 1);
         let name = |key: CacheKey| format!("terrane:result:{}", key.0.map(|byte| format!("{byte:02x}")).concat());

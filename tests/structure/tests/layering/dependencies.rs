@@ -173,6 +173,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "terrane-compiler",
             "terrane-app",
+            "terrane-cache",
             "terrane-identity",
             "terrane-json",
             "terrane-outgoing",
@@ -187,6 +188,7 @@ const RULES: &[Rule] = &[
         package: "terrane-system-tests",
         may_use: &[
             "terrane-app",
+            "terrane-cache",
             "terrane-cli",
             "terrane-compiler",
             "terrane-expectations",

@@ -47,7 +47,7 @@ pub enum StoredKind {
     /// The start of the time bucket.
     Time,
     Dimension,
-    /// A text as it compares by code point; its value is stored as a dimension too.
+    /// A string as it compares by code point; its value is stored as a dimension too.
     Key,
     /// 1 if a row passes a segment, else 0.
     Segment,

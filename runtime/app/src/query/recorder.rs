@@ -192,6 +192,7 @@ impl From<WarehouseErrorKind> for QueryOutcome {
 
 fn error_type(error: &QueryRunError) -> &'static str {
     match error {
+        QueryRunError::Query(_) if error.is_denial() => "policy",
         QueryRunError::Query(_) => "query",
         QueryRunError::Warehouse(_) => "warehouse",
         QueryRunError::Timeout { .. } => "timeout",

@@ -18,7 +18,7 @@ use crate::types::{Granularity, LogicalType};
 /// Counts up if the stored columns change their meaning.
 const FORMAT: &str = "rollup 1";
 
-/// Why there is no statement for a rollup.
+/// The reason why a rollup does not have a statement.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RollupError {
     #[error(transparent)]
@@ -58,7 +58,7 @@ pub struct TotalColumn {
     pub is_exact: bool,
 }
 
-/// The statement that tells which rows changed: a row for each step with its number of rows and the newest arrival.
+/// The statement that reports which rows changed: a row for each step with its number of rows and the newest arrival.
 #[derive(Debug, Clone)]
 pub struct ChangeMarks {
     pub text: String,
@@ -117,7 +117,7 @@ impl<'m> RollupOf<'m> {
         self.base(profile, None, None, false, &ends).map(Some)
     }
 
-    /// Makes the statement that tells which rows of a range changed since it ran before.
+    /// Makes the statement that reports which rows of a range changed since it ran before.
     ///
     /// # Errors
     /// [`RollupError`].

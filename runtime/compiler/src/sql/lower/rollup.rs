@@ -1,7 +1,7 @@
 //! Statements that fill and check the tables of pre-aggregations.
 //!
 //! In: the plan of a rollup's rows. Out: one flat SELECT: its groups under the names `t0`, `d0` …, `s0` …, its states
-//! under `a0` …. Where an engine compares texts in another way than by code point, a text is grouped by its comparable
+//! under `a0` …. Where an engine compares texts other than by code point, a string is grouped by its comparable
 //! form, `k0` …, and stored as it is besides: authors' conditions compare it as the engine does. Absent: reading the
 //! tables for a query.
 

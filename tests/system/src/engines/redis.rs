@@ -48,6 +48,22 @@ impl Redis {
         self.0.restart()
     }
 
+    /// Halts the process: its connections stay open, and nothing is answered.
+    ///
+    /// # Errors
+    /// It cannot be halted.
+    pub fn halt(&self) -> Result<()> {
+        self.0.send_signal("STOP")
+    }
+
+    /// Continues a halted process.
+    ///
+    /// # Errors
+    /// It cannot be continued.
+    pub fn proceed(&self) -> Result<()> {
+        self.0.send_signal("CONT")
+    }
+
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/0", self.0.port)
     }
@@ -73,7 +89,7 @@ fn path(name: &str) -> Result<std::path::PathBuf> {
 fn command(folder: &Path, port: u16) -> Result<Command> {
     let mut command = Command::new(path("redis-server")?);
     command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
-    command.args(["--enable-debug-command", "local", "--dir"]).arg(folder);
+    command.arg("--dir").arg(folder);
     Ok(command)
 }
 

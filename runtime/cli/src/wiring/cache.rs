@@ -48,11 +48,12 @@ pub(super) async fn settings(
 }
 
 /// Returns the text that distinguishes the warehouse from others; it is only ever digested. The statements of `init`
-/// decide what a session sees.
+/// decide what a session sees. A database in memory belongs to this process alone.
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;
     let url = warehouse.url.as_ref().map(|url| url.expose().to_owned()).unwrap_or_default();
     let path = warehouse.path.as_ref().map(|path| path.value.clone()).unwrap_or_default();
     let init: Vec<&str> = warehouse.init.iter().map(|statement| statement.value.as_str()).collect();
-    format!("{:?}", (&warehouse.kind, project.folder.root(), path, url, init))
+    let process = (path.is_empty() && url.is_empty()).then(super::process_id);
+    format!("{:?}", (&warehouse.kind, project.folder.root(), path, url, init, process))
 }

@@ -23,7 +23,8 @@ fn no_answer_crosses_from_one_caller_to_another() {
     assert!(report.faults.is_empty(), "{}", report.faults.join("\n\n"));
     let counts = (report.answers, report.hits, report.shared_hits, report.distinguishing);
     println!("answers, hits, hits on first requests, queries that distinguish callers: {counts:?}");
-    assert!(report.hits * 4 > report.answers, "few hits: {counts:?}");
+    // Refusals, CSV, Arrow and explanations are no hits.
+    assert!(report.hits * 6 > report.answers, "few hits: {counts:?}");
     assert!(report.shared_hits > QUERIES / 2, "few results are shared: {counts:?}");
     assert!(report.distinguishing * 5 > QUERIES, "few queries distinguish callers: {counts:?}");
 }

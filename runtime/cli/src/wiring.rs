@@ -285,7 +285,7 @@ pub async fn server_services(
         providers,
         preaggregations: rollups.map(|tables| PreaggregationBackend { state: store.clone(), tables }),
     };
-    let cache = cache::settings(project, store).await?;
+    let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {
         queries: QuerySettings { cache, ..query_settings(config) },
         sessions,
@@ -387,7 +387,6 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         cors: network::cors(&config.server.cors),
         trusted_proxies: TrustedProxies::new(&config.server.trusted_proxies),
         rates: config.limits.rates,
-        has_cache_url: config.cache.url.is_some(),
     }
 }
 

@@ -75,7 +75,8 @@ impl Features {
 /// An engine that doesn't start, or a world that doesn't load: the generator is broken then.
 pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
     let mut report = Report::default();
-    let product = Product { flaw: run.flaw, ..Product::start(settings())? };
+    let mut product = Product::start(settings())?;
+    product.flaw = run.flaw;
     while report.queries < run.cases && report.differences.len() < run.max_differences {
         let seed = run.seed.wrapping_add(report.worlds as u64);
         one_world(run, &product, seed, &mut report).with_context(|| format!("world of seed {seed}"))?;

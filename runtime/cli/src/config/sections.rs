@@ -28,7 +28,6 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {
         top.skip(key);
     }
-    let (cache, cache_url) = top.section("cache", |s| (cache(s), cache_url(s)));
     Config {
         definitions: None,
         folders: top.section("paths", folders),
@@ -38,13 +37,13 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
         security: top.section("security", security::read),
-        cache,
+        cache: top.section("cache", cache),
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
         telemetry: top.section("telemetry", telemetry),
-        unused: unused(top).into_iter().chain(cache_url).collect(),
+        unused: unused(top),
         settings: Vec::new(),
     }
 }
@@ -88,11 +87,6 @@ fn schema_name(text: &str) -> Option<String> {
     let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase()) && (6..=48).contains(&text.len());
     (is_plain && is_name && !RESERVED_SCHEMAS.contains(&text)).then(|| text.to_owned())
-}
-
-/// The address of a Redis server, which is not used yet.
-fn cache_url(s: &mut Section<'_>) -> Option<UnusedSetting> {
-    s.place("url").map(|place| UnusedSetting { key: "cache.url".to_owned(), place })
 }
 
 /// Reads a size: a number and a unit, decimal (`MB`) or binary (`MiB`).

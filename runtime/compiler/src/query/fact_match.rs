@@ -1,4 +1,4 @@
-//! What served the facts of a query, or why no pre-aggregation did.
+//! The pre-aggregations that serve the facts of a query, and the reasons why others do not.
 //!
 //! In: made by matching. Out: the codes of the interface in the order in which conditions are checked, one sentence
 //! each, and the line of YAML that would help. Absent: who may see them; reasons that come from policies, and numbers
@@ -64,7 +64,7 @@ impl fmt::Display for Miss {
 
 macro_rules! reasons {
     ($($name:ident $code:literal $sentence:literal,)+) => {
-        /// Why a pre-aggregation does not answer a part of a query. A later reason is a nearer miss.
+        /// The reason for which a pre-aggregation does not answer a part of a query. A later one is a nearer miss.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum MissReason {
             $(#[doc = $sentence] $name,)+

@@ -6,12 +6,30 @@
 use jiff::Timestamp;
 
 use super::RollupOf;
-use super::matching::{Refusal, Stretch};
 use crate::calendar::Calendar;
 use crate::model::RollupTime;
 use crate::plan::StoredTable;
 use crate::query::{Bound, MissReason, Operand, Predicate, Test};
 use crate::ready_rollups::{Flaw, ReadyPartition, ReadyRollup};
+
+/// The reason for which a rollup does not serve a fact, and the members that it is about.
+pub(super) struct Refusal {
+    pub(super) reason: MissReason,
+    pub(super) members: Vec<String>,
+}
+
+impl From<MissReason> for Refusal {
+    fn from(reason: MissReason) -> Self {
+        Refusal { reason, members: Vec::new() }
+    }
+}
+
+/// The time of a fact's rows, in microseconds; an open side is `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) start: Option<i64>,
+    pub(super) end: Option<i64>,
+}
 
 /// The tables of one generation that answer a stretch of time.
 pub(super) struct Coverage {

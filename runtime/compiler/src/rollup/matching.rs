@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::RollupOf;
-use super::coverage::{Coverage, cover};
+use super::coverage::{Coverage, Refusal, Stretch, cover};
 use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, Mask, Measure, Model, Rollup, SegmentId, Snippet, SqlPart,
@@ -88,18 +88,6 @@ struct Matcher<'p, 'm> {
     ready: &'p ReadyRollups,
     now: Timestamp,
     request: RollupRequest,
-}
-
-/// Why a rollup does not serve a fact.
-pub(super) struct Refusal {
-    pub(super) reason: MissReason,
-    pub(super) members: Vec<String>,
-}
-
-impl From<MissReason> for Refusal {
-    fn from(reason: MissReason) -> Self {
-        Refusal { reason, members: Vec::new() }
-    }
 }
 
 type Checked<T> = Result<T, Refusal>;
@@ -200,13 +188,6 @@ impl Availability {
             Availability::OtherPath => Err(Refusal { reason: MissReason::OtherPath, members: member() }),
         }
     }
-}
-
-/// The time of a fact's rows, in microseconds; an open side is `None`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) start: Option<i64>,
-    pub(super) end: Option<i64>,
 }
 
 /// The row filters of a fact, sorted.

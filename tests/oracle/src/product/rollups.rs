@@ -27,7 +27,8 @@ impl Served<'_> {
     /// # Errors
     /// A statement that DuckDB refuses, or a table that differs from its rows.
     pub fn build_rollups(&self, world: &World) -> Result<()> {
-        let mut ready = ReadyRollups { flaw: self.product.flaw, ..ReadyRollups::default() };
+        let mut ready = ReadyRollups::default();
+        ready.flaw = self.product.flaw;
         if !world.rollups.is_empty() {
             for statement in [format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"), format!("CREATE SCHEMA {SCHEMA}")] {
                 self.product.execute(&statement)?;

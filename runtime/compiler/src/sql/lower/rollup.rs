@@ -61,15 +61,15 @@ pub(crate) fn lower_rollup<'a>(
     Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
 }
 
-/// Lowers the totals of a table's additive states, by their positions.
+/// Lowers the totals of a table's additive states, by their positions: `a0`, `a1` … in this order.
 pub(crate) fn lower_stored_totals<'a>(rollup: &'a Rollup, states: &[usize], table: &'a [ColumnName]) -> Lowered<'a> {
-    let total = |index: &usize| {
+    let total = |(position, index): (usize, &usize)| {
         let state = &rollup.states[*index];
         let column = SqlExpr::Derived(STORED, Name::Numbered('a', *index));
-        (total_of(column, state_type(state)), Name::Numbered('a', *index))
+        (total_of(column, state_type(state)), Name::Numbered('a', position))
     };
     let source = Source::Table { name: table, alias: STORED };
-    let select = Select::new(states.iter().map(total).collect(), source);
+    let select = Select::new(states.iter().enumerate().map(total).collect(), source);
     Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
 }
 

@@ -1,4 +1,4 @@
-//! The tutorial of `examples/policy-region`, literally: every command block is run, in order, in one empty
+//! The tutorials of `examples/policy-region` and `examples/flights`, literally: every command block is run, in order, in one empty
 //! folder. A `text` block behind it is its whole standard output, a `stderr` block words of its standard error.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
@@ -60,6 +60,24 @@ fn run(step: &Step, home: &Path) {
     }
 }
 
+/// Runs all blocks in an empty folder, which has the program.
+fn run_all(steps: &[Step]) -> Scratch {
+    let scratch = Scratch::empty();
+    let home = scratch.path();
+    fs::create_dir_all(home.join("bin")).unwrap();
+    std::os::unix::fs::symlink(BINARY, home.join("bin/terrane")).unwrap();
+    fs::write(home.join("place"), home.display().to_string()).unwrap();
+    steps.iter().for_each(|step| run(step, home));
+    scratch
+}
+
+#[test]
+fn the_tutorial_of_pre_aggregations_works_as_it_is_written() {
+    let steps = steps(&fs::read_to_string(path("examples/flights/PREAGGREGATIONS.md")).unwrap());
+    assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), (6, 5));
+    run_all(&steps);
+}
+
 #[test]
 fn the_tutorial_of_the_policy_works_as_it_is_written() {
     if !crate::plugin_kit::has_guest_target() {
@@ -68,12 +86,8 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
     let example = path("examples/policy-region");
     let steps = steps(&fs::read_to_string(example.join("README.md")).unwrap());
     assert!(steps.len() > 10 && steps.iter().filter(|step| step.stdout.is_some()).count() > 4);
-    let scratch = Scratch::empty();
+    let scratch = run_all(&steps);
     let home = scratch.path();
-    fs::create_dir_all(home.join("bin")).unwrap();
-    std::os::unix::fs::symlink(BINARY, home.join("bin/terrane")).unwrap();
-    fs::write(home.join("place"), home.display().to_string()).unwrap();
-    steps.iter().for_each(|step| run(step, home));
     // The folder of the example is what the tutorial makes.
     for file in ["service_project.yml", "cubes/orders.yml", "data/orders.csv", "callers/ann.json", "callers/eve.json"] {
         let made = fs::read_to_string(home.join("shop").join(file)).unwrap();

@@ -160,15 +160,24 @@ fn before(time: Timestamp, wait: Duration) -> Timestamp {
     time.checked_sub(wait).unwrap_or(Timestamp::MIN)
 }
 
-/// Reads what is published, if it has changed. Returns whether it had.
-async fn read_published(service: &Preaggregations) -> Result<bool, StoreError> {
-    let Some(backend) = &service.ports.backend else { return Ok(false) };
-    let target = backend.target();
-    let known = service.published.lock().unwrap_or_else(PoisonError::into_inner).0;
-    if backend.state.version(target).await? == known {
-        return Ok(false);
+impl Preaggregations {
+    /// Reads what is published, if its version has changed. Returns whether it had.
+    async fn read_changes(&self) -> Result<bool, StoreError> {
+        let Some(backend) = &self.ports.backend else { return Ok(false) };
+        let known = self.published.lock().unwrap_or_else(PoisonError::into_inner).0;
+        if backend.state.version(backend.target()).await? == known {
+            return Ok(false);
+        }
+        self.read_published(backend).await
     }
-    let (version, publications) = backend.state.publications(target).await?;
-    *service.published.lock().unwrap_or_else(PoisonError::into_inner) = (version, publications.into());
-    Ok(true)
+
+    /// Reads what is published, and when it was last compared with the rows, which has no version. Returns whether the
+    /// version has changed.
+    async fn read_published(&self, backend: &PreaggregationBackend) -> Result<bool, StoreError> {
+        let (version, publications) = backend.state.publications(backend.target()).await?;
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = published.0 != version;
+        *published = (version, publications.into());
+        Ok(is_new)
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrane_compiler::rollup::{Fingerprint, ReadyPartition, ReadyRollup, ReadyRollups};
 
-use super::{Preaggregations, read_published};
+use super::Preaggregations;
 use crate::ports::preaggregations::{Publication, PublishedTable};
 use crate::ports::rollup_tables::RollupTables;
 use crate::ports::store::StoreError;
@@ -53,7 +53,16 @@ impl Preaggregations {
     /// # Errors
     /// The state database cannot be read; queries read what they read before.
     pub async fn reload(&self) -> Result<(), StoreError> {
-        if read_published(self).await? {
+        if self.read_changes().await? {
+            self.publish_to_queries();
+        }
+        Ok(())
+    }
+
+    /// As [`Preaggregations::reload`], with the times at which tables were compared with the rows.
+    pub(super) async fn reload_all(&self) -> Result<(), StoreError> {
+        let Some(backend) = &self.ports.backend else { return Ok(()) };
+        if self.read_published(backend).await? {
             self.publish_to_queries();
         }
         Ok(())

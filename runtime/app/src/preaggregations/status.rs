@@ -58,7 +58,7 @@ impl Preaggregations {
     pub async fn status(&self, request: &RequestContext) -> Result<Vec<RollupStatus>, StoreError> {
         let snapshot = self.ports.catalog.snapshot();
         let access = Access::of(&snapshot.model, &request.caller);
-        self.reload().await?;
+        self.reload_all().await?;
         let builds = match &self.ports.backend {
             Some(backend) => backend.state.builds(backend.target(), RECENT_BUILDS).await?,
             None => Vec::new(),

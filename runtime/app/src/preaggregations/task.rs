@@ -67,13 +67,14 @@ impl Preaggregations {
     /// [`TaskError`]; what was published by then stays.
     pub async fn work(&self, lease: &Lease) -> Result<Progress, TaskError> {
         let Some(backend) = &self.ports.backend else { return Ok(Progress::Complete) };
-        self.reload().await?;
+        self.reload_all().await?;
         self.take_over(lease, backend).await?;
         self.maintain(lease, backend).await?;
         self.enqueue_due(backend).await?;
         while let Some(build) = backend.state.claim(lease, backend.target(), self.ports.clock.now()).await? {
             self.run_build(lease, backend, &build).await?;
         }
+        self.reload_all().await?;
         self.set_next_check();
         Ok(Progress::Complete)
     }

@@ -93,7 +93,7 @@ pub struct PreaggregationPorts {
 pub struct Preaggregations {
     ports: PreaggregationPorts,
     settings: PreaggregationSettings,
-    /// What was published when the state was last read, with its version.
+    /// The generations that were published when the state was last read, with their version.
     published: Mutex<(u64, Arc<[Publication]>)>,
     progress: Mutex<TaskProgress>,
 }

@@ -3,7 +3,7 @@
 //! JSON lines: a header with the versions and how many rows each table has, the rows, and the SHA-256 of
 //! all lines before the last. Rows are as the tables have them, hashes of keys and passwords included,
 //! so a dump is for its owner's eyes only. Not in it: what belongs to one database and its processes
-//! (`server_starts`, `server_secrets`, `leases`, `data_versions`), and the state of tables that can be built again
+//! (`server_starts`, `server_secrets`, `leases`, `data_versions`), and the state of tables that servers build by themselves
 //! (`preagg_*`).
 
 mod restore;

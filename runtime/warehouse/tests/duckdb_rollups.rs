@@ -146,7 +146,7 @@ async fn nothing_is_left_of_a_build_that_is_dropped() {
 async fn a_store_that_does_not_open_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = warehouse(folder.path());
-    // A folder is no file that can be opened.
+    // A folder cannot be opened as a file.
     let error = DuckDb::open(&settings(&path, Some(folder.path()))).unwrap_err();
     assert!(matches!(error, OpenError::RollupStore { .. }), "{error}");
 }

@@ -34,7 +34,7 @@ pub struct PreaggregationRefresh {
 /// The state of all pre-aggregations that the caller may see.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PreaggregationsStatus {
-    /// Whether this server builds pre-aggregations.
+    /// True if this server builds pre-aggregations.
     pub enabled: bool,
     pub pre_aggregations: Vec<PreaggregationStatus>,
 }

@@ -98,7 +98,7 @@ pub struct World {
     pub has_cache_url: bool,
     /// Results are stored in memory.
     pub has_cache: bool,
-    /// Pre-aggregations are switched on, and nobody builds them.
+    /// Pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
     /// The number of statements that the warehouse ran.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! The state of pre-aggregations in memory: builds that nobody runs, and no tables.
+//! The state of pre-aggregations in memory: builds that no worker runs, and no tables.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

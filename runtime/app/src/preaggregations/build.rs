@@ -289,7 +289,7 @@ impl Preaggregations {
             }
             _ => false,
         };
-        let mut kept = Vec::new();
+        let mut reused = Vec::new();
         let mut missing = Vec::new();
         for range in rollup.partitions(extent)? {
             let mark = marks.as_ref().map(|marks| marks.digest(range)).unwrap_or_default();
@@ -299,11 +299,11 @@ impl Preaggregations {
                 false => !is_requested(&build.partitions, range),
             };
             match table.filter(|table| is_current(table)) {
-                Some(table) => kept.push(table.clone()),
+                Some(table) => reused.push(table.clone()),
                 None => missing.push((range, mark)),
             }
         }
-        let is_same = current.as_ref().is_some_and(|current| current.tables.len() == kept.len());
+        let is_same = current.as_ref().is_some_and(|current| current.tables.len() == reused.len());
         if is_scheduled && missing.is_empty() && is_same {
             return Ok(None);
         }
@@ -315,7 +315,7 @@ impl Preaggregations {
             refresh_digest,
             checked_at,
             published_at: checked_at,
-            tables: kept,
+            tables: reused,
         };
         Ok(Some(Plan { publication, missing }))
     }

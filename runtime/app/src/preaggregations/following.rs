@@ -1,6 +1,6 @@
 //! The published generations, as queries read them.
 //!
-//! In: the state database, read again and again. Out: [`ReadyRollups`] in the query service. All processes of a target
+//! In: the state database, read periodically. Out: [`ReadyRollups`] in the query service. All processes of a target
 //! agree within a second.
 
 use std::sync::Arc;

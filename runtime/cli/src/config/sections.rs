@@ -82,7 +82,7 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
     }
 }
 
-/// A name that no engine reads in another way, and that is no word of other texts.
+/// Reads a name that no engine folds, and that other texts do not contain by accident.
 fn schema_name(text: &str) -> Option<String> {
     let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase()) && (6..=48).contains(&text.len());

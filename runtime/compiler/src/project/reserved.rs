@@ -20,7 +20,7 @@ pub(super) fn uses(tree: &SourceTree, inputs: &Inputs) -> Vec<Diagnostic> {
 }
 
 impl Inputs {
-    /// Returns whether a text names the schema of pre-aggregations.
+    /// Returns whether some text names the schema of pre-aggregations.
     pub fn names_reserved_schema(&self, text: &str) -> bool {
         self.reserved_schema.as_deref().is_some_and(|schema| place_of(text, schema).is_some())
     }

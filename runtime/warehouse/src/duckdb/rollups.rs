@@ -2,7 +2,7 @@
 //! thread of its own.
 //!
 //! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. A transaction
-//! sees the rows of the warehouse as they are at its first statement; rows in files are read again for the totals, so
+//! sees the rows of the warehouse as they are at its first statement; the totals read rows in files a second time, so
 //! that a file that changed meanwhile is noticed. Of a build that fails, is interrupted or killed nothing is left.
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! table is made under READ COMMITTED, in one statement that sees one snapshot and locks nothing, between two readings
 //! of the totals: if these are equal, no row has come or gone, and the table must have the same totals. If rows change
 //! during each of a few attempts, the build fails and is tried again later. A table whose process was killed is an
-//! orphan, which nobody reads and the next builder drops.
+//! orphan, which no query reads and the next builder drops.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -362,6 +362,6 @@ policies:
     assert_eq!(ask(&query), ask(&off(&query)));
     let regions: Vec<Value> = ask(&query).as_array().unwrap().iter().map(|row| row["orders.region"].clone()).collect();
     assert!(regions.iter().all(|region| region == "EU"), "{regions:?}");
-    // The table of totals has no region, so it answers nobody with a filter.
+    // The table of totals has no region, so it does not answer callers with a filter.
     assert_eq!(ask(&json!({"measures": ["orders.count"]})), json!([{"orders.count": 667}]));
 }

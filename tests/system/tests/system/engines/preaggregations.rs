@@ -18,7 +18,7 @@ security: {anonymous: {scopes: [read]}}
 pre_aggregations: {enabled: true}
 ";
 
-/// Days by region in tables of a month, built again where rows changed, and a table over rows that change by
+/// Days by region in tables of a month, rebuilt where rows changed, and a table over rows that change by
 /// themselves.
 const CUBES: &str = "\
 cubes:

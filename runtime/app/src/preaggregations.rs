@@ -15,6 +15,7 @@
 mod build;
 mod changes;
 mod following;
+mod recommend;
 mod requests;
 mod status;
 mod task;
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use recommend::{Recommendation, recommend};
 pub use requests::{RefreshError, RefreshRequest};
 pub use status::{RollupStatus, ServedState, bucket_text};
 

@@ -26,6 +26,7 @@ mod cache;
 mod cache_use;
 mod error;
 mod flights;
+mod history;
 mod job;
 mod key;
 mod limiter;
@@ -59,11 +60,13 @@ use crate::governance::zone_name;
 use crate::ports::clock::Clock;
 use crate::ports::governance::Governance;
 use crate::ports::observer::{Observer, QueryOutcome};
+use crate::ports::preaggregations::ComputedQueries;
 use crate::ports::result_cache::{CacheStatistics, ResultCache};
 use crate::ports::warehouse::Warehouse;
 use crate::security::AccessRecorder;
 use cache::Results;
 use flights::Executor;
+use history::QueryHistory;
 use runner::StatementRunner;
 
 /// The operator's settings of queries.
@@ -109,6 +112,7 @@ pub struct QueryService {
     settings: QuerySettings,
     /// The pre-aggregations that queries may read.
     rollups: RwLock<Arc<ReadyRollups>>,
+    history: QueryHistory,
     /// The project's time zone, as hooks see it.
     time_zone: String,
     warehouse_name: Arc<str>,
@@ -142,6 +146,7 @@ impl QueryService {
             results,
             zones: TimeZoneDatabase::bundled(),
             rollups: RwLock::default(),
+            history: QueryHistory::default(),
             time_zone: zone_name(&settings.timezone),
             settings,
             warehouse_name,
@@ -151,6 +156,11 @@ impl QueryService {
     /// Lets the queries that begin from now on read these pre-aggregations, and no others.
     pub fn publish_rollups(&self, ready: Arc<ReadyRollups>) {
         *self.rollups.write().unwrap_or_else(PoisonError::into_inner) = ready;
+    }
+
+    /// Takes the queries that were computed from rows since the last call.
+    pub fn take_computed_queries(&self) -> Vec<ComputedQueries> {
+        self.history.take()
     }
 
     /// Returns the pre-aggregations that queries may read.

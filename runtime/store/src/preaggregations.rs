@@ -5,13 +5,16 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::preaggregations::{
-    BuildEnding, BuildOrigin, BuildState, PreaggregationState, Publication, PublishedTable, RollupBuild, RollupName,
+    BuildEnding, BuildOrigin, BuildState, ComputedQueries, PreaggregationState, Publication, PublishedTable,
+    QueryShape, RollupBuild, RollupName,
 };
 use terrane_app::ports::store::StoreError;
 use terrane_compiler::rollup::BucketRange;
@@ -41,6 +44,8 @@ const TABLE_COLUMNS: [&str; 10] =
     ["name", "target", "cube", "rollup", "range_start", "range_end", "stored_rows", "bytes", "built_at", "mark"];
 /// Rows of one statement, within the number of values that both engines bind.
 const ROWS_AT_ONCE: usize = 500;
+/// Recorded queries that are read: the costliest.
+const MAX_COMPUTED: i64 = 5_000;
 /// Builds that one transaction deletes at most.
 const PRUNED_AT_ONCE: i64 = 1_000;
 
@@ -329,6 +334,35 @@ impl PreaggregationState for StateStore {
         Ok(true)
     }
 
+    async fn record_queries(&self, queries: &[ComputedQueries]) -> Result<(), StoreError> {
+        let mut change = self.database.change().await?;
+        for computed in queries {
+            let QueryShape { cube, measures, dimensions, segments, time } = &computed.shape;
+            let (time_dimension, granularity) = time.as_ref().map(|(name, step)| (&**name, step.as_str())).unzip();
+            let lists = [measures, dimensions, segments].map(|names| names.join(","));
+            let text = format!("{cube}|{}|{time_dimension:?}|{granularity:?}", lists.join("|"));
+            let digest = hex::encode(Sha256::digest(text));
+            let upsert = Statement::new(
+                "INSERT INTO preagg_queries (digest, cube, measures, dimensions, segments, time_dimension, granularity, \
+                 queries, warehouse_us, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (digest) \
+                 DO UPDATE SET queries = preagg_queries.queries + excluded.queries, \
+                 warehouse_us = preagg_queries.warehouse_us + excluded.warehouse_us, last_at = excluded.last_at",
+            );
+            let upsert = upsert.bind(&*digest).bind(&**cube);
+            let [measures, dimensions, segments] = &lists;
+            let upsert = upsert.bind(measures.as_str()).bind(dimensions.as_str()).bind(segments.as_str());
+            let upsert = upsert.bind(time_dimension).bind(granularity).bind(signed(computed.queries));
+            let taken = i64::try_from(computed.warehouse.as_micros()).unwrap_or(i64::MAX);
+            change.execute(upsert.bind(taken).bind(micros(computed.last_at))).await?;
+        }
+        change.commit().await
+    }
+
+    async fn computed_queries(&self) -> Result<Vec<ComputedQueries>, StoreError> {
+        let costliest = Statement::new("SELECT * FROM preagg_queries ORDER BY warehouse_us DESC, digest LIMIT $1");
+        self.database.all(costliest.bind(MAX_COMPUTED)).await?.iter().map(computed).collect()
+    }
+
     async fn prune_builds(&self, lease: &Lease, target: &str, before: Timestamp) -> Result<u64, StoreError> {
         let mut change = self.database.change().await?;
         if !is_newest(&mut change, lease).await? {
@@ -339,6 +373,8 @@ impl PreaggregationState for StateStore {
              AND ended_at < $2 AND state NOT IN ('pending', 'running') ORDER BY id LIMIT $3)",
         );
         let deleted = change.execute(delete.bind(target).bind(micros(before)).bind(PRUNED_AT_ONCE)).await?;
+        let queries = Statement::new("DELETE FROM preagg_queries WHERE last_at < $1").bind(micros(before));
+        change.execute(queries).await?;
         change.commit().await?;
         Ok(deleted)
     }
@@ -490,6 +526,28 @@ fn build(row: &Row) -> Result<RollupBuild, StoreError> {
         generation: row.maybe_integer("generation")?.map(i64::unsigned_abs),
         error_code: maybe_text("error_code")?,
         error: maybe_text("error")?,
+    })
+}
+
+fn computed(row: &Row) -> Result<ComputedQueries, StoreError> {
+    let names = |column: &str| {
+        let text = row.text(column)?;
+        Ok::<Vec<Arc<str>>, StoreError>(text.split(',').filter(|name| !name.is_empty()).map(Arc::from).collect())
+    };
+    let granularity = row.maybe_text("granularity")?.map(|word| word.parse()).transpose();
+    let granularity = granularity.map_err(|_| invalid("granularity"))?;
+    let shape = QueryShape {
+        cube: row.text("cube")?.into(),
+        measures: names("measures")?,
+        dimensions: names("dimensions")?,
+        segments: names("segments")?,
+        time: row.maybe_text("time_dimension")?.map(Arc::from).zip(granularity),
+    };
+    Ok(ComputedQueries {
+        shape,
+        queries: unsigned(row, "queries")?,
+        warehouse: Duration::from_micros(unsigned(row, "warehouse_us")?),
+        last_at: time(row.integer("last_at")?)?,
     })
 }
 

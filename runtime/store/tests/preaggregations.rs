@@ -9,10 +9,11 @@ use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _};
 use terrane_app::ports::leases::{Lease, Leases as _};
 use terrane_app::ports::preaggregations::{
-    BuildEnding, BuildOrigin, BuildState, PreaggregationState as _, Publication, PublishedTable, RollupBuild,
-    RollupName,
+    BuildEnding, BuildOrigin, BuildState, ComputedQueries, PreaggregationState as _, Publication, PublishedTable,
+    QueryShape, RollupBuild, RollupName,
 };
 use terrane_compiler::rollup::BucketRange;
+use terrane_compiler::types::Granularity;
 use terrane_store::StateStore;
 
 const TARGET: &str = "r1";
@@ -217,4 +218,28 @@ async fn a_failed_build_waits_for_its_next_attempt() {
     assert!(store.end(&lease, &running, &BuildEnding::Unchanged, at(52)).await.unwrap());
     let (_, published) = store.publications(TARGET).await.unwrap();
     assert_eq!((published[0].checked_at, published[0].published_at), (at(52), at(41)));
+}
+
+#[tokio::test]
+async fn computed_queries_of_one_shape_are_added_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder).await;
+    let computed = |queries: u64, region: &str, second: i64| ComputedQueries {
+        shape: QueryShape {
+            cube: "orders".into(),
+            measures: vec!["count".into(), "revenue".into()],
+            dimensions: vec![format!("customers.{region}").into()],
+            segments: Vec::new(),
+            time: Some(("orders.placed_at".into(), Granularity::Month)),
+        },
+        queries,
+        warehouse: Duration::from_millis(queries * 10),
+        last_at: at(second),
+    };
+    store.record_queries(&[computed(2, "region", 1), computed(1, "city", 1)]).await.unwrap();
+    store.record_queries(&[computed(3, "region", 9)]).await.unwrap();
+    assert_eq!(store.computed_queries().await.unwrap(), [computed(5, "region", 9), computed(1, "city", 1)]);
+    let lease = lease(&store, "one").await;
+    store.prune_builds(&lease, TARGET, at(5)).await.unwrap();
+    assert_eq!(store.computed_queries().await.unwrap(), [computed(5, "region", 9)]);
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::preaggregations::{
-    BuildEnding, BuildOrigin, BuildState, PreaggregationState, Publication, RollupBuild, RollupName,
+    BuildEnding, BuildOrigin, BuildState, ComputedQueries, PreaggregationState, Publication, RollupBuild, RollupName,
 };
 use terrane_app::ports::rollup_tables::TablesElsewhere;
 use terrane_app::ports::store::StoreError;
@@ -127,6 +127,14 @@ impl PreaggregationState for MemoryPreaggregations {
 
     async fn forget(&self, _: &Lease, _: &[Arc<str>]) -> Result<bool, StoreError> {
         Ok(false)
+    }
+
+    async fn record_queries(&self, _: &[ComputedQueries]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn computed_queries(&self) -> Result<Vec<ComputedQueries>, StoreError> {
+        Ok(Vec::new())
     }
 
     async fn prune_builds(&self, _: &Lease, _: &str, _: Timestamp) -> Result<u64, StoreError> {

@@ -6,10 +6,12 @@
 //! themselves (`rollup_tables`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_compiler::rollup::BucketRange;
+use terrane_compiler::types::Granularity;
 
 use super::audit::AuditEntry;
 use super::leases::Lease;
@@ -123,6 +125,30 @@ pub enum BuildEnding {
     Cancelled,
 }
 
+/// The members of one cube that a query groups, filters and aggregates. Values are absent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QueryShape {
+    pub cube: Arc<str>,
+    /// Names of measures of the cube, sorted.
+    pub measures: Vec<Arc<str>>,
+    /// Groups and filters as `cube.dimension`, sorted.
+    pub dimensions: Vec<Arc<str>>,
+    /// As `cube.segment`.
+    pub segments: Vec<Arc<str>>,
+    /// The time dimension as `cube.dimension`, with its finest step.
+    pub time: Option<(Arc<str>, Granularity)>,
+}
+
+/// Queries of one shape that were computed from rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComputedQueries {
+    pub shape: QueryShape,
+    pub queries: u64,
+    /// The time that the warehouse took for all of them.
+    pub warehouse: Duration,
+    pub last_at: Timestamp,
+}
+
 /// The builds and publications of pre-aggregations. A change under a lease that is not the newest does nothing and
 /// returns false or `None`.
 #[async_trait]
@@ -193,7 +219,13 @@ pub trait PreaggregationState: Send + Sync {
     /// Forgets retired tables that were dropped.
     async fn forget(&self, lease: &Lease, tables: &[Arc<str>]) -> Result<bool, StoreError>;
 
-    /// Deletes ended builds that are older than a time.
+    /// Adds queries that were computed from rows.
+    async fn record_queries(&self, queries: &[ComputedQueries]) -> Result<(), StoreError>;
+
+    /// Returns all recorded queries.
+    async fn computed_queries(&self) -> Result<Vec<ComputedQueries>, StoreError>;
+
+    /// Deletes ended builds and recorded queries that are older than a time. Returns the number of builds.
     async fn prune_builds(&self, lease: &Lease, target: &str, before: Timestamp) -> Result<u64, StoreError>;
 }
 

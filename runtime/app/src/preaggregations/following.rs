@@ -15,6 +15,8 @@ use crate::ports::store::StoreError;
 
 /// The time between two readings.
 const INTERVAL: Duration = Duration::from_millis(400);
+/// The time between two records of computed queries.
+const RECORD_INTERVAL: Duration = Duration::from_secs(5);
 /// The time without a reading after which tables are no longer read, since their builder may drop them.
 pub(super) const MAX_SILENCE: Duration = Duration::from_secs(20);
 
@@ -25,6 +27,7 @@ impl Preaggregations {
             return;
         }
         let mut last_read = self.ports.clock.elapsed();
+        let mut recorded = last_read;
         let mut is_silent = false;
         loop {
             match self.reload().await {
@@ -44,7 +47,21 @@ impl Preaggregations {
                     }
                 }
             }
+            if self.ports.clock.elapsed().saturating_sub(recorded) >= RECORD_INTERVAL {
+                recorded = self.ports.clock.elapsed();
+                self.record_queries().await;
+            }
             tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// Records the queries that were computed from rows. If the state database does not take them, they are lost:
+    /// recommendations need no exact numbers.
+    async fn record_queries(&self) {
+        let computed = self.ports.queries.take_computed_queries();
+        let Some(backend) = self.ports.backend.as_ref().filter(|_| !computed.is_empty()) else { return };
+        if let Err(error) = backend.state.record_queries(&computed).await {
+            tracing::debug!(event = "preagg_state_unknown", error_message = %error);
         }
     }
 

@@ -208,6 +208,12 @@ impl Prepared<'_> {
         Ok(Beginning { job, statement, total_rows, totals, waited, permit, as_of })
     }
 
+    /// Counts the query for recommendations of pre-aggregations.
+    fn record_shape(&self, sql: &CompiledSql, waited: Duration) {
+        let QuerySession { service, snapshot, .. } = self.session;
+        service.history.record(&snapshot.model, self.query, sql, waited, service.clock.now());
+    }
+
     /// Returns whether the answer may have many rows and its first row holds their number.
     fn is_large(&self, sql: &CompiledSql) -> bool {
         let knows_total = sql.total_column.is_some() || self.query.skip_total;
@@ -223,6 +229,9 @@ impl Prepared<'_> {
         let duration = self.recorder.duration();
         self.recorder.log_executed(waited, duration, returned_rows, used, reads_rollups(&sql));
         self.recorder.used_rollups(&sql);
+        if !used.is_hit() {
+            self.record_shape(&sql, waited);
+        }
         let freshness = Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age }.limited_by(&sql);
         let total_rows = result.total_rows;
         let truncated = answer::truncated(&sql, returned_rows, total_rows);

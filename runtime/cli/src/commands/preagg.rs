@@ -13,7 +13,9 @@ use serde_json::{Value as Json, json};
 use terrane_app::domain::{RequestContext, Scope, Scopes};
 use terrane_app::ports::leases::Leases;
 use terrane_app::ports::preaggregations::{BuildState, PreaggregationState as _, RollupBuild};
-use terrane_app::preaggregations::{BUILDING, Preaggregations, RefreshError, RefreshRequest, RollupStatus};
+use terrane_app::preaggregations::{
+    BUILDING, Preaggregations, Recommendation, RefreshError, RefreshRequest, RollupStatus,
+};
 use terrane_app::worker::{HeldLease, LeaseSettings};
 use terrane_compiler::SecurityContext;
 use terrane_expectations::Rows;
@@ -49,6 +51,8 @@ pub enum PreaggAction {
     Build(BuildArguments),
     /// Tell which pre-aggregation answers a query, or why none does
     Explain(ExplainArguments),
+    /// Recommend pre-aggregations for the queries that a server computed from rows
+    Recommend(RecommendArguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -110,12 +114,30 @@ pub struct ExplainArguments {
     pub json: bool,
 }
 
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane preagg recommend .
+  terrane preagg recommend . --json | jq -r '.recommendations[0].yaml'
+
+A server with `pre_aggregations.enabled` records the members of each query that it computes from rows, and the time
+that the warehouse took. Each recommendation is an entry for `pre_aggregations` of its cube. It is the smallest one that
+would have served its queries; counts of distinct values, which cannot be merged, have no recommendation.")]
+pub struct RecommendArguments {
+    /// The project: the folder that holds service_project.yml
+    pub dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 impl PreaggAction {
     pub fn dir(&self) -> &Path {
         match self {
             PreaggAction::Status(arguments) => &arguments.dir,
             PreaggAction::Build(arguments) => &arguments.dir,
             PreaggAction::Explain(arguments) => &arguments.dir,
+            PreaggAction::Recommend(arguments) => &arguments.dir,
         }
     }
 }
@@ -134,6 +156,7 @@ pub async fn run(arguments: &PreaggArguments, project: Project, terminal: Termin
         PreaggAction::Status(arguments) => status(arguments, &project, &store, &place).await.map(|()| true),
         PreaggAction::Build(arguments) => build(arguments, &project, &store, &place, terminal).await,
         PreaggAction::Explain(arguments) => explain(arguments, &project, &store, &place).await.map(|()| true),
+        PreaggAction::Recommend(arguments) => recommend(arguments, &project, &store, &place).await.map(|()| true),
     }
 }
 
@@ -290,6 +313,34 @@ fn explain_refusal(error: &RefreshError) -> Failure {
         }
         _ => failure,
     }
+}
+
+async fn recommend(
+    arguments: &RecommendArguments,
+    project: &Project,
+    store: &Arc<StateStore>,
+    place: &RollupPlace,
+) -> Result<(), Failure> {
+    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let service = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+    let found = service.recommend().await.map_err(|error| Failure::new(error.to_string()))?;
+    if arguments.json {
+        let entry = |found: &Recommendation| {
+            let milliseconds = found.warehouse.as_secs_f64() * 1_000.0;
+            json!({"cube": &*found.cube, "queries": found.queries, "warehouse_ms": milliseconds, "yaml": found.yaml})
+        };
+        print(&json_line(&json!({ "recommendations": found.iter().map(entry).collect::<Vec<_>>() })));
+        return Ok(());
+    }
+    if found.is_empty() {
+        print_error("no query was computed from rows that a pre-aggregation could serve\n");
+    }
+    for found in &found {
+        let (queries, seconds) = (found.queries, found.warehouse.as_secs_f64());
+        let word = if queries == 1 { "query" } else { "queries" };
+        print(&format!("# cube {}: {queries} {word}, {seconds:.1} s of the warehouse\n{}\n", found.cube, found.yaml));
+    }
+    Ok(())
 }
 
 async fn explain(

@@ -58,3 +58,17 @@ CREATE TABLE preagg_versions (
     target TEXT PRIMARY KEY,
     version BIGINT NOT NULL
 );
+-- Queries that were computed from rows, by the members that they read: the input of recommendations. Lists of names are
+-- separated by commas.
+CREATE TABLE preagg_queries (
+    digest TEXT PRIMARY KEY,
+    cube TEXT NOT NULL,
+    measures TEXT NOT NULL,
+    dimensions TEXT NOT NULL,
+    segments TEXT NOT NULL,
+    time_dimension TEXT,
+    granularity TEXT,
+    queries BIGINT NOT NULL,
+    warehouse_us BIGINT NOT NULL,
+    last_at BIGINT NOT NULL
+);

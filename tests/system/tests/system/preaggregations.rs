@@ -365,3 +365,100 @@ policies:
     // The table of totals has no region, so it does not answer callers with a filter.
     assert_eq!(ask(&json!({"measures": ["orders.count"]})), json!([{"orders.count": 667}]));
 }
+
+/// Serves a cube with other pre-aggregations and compares answers from tables with those from rows.
+fn assert_equal_answers(pre_aggregations: &str, queries: &[Value]) {
+    let at = CUBE.find("    pre_aggregations:").unwrap();
+    let cube = format!("{}{pre_aggregations}", &CUBE[..at]);
+    let project = project().with("cubes/orders.yml", &cube);
+    let server = program(&project).serve().unwrap();
+    wait_until(server.address, are_ready);
+    for query in queries {
+        assert!(reads_tables(server.address, query), "{query}");
+        let (from_tables, from_rows) = (answer(server.address, query), answer(server.address, &off(query)));
+        assert_eq!(from_tables["data"], from_rows["data"], "{query}");
+    }
+}
+
+#[test]
+fn rows_outside_of_the_build_range_are_counted() {
+    let some_days = "    pre_aggregations:
+      - name: some_days
+        measures: [count, revenue, mean]
+        dimensions: [region]
+        time_dimension: placed_at
+        granularity: day
+        partition_granularity: month
+        build_range: {start: 2026-01-15, end: 2026-02-10}
+";
+    assert_equal_answers(some_days, &[by_month(), json!({"measures": ["orders.count", "orders.mean"]})]);
+}
+
+#[test]
+fn days_of_a_zone_survive_a_change_of_clocks() {
+    let local_days = "    pre_aggregations:
+      - name: local_days
+        measures: [count, revenue]
+        time_dimension: placed_at
+        granularity: day
+        partition_granularity: week
+        timezone: America/New_York
+";
+    // Clocks go forward on 8 March 2026 in New York.
+    let by = |granularity: &str| {
+        json!({"measures": ["orders.count", "orders.revenue"], "timezone": "America/New_York", "time_dimensions": [{
+            "dimension": "orders.placed_at", "granularity": granularity, "date_range": ["2026-02-20", "2026-03-20"]}]})
+    };
+    let instants = "AT TIME ZONE 'UTC' AS placed_at FROM range(2000)";
+    let at = CUBE.find("    pre_aggregations:").unwrap();
+    let cube = CUBE[..at].replace("type: time, sql: placed_at", "type: time, timezone: utc, sql: placed_at");
+    let settings = settings("").replace("AS placed_at FROM range(2000)", instants);
+    let settings =
+        settings.replace("TIMESTAMP '2026-01-01' + INTERVAL (i) HOUR", "(TIMESTAMP '2026-01-01' + INTERVAL (i) HOUR)");
+    let project = Scratch::empty()
+        .with("service_project.yml", &settings)
+        .with("cubes/orders.yml", &format!("{cube}{local_days}"));
+    let server = program(&project).serve().unwrap();
+    wait_until(server.address, are_ready);
+    for query in ["day", "week", "month"].map(by) {
+        assert!(reads_tables(server.address, &query), "{query}");
+        assert_eq!(answer(server.address, &query)["data"], answer(server.address, &off(&query))["data"], "{query}");
+    }
+}
+
+#[test]
+fn recommended_pre_aggregations_serve_the_queries_that_were_computed_from_rows() {
+    let at = CUBE.find("    pre_aggregations:").unwrap();
+    let project = project().with("cubes/orders.yml", &CUBE[..at]);
+    let queries = [
+        by_month(),
+        json!({"measures": ["orders.mean"], "time_dimensions": [{
+            "dimension": "orders.placed_at", "granularity": "day", "date_range": ["2026-01-20", "2026-02-10"]}]}),
+        json!({"measures": ["orders.count"], "filters": [
+            {"dimension": "orders.region", "operator": "equals", "value": "EU"}]}),
+    ];
+    let server = program(&project).serve().unwrap();
+    for query in &queries {
+        assert!(!reads_tables(server.address, query));
+        answer(server.address, query);
+    }
+    let mut waited = Duration::ZERO;
+    let recommended = loop {
+        let output =
+            Program::new(BINARY, &["preagg", "recommend"], project.path()).arguments(&["--json"]).run().unwrap();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let found: Value = serde_json::from_str(&output.stdout).unwrap();
+        let found = found["recommendations"].as_array().unwrap().clone();
+        if found.first().is_some_and(|first| first["queries"] == 3) {
+            break found;
+        }
+        assert!(waited < LIMIT, "{found:#?}");
+        thread::sleep(PAUSE);
+        waited += PAUSE;
+    };
+    server.terminate().unwrap();
+    assert_eq!(recommended.len(), 1, "{recommended:#?}");
+    let entry: String =
+        recommended[0]["yaml"].as_str().unwrap().lines().map(|line| format!("      {line}\n")).collect();
+    assert_equal_answers(&format!("    pre_aggregations:\n{entry}"), &queries);
+}

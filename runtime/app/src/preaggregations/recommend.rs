@@ -1,0 +1,190 @@
+//! Recommendations: the smallest pre-aggregations that would have served the costliest queries.
+//!
+//! In: shapes of queries that were computed from rows, and the served project. Out: definitions as YAML, each with the
+//! queries that it would have served. Measures that cannot be merged (counts of distinct values, queries) are absent:
+//! a shape with one of them is served by its own groups alone.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_compiler::model::{AggregateFunction, MeasureId, MeasureKind, Member, Model, SqlPart};
+use terrane_compiler::types::Granularity;
+
+use super::Preaggregations;
+use crate::ports::preaggregations::{ComputedQueries, QueryShape};
+use crate::ports::store::StoreError;
+
+/// Dimensions of one recommendation. Each further one multiplies the rows.
+const MAX_DIMENSIONS: usize = 6;
+/// Recommendations in all.
+const MAX_RECOMMENDATIONS: usize = 10;
+const MAX_DEPTH: usize = 50;
+
+/// A pre-aggregation that would have served queries.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recommendation {
+    pub cube: Arc<str>,
+    /// An entry of `pre_aggregations` of the cube.
+    pub yaml: String,
+    /// Queries that it would have served.
+    pub queries: u64,
+    /// The time that the warehouse took for them.
+    pub warehouse: Duration,
+}
+
+/// A pre-aggregation that grows by the shapes that it serves.
+#[derive(Debug, Clone)]
+struct Draft {
+    cube: Arc<str>,
+    measures: BTreeSet<Arc<str>>,
+    dimensions: BTreeSet<Arc<str>>,
+    segments: BTreeSet<Arc<str>>,
+    time: Option<(Arc<str>, Granularity)>,
+    queries: u64,
+    warehouse: Duration,
+}
+
+impl Preaggregations {
+    /// Recommends pre-aggregations for the queries that were computed from rows, the costliest first.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub async fn recommend(&self) -> Result<Vec<Recommendation>, StoreError> {
+        let Some(backend) = &self.ports.backend else { return Ok(Vec::new()) };
+        let history = backend.state.computed_queries().await?;
+        Ok(recommend(&self.ports.catalog.snapshot().model, history))
+    }
+}
+
+/// Recommends pre-aggregations of a project for a history of queries.
+pub fn recommend(model: &Model, mut history: Vec<ComputedQueries>) -> Vec<Recommendation> {
+    history.sort_by(|one, other| other.warehouse.cmp(&one.warehouse).then_with(|| one.shape.cmp(&other.shape)));
+    let mut drafts: Vec<Draft> = Vec::new();
+    for computed in history.iter().filter(|computed| is_storable(model, &computed.shape)) {
+        match drafts.iter_mut().find(|draft| draft.can_take(&computed.shape)) {
+            Some(draft) => draft.take(computed),
+            None if drafts.len() < MAX_RECOMMENDATIONS => drafts.push(Draft::of(computed)),
+            None => {}
+        }
+    }
+    drafts.sort_by(|one, other| other.warehouse.cmp(&one.warehouse));
+    drafts.iter().enumerate().map(|(index, draft)| draft.recommendation(index + 1)).collect()
+}
+
+impl Draft {
+    fn of(computed: &ComputedQueries) -> Draft {
+        let QueryShape { cube, measures, dimensions, segments, time } = &computed.shape;
+        Draft {
+            cube: Arc::clone(cube),
+            measures: measures.iter().cloned().collect(),
+            dimensions: dimensions.iter().cloned().collect(),
+            segments: segments.iter().cloned().collect(),
+            time: time.clone(),
+            queries: computed.queries,
+            warehouse: computed.warehouse,
+        }
+    }
+
+    /// Returns whether the draft can serve a shape too without growing too much.
+    fn can_take(&self, shape: &QueryShape) -> bool {
+        let has_same_time = match (&self.time, &shape.time) {
+            (Some((own, own_step)), Some((other, step))) => own == other && nest(*own_step, *step).is_some(),
+            // A shape without a time reads all buckets.
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => true,
+        };
+        let more = shape.dimensions.iter().filter(|dimension| !self.dimensions.contains(*dimension)).count();
+        self.cube == shape.cube && has_same_time && (more == 0 || self.dimensions.len() + more <= MAX_DIMENSIONS)
+    }
+
+    fn take(&mut self, computed: &ComputedQueries) {
+        self.measures.extend(computed.shape.measures.iter().cloned());
+        self.dimensions.extend(computed.shape.dimensions.iter().cloned());
+        self.segments.extend(computed.shape.segments.iter().cloned());
+        if let (Some((_, own)), Some((_, step))) = (&mut self.time, &computed.shape.time)
+            && let Some(finest) = nest(*own, *step)
+        {
+            *own = finest;
+        }
+        self.queries += computed.queries;
+        self.warehouse += computed.warehouse;
+    }
+
+    fn recommendation(&self, number: usize) -> Recommendation {
+        let list = |names: &BTreeSet<Arc<str>>| {
+            let own = format!("{}.", self.cube);
+            let names = names.iter().map(|name| name.strip_prefix(&*own).unwrap_or(name));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let mut yaml = format!("- name: recommended_{number}\n  measures: [{}]\n", list(&self.measures));
+        // Writing to a string cannot fail.
+        if !self.dimensions.is_empty() {
+            let _ = writeln!(yaml, "  dimensions: [{}]", list(&self.dimensions));
+        }
+        if !self.segments.is_empty() {
+            let _ = writeln!(yaml, "  segments: [{}]", list(&self.segments));
+        }
+        if let Some((name, granularity)) = &self.time {
+            let own = format!("{}.", self.cube);
+            let name = name.strip_prefix(&*own).unwrap_or(name);
+            let _ = writeln!(yaml, "  time_dimension: {name}\n  granularity: {}", granularity.as_str());
+            if *granularity <= Granularity::Day {
+                let _ = writeln!(yaml, "  partition_granularity: month");
+            }
+        }
+        let (queries, warehouse) = (self.queries, self.warehouse);
+        Recommendation { cube: Arc::clone(&self.cube), yaml, queries, warehouse }
+    }
+}
+
+/// Returns the coarsest step of which both are made.
+fn nest(one: Granularity, other: Granularity) -> Option<Granularity> {
+    let (fine, coarse) = (one.min(other), one.max(other));
+    match (fine == coarse || fine.nests_in(coarse), fine) {
+        (true, fine) => Some(fine),
+        // Weeks and months are made of days.
+        (false, _) => Some(Granularity::Day),
+    }
+}
+
+/// Returns whether all members of a shape exist, and its measures can be merged into coarser groups.
+fn is_storable(model: &Model, shape: &QueryShape) -> bool {
+    let Some(cube) = model.cube_named(&shape.cube) else { return false };
+    let is_additive = |name: &Arc<str>| match model.member(&format!("{}.{name}", shape.cube)) {
+        Some(Member::Measure(id)) => is_mergeable(model, id, 0),
+        _ => false,
+    };
+    let is_own_time = |name: &str| {
+        let own = name.strip_prefix(&*cube.name).is_some_and(|rest| rest.starts_with('.'));
+        own && matches!(model.member(name), Some(Member::Dimension(_)))
+    };
+    cube.alias_of.is_none()
+        && !shape.measures.is_empty()
+        && shape.measures.iter().all(is_additive)
+        && shape.dimensions.iter().all(|name| matches!(model.member(name), Some(Member::Dimension(_))))
+        && shape.time.as_ref().is_none_or(|(name, _)| is_own_time(name))
+}
+
+fn is_mergeable(model: &Model, id: MeasureId, depth: usize) -> bool {
+    let can_merge = |function: AggregateFunction| {
+        !matches!(function, AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox)
+    };
+    match &model.measure(id).kind {
+        MeasureKind::Aggregate(aggregate) => can_merge(aggregate.function),
+        MeasureKind::RunningTotal { .. } => false,
+        MeasureKind::Number(sql) => {
+            let mut is_mergeable_so_far = depth < MAX_DEPTH;
+            sql.for_each(&mut |part| match part {
+                SqlPart::Aggregate(aggregate) => is_mergeable_so_far &= can_merge(aggregate.function),
+                SqlPart::Measure(other) if is_mergeable_so_far => {
+                    is_mergeable_so_far = is_mergeable(model, *other, depth + 1);
+                }
+                _ => {}
+            });
+            is_mergeable_so_far
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Queries that were computed from rows, by their shape: which members of one cube they group, filter and aggregate.
+//!
+//! In: each query that the warehouse ran without a pre-aggregation. Out: counts and times of shapes, from which
+//! pre-aggregations are recommended. Values of filters and rows are absent; the number of shapes is bounded.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use terrane_compiler::model::{CubeId, MeasureId, MetricId, Model, SqlPart};
+use terrane_compiler::query::{Filter, MemberRef, SemanticQuery};
+use terrane_compiler::sql::CompiledSql;
+use terrane_compiler::types::Granularity;
+
+use crate::ports::preaggregations::{ComputedQueries, QueryShape};
+
+/// Shapes that are counted until they are taken. Further ones are dropped.
+const MAX_SHAPES: usize = 1_000;
+/// Members of one shape. A query with more gains nothing from a pre-aggregation.
+const MAX_MEMBERS: usize = 50;
+/// Metrics refer to metrics up to this depth.
+const MAX_DEPTH: usize = 50;
+
+/// Counts the shapes of queries.
+#[derive(Debug, Default)]
+pub(super) struct QueryHistory {
+    shapes: Mutex<HashMap<QueryShape, ComputedQueries>>,
+}
+
+impl QueryHistory {
+    /// Counts a query that took the warehouse some time. Cubes that a pre-aggregation served are left out.
+    pub(super) fn record(
+        &self,
+        model: &Model,
+        query: &SemanticQuery,
+        sql: &CompiledSql,
+        waited: Duration,
+        now: Timestamp,
+    ) {
+        if query.ungrouped {
+            return;
+        }
+        let is_served = |cube: &str| sql.rollups.iter().any(|fact| fact.served.is_some() && &*fact.cube == cube);
+        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        for shape in shapes_of(model, query).into_iter().filter(|shape| !is_served(&shape.cube)) {
+            if shapes.len() >= MAX_SHAPES && !shapes.contains_key(&shape) {
+                continue;
+            }
+            let new = || ComputedQueries { shape: shape.clone(), queries: 0, warehouse: Duration::ZERO, last_at: now };
+            let entry = shapes.entry(shape.clone()).or_insert_with(new);
+            (entry.queries, entry.last_at) = (entry.queries + 1, now);
+            entry.warehouse += waited;
+        }
+    }
+
+    /// Takes what was counted.
+    pub(super) fn take(&self) -> Vec<ComputedQueries> {
+        let shapes = std::mem::take(&mut *self.shapes.lock().unwrap_or_else(PoisonError::into_inner));
+        shapes.into_values().collect()
+    }
+}
+
+/// Returns a shape for each cube whose measures a query reads.
+fn shapes_of(model: &Model, query: &SemanticQuery) -> Vec<QueryShape> {
+    let default = query.cube.as_deref();
+    let mut measures: BTreeMap<CubeId, BTreeSet<Arc<str>>> = BTreeMap::new();
+    for value in &query.values {
+        add_measures(model, value, default, &mut measures);
+    }
+    let mut dimensions: BTreeSet<Arc<str>> = BTreeSet::new();
+    let mut time: Option<(Arc<str>, Granularity)> = None;
+    let mut add_time = |name: Arc<str>, granularity: Option<Granularity>| {
+        let granularity = granularity.unwrap_or(Granularity::Day);
+        time = match time.take() {
+            Some((known, finest)) if known == name => Some((known, finest.min(granularity))),
+            // Only the first time dimension can be that of a pre-aggregation.
+            Some(known) => Some(known),
+            None => Some((name, granularity)),
+        };
+    };
+    for dimension in &query.time_dimensions {
+        let granularity = dimension.granularity.or(dimension.member.granularity);
+        add_time(full_name(&dimension.member, default), granularity);
+    }
+    if let Some(range) = &query.time_range
+        && let Some(member) = &range.member
+    {
+        add_time(full_name(member, default), range.granularity.or(member.granularity));
+    }
+    for dimension in &query.dimensions {
+        match dimension.granularity {
+            Some(granularity) => add_time(full_name(dimension, default), Some(granularity)),
+            None => _ = dimensions.insert(full_name(dimension, default)),
+        }
+    }
+    let mut filtered = Vec::new();
+    query.filters.iter().for_each(|filter| filter_members(filter, &mut filtered));
+    let is_dimension = |name: &str| matches!(model.member(name), Some(terrane_compiler::model::Member::Dimension(_)));
+    dimensions.extend(filtered.iter().map(|member| full_name(member, default)).filter(|name| is_dimension(name)));
+    if let Some((name, _)) = &time {
+        dimensions.remove(name);
+    }
+    let shape = |(cube, measures): (CubeId, BTreeSet<Arc<str>>)| QueryShape {
+        cube: Arc::clone(&model.cube(cube).name),
+        measures: measures.into_iter().collect(),
+        dimensions: dimensions.iter().cloned().collect(),
+        segments: query.segments.iter().map(|segment| full_name(segment, default)).collect(),
+        time: time.clone(),
+    };
+    let shapes = measures.into_iter().map(shape);
+    shapes.filter(|shape| shape.measures.len() + shape.dimensions.len() <= MAX_MEMBERS).collect()
+}
+
+fn add_measures(
+    model: &Model,
+    value: &MemberRef,
+    default: Option<&str>,
+    measures: &mut BTreeMap<CubeId, BTreeSet<Arc<str>>>,
+) {
+    use terrane_compiler::model::Member;
+    if let Some(Member::Measure(id)) = model.member(&full_name(value, default)) {
+        add_measure(model, id, measures);
+    } else if let Some(metric) = model.metric_named(&value.text) {
+        add_metric(model, metric, measures, 0);
+    }
+}
+
+fn add_measure(model: &Model, id: MeasureId, measures: &mut BTreeMap<CubeId, BTreeSet<Arc<str>>>) {
+    measures.entry(id.cube).or_default().insert(Arc::clone(&model.measure(id).name));
+}
+
+fn add_metric(model: &Model, metric: MetricId, measures: &mut BTreeMap<CubeId, BTreeSet<Arc<str>>>, depth: usize) {
+    let mut metrics = Vec::new();
+    model.metric(metric).body.for_each(&mut |part| match part {
+        SqlPart::Measure(id) => add_measure(model, *id, measures),
+        SqlPart::Metric(id) => metrics.push(*id),
+        _ => {}
+    });
+    if depth < MAX_DEPTH {
+        metrics.into_iter().for_each(|id| add_metric(model, id, measures, depth + 1));
+    }
+}
+
+fn filter_members<'f>(filter: &'f Filter, found: &mut Vec<&'f MemberRef>) {
+    match filter {
+        Filter::Condition { member, .. } => found.push(member),
+        Filter::And(all) | Filter::Or(all) => all.iter().for_each(|filter| filter_members(filter, found)),
+        Filter::Not(filter) => filter_members(filter, found),
+    }
+}
+
+/// Returns `cube.member`, without a granularity.
+fn full_name(member: &MemberRef, default: Option<&str>) -> Arc<str> {
+    match member.cube().or(default) {
+        Some(cube) => format!("{cube}.{}", member.member()).into(),
+        None => member.member().into(),
+    }
+}

@@ -48,6 +48,7 @@ pub use answer::{Answer, AnswerStream, Freshness, Opened, Piece, Totals};
 pub use authorization::Denied;
 pub use cache::{CacheControl, CacheSettings};
 pub use error::QueryRunError;
+pub(crate) use history::member_named;
 pub use key::CacheSecret;
 pub use limiter::{ConcurrencyLimiter, LimiterSettings, Overloaded, Permit};
 pub use prepared::Prepared;

@@ -15,6 +15,7 @@ use terrane_compiler::types::Granularity;
 use super::Preaggregations;
 use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 use crate::ports::store::StoreError;
+use crate::query::member_named;
 
 /// Dimensions of one recommendation. Each further one multiplies the rows.
 const MAX_DIMENSIONS: usize = 6;
@@ -63,7 +64,8 @@ pub fn recommend(model: &Model, mut history: Vec<ComputedQueries>) -> Vec<Recomm
     history.sort_by(|one, other| other.warehouse.cmp(&one.warehouse).then_with(|| one.shape.cmp(&other.shape)));
     let mut drafts: Vec<Draft> = Vec::new();
     for computed in history.iter().filter(|computed| is_storable(model, &computed.shape)) {
-        match drafts.iter_mut().find(|draft| draft.can_take(&computed.shape)) {
+        let found = drafts.iter().position(|draft| draft.can_take(&computed.shape));
+        match found.and_then(|index| drafts.get_mut(index)) {
             Some(draft) => draft.take(computed),
             None if drafts.len() < MAX_RECOMMENDATIONS => drafts.push(Draft::of(computed)),
             None => {}
@@ -153,18 +155,18 @@ fn nest(one: Granularity, other: Granularity) -> Option<Granularity> {
 /// Returns whether all members of a shape exist, and its measures can be merged into coarser groups.
 fn is_storable(model: &Model, shape: &QueryShape) -> bool {
     let Some(cube) = model.cube_named(&shape.cube) else { return false };
-    let is_additive = |name: &Arc<str>| match model.member(&format!("{}.{name}", shape.cube)) {
+    let is_additive = |name: &Arc<str>| match cube.member(name) {
         Some(Member::Measure(id)) => is_mergeable(model, id, 0),
         _ => false,
     };
     let is_own_time = |name: &str| {
         let own = name.strip_prefix(&*cube.name).is_some_and(|rest| rest.starts_with('.'));
-        own && matches!(model.member(name), Some(Member::Dimension(_)))
+        own && matches!(member_named(model, name), Some(Member::Dimension(_)))
     };
     cube.alias_of.is_none()
         && !shape.measures.is_empty()
         && shape.measures.iter().all(is_additive)
-        && shape.dimensions.iter().all(|name| matches!(model.member(name), Some(Member::Dimension(_))))
+        && shape.dimensions.iter().all(|name| matches!(member_named(model, name), Some(Member::Dimension(_))))
         && shape.time.as_ref().is_none_or(|(name, _)| is_own_time(name))
 }
 

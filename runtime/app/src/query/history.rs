@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use terrane_compiler::model::{CubeId, MeasureId, MetricId, Model, SqlPart};
+use terrane_compiler::model::{CubeId, MeasureId, Member, MetricId, Model, SqlPart};
 use terrane_compiler::query::{Filter, MemberRef, SemanticQuery};
 use terrane_compiler::sql::CompiledSql;
 use terrane_compiler::types::Granularity;
@@ -96,7 +96,7 @@ fn shapes_of(model: &Model, query: &SemanticQuery) -> Vec<QueryShape> {
     }
     let mut filtered = Vec::new();
     query.filters.iter().for_each(|filter| filter_members(filter, &mut filtered));
-    let is_dimension = |name: &str| matches!(model.member(name), Some(terrane_compiler::model::Member::Dimension(_)));
+    let is_dimension = |name: &str| matches!(member_named(model, name), Some(Member::Dimension(_)));
     dimensions.extend(filtered.iter().map(|member| full_name(member, default)).filter(|name| is_dimension(name)));
     if let Some((name, _)) = &time {
         dimensions.remove(name);
@@ -118,8 +118,7 @@ fn add_measures(
     default: Option<&str>,
     measures: &mut BTreeMap<CubeId, BTreeSet<Arc<str>>>,
 ) {
-    use terrane_compiler::model::Member;
-    if let Some(Member::Measure(id)) = model.member(&full_name(value, default)) {
+    if let Some(Member::Measure(id)) = member_named(model, &full_name(value, default)) {
         add_measure(model, id, measures);
     } else if let Some(metric) = model.metric_named(&value.text) {
         add_metric(model, metric, measures, 0);
@@ -156,4 +155,10 @@ fn full_name(member: &MemberRef, default: Option<&str>) -> Arc<str> {
         Some(cube) => format!("{cube}.{}", member.member()).into(),
         None => member.member().into(),
     }
+}
+
+/// Looks a member up by `cube.member`.
+pub(crate) fn member_named(model: &Model, name: &str) -> Option<Member> {
+    let (cube, member) = name.split_once('.')?;
+    model.cube_named(cube)?.member(member)
 }

@@ -64,14 +64,13 @@ pub fn recommend(model: &Model, mut history: Vec<ComputedQueries>) -> Vec<Recomm
     history.sort_by(|one, other| other.warehouse.cmp(&one.warehouse).then_with(|| one.shape.cmp(&other.shape)));
     let mut drafts: Vec<Draft> = Vec::new();
     for computed in history.iter().filter(|computed| is_storable(model, &computed.shape)) {
-        let found = drafts.iter().position(|draft| draft.can_take(&computed.shape));
-        match found.and_then(|index| drafts.get_mut(index)) {
-            Some(draft) => draft.take(computed),
-            None if drafts.len() < MAX_RECOMMENDATIONS => drafts.push(Draft::of(computed)),
-            None => {}
+        if let Some(draft) = drafts.iter_mut().find(|draft| draft.can_take(&computed.shape)) {
+            draft.take(computed);
+        } else if drafts.len() < MAX_RECOMMENDATIONS {
+            drafts.push(Draft::of(computed));
         }
     }
-    drafts.sort_by(|one, other| other.warehouse.cmp(&one.warehouse));
+    drafts.sort_by_key(|draft| std::cmp::Reverse(draft.warehouse));
     drafts.iter().enumerate().map(|(index, draft)| draft.recommendation(index + 1)).collect()
 }
 

@@ -10,6 +10,7 @@ pub mod described;
 pub mod domain;
 pub mod governance;
 mod inspection;
+pub mod jobs;
 pub mod limits;
 mod located;
 pub mod maintenance;

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 pub use fields::{FieldProblem, MIN_PASSWORD_CHARS, parse_lifetime};
 pub use grants::{Change, GrantChange, Grants};
 pub use keys::{IssuedKey, KeyChange, KeyRequest, KeyState};
-pub use records::{key_to_json, user_to_json};
+pub use records::{key_details, user_details};
 pub use users::{ChangedUser, UserChange, UserRequest};
 
 use crate::ports::audit::AuditEntry;

@@ -18,7 +18,7 @@ use terrane_compiler::types::Granularity;
 use crate::ports::calls::{CallFacts, ComponentFault};
 use crate::ports::clock::Clock;
 use crate::ports::detectors::{Detection, DetectorError, DetectorKind, DetectorParams, Detectors, SeriesBatch};
-use crate::ports::severity::Severity;
+use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use bucket::Bucket;
 use series::Series;
@@ -87,7 +87,7 @@ pub struct Point {
     pub upper_bound: Option<f64>,
     pub raw: Option<f64>,
     pub score: f64,
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     pub is_anomalous: bool,
 }
 
@@ -129,13 +129,13 @@ impl From<QueryError> for AnomalyError {
 }
 
 /// The severity of a score; bands include their lower end.
-pub fn severity(score: f64) -> Severity {
+pub fn severity(score: f64) -> FindingSeverity {
     match score {
-        score if score >= 0.8 => Severity::Critical,
-        score if score >= 0.6 => Severity::High,
-        score if score >= 0.4 => Severity::Medium,
-        score if score >= 0.2 => Severity::Low,
-        _ => Severity::Info,
+        score if score >= 0.8 => FindingSeverity::Critical,
+        score if score >= 0.6 => FindingSeverity::High,
+        score if score >= 0.4 => FindingSeverity::Medium,
+        score if score >= 0.2 => FindingSeverity::Low,
+        _ => FindingSeverity::Info,
     }
 }
 

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
-use serde_json::{Value as Json, json};
 use terrane_compiler::model::ModelQueries;
 use terrane_compiler::project::{Definitions, Materialization};
 use terrane_compiler::text::nearest::nearest;
@@ -22,7 +21,7 @@ pub(crate) use current::current_builds;
 pub use current::fingerprint;
 
 use crate::catalog::Snapshot;
-use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::ports::audit::{AuditEntry, AuditLog, Detail, Details};
 use crate::ports::builder::{BuildError, Marker, ModelBuilder, NewRelation, NotReady};
 use crate::ports::clock::Clock;
 use crate::ports::invalidations::{InvalidationScope, Invalidations};
@@ -170,8 +169,8 @@ impl Builds {
             plan.wanted().filter_map(|at| plan.built_as(at)).map(|(schema, _)| schema).collect();
         self.builder.prepare(&schemas.into_iter().collect::<Vec<_>>()).await?;
         // Before anything is: whoever reads the log knows of a run that was killed.
-        let names = plan.wanted().map(|at| &*plan.model(at).name.value).collect::<Vec<_>>();
-        self.note("build_begun", json!({ "models": names }), entry).await?;
+        let names: Detail = plan.wanted().map(|at| &*plan.model(at).name.value).collect();
+        self.note("build_begun", Details::fields([("models", names)]), entry).await?;
         let mut builds = plan.inlined.clone();
         let of = plan.wanted().count();
         let mut over = 0;
@@ -220,8 +219,8 @@ impl Builds {
         Ok(builds)
     }
 
-    async fn note(&self, event: &'static str, after: Json, entry: &AuditEntry) -> Result<(), StoreError> {
-        let (at, event, after) = (self.clock.now(), event.into(), Some(after.to_string().into()));
+    async fn note(&self, event: &'static str, after: Details, entry: &AuditEntry) -> Result<(), StoreError> {
+        let (at, event, after) = (self.clock.now(), event.into(), Some(after));
         self.audit.append(vec![AuditEntry { at, event, after, ..entry.clone() }]).await
     }
 
@@ -334,16 +333,16 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// What the audit log says of a run.
-fn summary(builds: &[ModelBuild]) -> Json {
-    let names = |is_it: &dyn Fn(&ModelOutcome) -> bool| -> Vec<&str> {
+/// Returns the audit record's details of a run.
+fn summary(builds: &[ModelBuild]) -> Details {
+    let names = |is_it: &dyn Fn(&ModelOutcome) -> bool| -> Detail {
         builds.iter().filter(|build| is_it(&build.outcome)).map(|build| &*build.model).collect()
     };
-    json!({
-        "built": names(&|outcome| matches!(outcome, ModelOutcome::Built { .. })),
-        "failed": names(&|outcome| matches!(outcome, ModelOutcome::Failed(_))),
-        "skipped": names(&|outcome| matches!(outcome, ModelOutcome::Skipped { .. })),
-    })
+    Details::fields([
+        ("built", names(&|outcome| matches!(outcome, ModelOutcome::Built { .. }))),
+        ("failed", names(&|outcome| matches!(outcome, ModelOutcome::Failed(_)))),
+        ("skipped", names(&|outcome| matches!(outcome, ModelOutcome::Skipped { .. }))),
+    ])
 }
 
 fn log(build: &ModelBuild) {

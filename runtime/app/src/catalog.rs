@@ -16,11 +16,11 @@ use terrane_lineage::{KnownColumns, Lineage};
 use tokio::sync::OnceCell;
 
 use crate::builds::current_builds;
-use crate::described::{Described, Reading};
-use crate::located::locate;
+use crate::introspection::{Introspector, SchemaIntrospection};
 use crate::ports::builder::BuiltRelation;
 use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::warehouse::Warehouse;
+use crate::table_lookup::locate;
 
 /// A project as it is served.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct Snapshot {
     pub profile: Arc<DialectProfile>,
     /// All problems, warnings included; what is broken is left out of the model.
     pub diagnostics: Vec<Diagnostic>,
-    described: Described,
+    introspection: SchemaIntrospection,
     /// Made when it is first asked for.
     graph: OnceLock<DependencyGraph>,
     lineage: OnceCell<Lineage>,
@@ -46,7 +46,7 @@ impl Snapshot {
             definitions,
             profile,
             diagnostics,
-            described: Described::default(),
+            introspection: SchemaIntrospection::default(),
             graph: OnceLock::new(),
             lineage: OnceCell::new(),
         }
@@ -66,7 +66,7 @@ impl Snapshot {
             if lineage.incomplete.is_empty() {
                 return lineage;
             }
-            self.described.inspected().add_to(&mut known, &lineage.incomplete, &self.profile, warehouse).await;
+            self.introspection.inspected().add_to(&mut known, &lineage.incomplete, &self.profile, warehouse).await;
             Lineage::build(&self.definitions, &self.model, &known)
         };
         self.lineage.get_or_init(|| make).await
@@ -93,19 +93,19 @@ impl Snapshot {
     }
 
     /// For a load that need not ask the warehouse again about what is the same.
-    pub fn described(&self) -> &Described {
-        &self.described
+    pub fn introspection(&self) -> &SchemaIntrospection {
+        &self.introspection
     }
 
     /// Makes errors of what the warehouse refuses of cubes that it could read in the same project `before`.
     pub(crate) fn harden(&mut self, before: &Snapshot) {
         let had = |cube: &str| before.model.cube_named(cube).is_some();
-        self.described.harden(&mut self.diagnostics, &before.described, had);
+        self.introspection.harden(&mut self.diagnostics, &before.introspection, had);
     }
 
     /// Notes models that the warehouse could read.
     pub(crate) fn accept(&mut self, models: Vec<Arc<str>>) {
-        self.described.accept(models);
+        self.introspection.accept(models);
     }
 }
 
@@ -117,22 +117,22 @@ impl Snapshot {
 pub async fn load(
     tree: &SourceTree,
     inputs: &Inputs,
-    known: &Described,
+    known: &SchemaIntrospection,
     plugins: &dyn Plugins,
     warehouse: &dyn Warehouse,
 ) -> Result<Snapshot, PluginError> {
     let profile = plugins.dialect(warehouse.name())?;
-    let (inputs, located, unlocated) = locate(inputs, &known.located, warehouse).await;
+    let (inputs, tables, unknown_tables) = locate(inputs, &known.tables, warehouse).await;
     let held = warehouse.built().await.map_err(|error| {
         Diagnostic::error(BUILDS_UNKNOWN, "the warehouse can't be asked which models were built")
             .detail(error.to_string())
             .hint("load the project again when the warehouse answers")
     });
     let Texts { definitions, model, mut diagnostics } = read_texts(tree, inputs, held).await;
-    diagnostics.extend(unlocated);
-    let reading = Reading::new(&model, &definitions, &profile, warehouse, known);
-    let (types, mut described) = reading.types(&mut diagnostics).await;
-    described.located = located;
+    diagnostics.extend(unknown_tables);
+    let introspector = Introspector::new(&model, &definitions, &profile, warehouse, known);
+    let (types, mut introspection) = introspector.types(&mut diagnostics).await;
+    introspection.tables = tables;
     let model = model.with_types(&types);
     diagnostics.extend(column_mistakes(&model, &types, &profile));
     Ok(Snapshot {
@@ -140,7 +140,7 @@ pub async fn load(
         definitions: Arc::new(definitions),
         profile,
         diagnostics,
-        described,
+        introspection,
         graph: OnceLock::new(),
         lineage: OnceCell::new(),
     })

@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use tracing::Instrument as _;
 
 use crate::domain::RequestContext;
-use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::ports::audit::{AuditEntry, AuditLog, Details};
 use crate::ports::plugins::{ChangeError, PluginStatus, Plugins};
 use crate::ports::store::StoreError;
 use crate::security::AccessRecorder;
@@ -77,7 +76,7 @@ impl Change {
         };
         record.event = event.into();
         record.reason = reason.map(Into::into);
-        record.after = after.map(Into::into);
+        record.after = after;
         audit.append(vec![record]).await.map_err(Failure::Store)?;
         changed.map_err(Failure::Change)
     }
@@ -91,6 +90,10 @@ impl Change {
     }
 }
 
-fn after(status: &PluginStatus) -> String {
-    json!({"state": status.state.as_str(), "version": status.version, "sha256": status.digest}).to_string()
+fn after(status: &PluginStatus) -> Details {
+    Details::fields([
+        ("state", status.state.as_str().into()),
+        ("version", status.version.as_deref().into()),
+        ("sha256", status.digest.as_deref().into()),
+    ])
 }

@@ -24,10 +24,10 @@ use crate::ports::checks::{
 };
 use crate::ports::clock::Clock;
 use crate::ports::plugins::PluginFault;
-use crate::ports::severity::Severity;
+use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
-pub use config::{ConfigError, ProfileConfig};
+pub use config::ProfileConfig;
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
 
 /// Profiles cubes.
@@ -194,7 +194,7 @@ fn unavailable(fault: &ComponentFault) -> Finding {
         component: Arc::clone(&fault.component),
         column: None,
         dimension: QualityDimension::Other,
-        severity: Severity::High,
+        severity: FindingSeverity::High,
         score: None,
         code: "check_unavailable".into(),
         message: fault.to_string().into(),

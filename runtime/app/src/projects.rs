@@ -14,13 +14,12 @@ mod register;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use serde_json::json;
 use terrane_compiler::diagnostic::{self, Diagnostic};
 use terrane_compiler::project::soften_registered;
 
 pub use build::{NOT_BUILT, NOT_READY};
 pub use compile::{
-    CompileRequest, Compiled, CompiledCube, CompiledModel, MODEL_NOT_DESCRIBED, RefusedModels, refused_models,
+    CompileRequest, Compiled, CompiledCube, CompiledModel, RefusedModels, UNREADABLE_MODEL, refused_models,
 };
 pub use load::LoadRequest;
 pub use outcome::{Loaded, ProjectError, Referrer, closed_cubes, missing_ref};
@@ -29,10 +28,10 @@ pub use register::{NewCube, NewDimension, NewMeasure, RegisterError};
 use crate::builds::Builds;
 use crate::catalog::{self, Catalog, Snapshot};
 use crate::data_versions::DataVersions;
-use crate::described::Described;
 use crate::domain::{RequestContext, Scope};
 use crate::governance::ApprovalService;
-use crate::ports::audit::{AuditEntry, AuditLog};
+use crate::introspection::SchemaIntrospection;
+use crate::ports::audit::{AuditEntry, AuditLog, Details};
 use crate::ports::clock::Clock;
 use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
@@ -114,7 +113,7 @@ impl ProjectService {
     pub async fn read(&self, path: &str) -> Result<Snapshot, ProjectError> {
         let texts = self.texts_at(Some(path)).await?;
         let before = self.ports.catalog.snapshot();
-        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.introspection()).await?;
         soften_registered(&mut snapshot.diagnostics);
         Ok(snapshot)
     }
@@ -132,7 +131,7 @@ impl ProjectService {
         }
     }
 
-    async fn snapshot_of(&self, texts: &ProjectTexts, known: &Described) -> Result<Snapshot, PluginError> {
+    async fn snapshot_of(&self, texts: &ProjectTexts, known: &SchemaIntrospection) -> Result<Snapshot, PluginError> {
         let (plugins, warehouse) = (&*self.ports.plugins, &*self.ports.warehouse);
         let mut snapshot = catalog::load(&texts.source, &texts.inputs, known, plugins, warehouse).await?;
         snapshot.diagnostics.extend(texts.problems.iter().cloned());
@@ -184,15 +183,14 @@ fn place_and_message(told: &Diagnostic) -> String {
     }
 }
 
-/// What a record says of a project that is served now.
-fn contents(snapshot: &Snapshot) -> String {
+/// Returns the audit record's details of the served project.
+fn contents(snapshot: &Snapshot) -> Details {
     let model = &snapshot.model;
     let own = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).count();
-    json!({
-        "project": &*model.project,
-        "cubes": own,
-        "metrics": model.metrics.len(),
-        "models": snapshot.definitions.models.len(),
-    })
-    .to_string()
+    Details::fields([
+        ("project", (&*model.project).into()),
+        ("cubes", own.into()),
+        ("metrics", model.metrics.len().into()),
+        ("models", snapshot.definitions.models.len().into()),
+    ])
 }

@@ -8,7 +8,6 @@
 pub mod access;
 pub mod api_key;
 mod audit_buffer;
-pub mod caller_json;
 pub mod chain;
 mod credential_cache;
 mod login_throttle;

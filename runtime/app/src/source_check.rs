@@ -1,7 +1,7 @@
 //! Checks that the warehouse has the tables and columns that sources declare.
 //!
 //! In: a snapshot and the warehouse. Out: a warning for each missing table and column. Tables are described, not read.
-//! Not here: tables that no source declares; cubes and models are checked by their own columns (`described`).
+//! Not here: tables that no source declares; cubes and models are checked by their own columns (`introspection`).
 
 mod readers;
 
@@ -16,7 +16,7 @@ use terrane_compiler::text::nearest::suggest;
 
 use self::readers::ReportedReaders;
 use crate::catalog::Snapshot;
-use crate::described::{complaint, hint_to};
+use crate::introspection::{complaint, hint_to};
 use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseErrorKind};
 
 /// The code of a missing table or column.

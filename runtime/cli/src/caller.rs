@@ -7,8 +7,9 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
-use terrane_app::security::{Scopes, caller_json};
+use terrane_app::security::Scopes;
 use terrane_compiler::SecurityContext;
+use terrane_json::caller as caller_json;
 
 use crate::failure::Failure;
 

@@ -1,4 +1,4 @@
-//! What `serve` refuses to start with, and what it starts with but says.
+//! The rules for a start of `serve`.
 //!
 //! In: the configuration and the address asked for. Out: errors that
 //! name the key, the reason and what to do, and warnings. A key that would close more than is closed is
@@ -35,7 +35,8 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     }
     match &security.anonymous {
         None if !security.has_credentials() => {
-            refused.push(error("nobody could read: there are no credentials and no `security.anonymous`", OPEN));
+            refused
+                .push(error("no caller could read: neither credentials nor `security.anonymous` are configured", OPEN));
         }
         None => {}
         Some(anonymous) => {
@@ -56,8 +57,8 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     refused
 }
 
-/// The address that metrics are told on, where they have one of their own. They show load and the names of
-/// cubes and ask for no credentials there, so others may reach it only where that is meant.
+/// Returns the address of the metrics, if they have one of their own. Metrics show load and the names of cubes, and need
+/// no credentials there, so the address must be local unless the configuration says otherwise.
 ///
 /// # Errors
 /// The host has no address, or one that others can reach and must not.
@@ -83,7 +84,7 @@ pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, Diagnostic
     }
 }
 
-/// What stands against the metrics' path and the collector of traces.
+/// Returns the errors of the metrics' path and the collector of traces.
 fn telemetry_refusals(config: &Config) -> Vec<Diagnostic> {
     let mut refused = Vec::new();
     let metrics = &config.metrics;
@@ -99,7 +100,7 @@ fn telemetry_refusals(config: &Config) -> Vec<Diagnostic> {
     if let Some(endpoint) = &config.telemetry.otlp_endpoint
         && !["http://", "https://"].iter().any(|scheme| endpoint.expose().trim().starts_with(scheme))
     {
-        let message = "`telemetry.otlp_endpoint` is no http or https URL";
+        let message = "`telemetry.otlp_endpoint` is not an http or https URL";
         refused.push(error(message, "write `http://collector:4318`; `/v1/traces` is added"));
     }
     refused
@@ -140,7 +141,7 @@ fn every_origin(config: &Config) -> Option<Diagnostic> {
     let message = match config.security.anonymous {
         Some(_) => {
             "`server.cors.origins` is \"*\", and callers without a credential may read: \
-                    whatever page somebody on this machine opens can read everything that they can"
+                    any page that a user of this machine opens can read everything that the user can"
         }
         None => "`server.cors.origins` is \"*\": any page can ask with a credential that it was given",
     };
@@ -156,7 +157,7 @@ pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnos
     Some(Diagnostic::warning(Code::Certificate, message).hint(hint))
 }
 
-/// Cubes that nobody will get an answer from.
+/// Reports the cubes that are closed to all callers.
 pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     let closed: Vec<&str> = model.cubes.iter().filter(|cube| cube.is_guarded).map(|cube| &*cube.name).collect();
     let message = format!("closed to everybody: {}", closed.join(", "));
@@ -320,7 +321,7 @@ mod tests {
             warnings(&config).iter().map(Diagnostic::to_string).collect::<String>()
         };
         let any = "server: {cors: {origins: [\"*\"]}}\n";
-        assert!(warned(&format!("{any}{ANONYMOUS}")).contains("whatever page somebody on this machine opens"));
+        assert!(warned(&format!("{any}{ANONYMOUS}")).contains("any page that a user of this machine opens"));
         assert!(warned(any).contains("any page can ask with a credential"));
         assert!(warned("server: {cors: {origins: [\"https://a.b\"]}}\n").is_empty());
     }

@@ -20,8 +20,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
-use terrane_app::described::Described;
-use terrane_app::ports::audit::{AuditEntry, AuditLog as _};
+use terrane_app::introspection::SchemaIntrospection;
+use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
@@ -100,7 +100,7 @@ pub async fn load_for_server(
     whole(project, open(project, observer, registered, WarehouseUse::Read).await)
 }
 
-/// Whether what is built in the warehouse ends with this process.
+/// Returns whether built relations end with this process.
 pub fn is_in_memory(project: &Project) -> bool {
     warehouse::is_in_memory(project)
 }
@@ -138,7 +138,7 @@ async fn open(
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some((warehouse, builder))) = (plugins, hooks, warehouse) {
         let inputs = Inputs { registered, ..project.inputs.clone() };
-        let known = Described::default();
+        let known = SchemaIntrospection::default();
         match catalog::load(&project.source, &inputs, &known, &*plugins, &*warehouse).await {
             Ok(mut snapshot) => {
                 project::soften_registered(&mut snapshot.diagnostics);
@@ -261,19 +261,21 @@ pub async fn server_services(
     Ok(ServerServices::new(snapshot, texts, ports, server, settings))
 }
 
-/// The audit record of a start: the version, and a digest by which two starts with the same settings are
-/// told. Secrets are not in it.
+/// Returns the audit record of a start: the version, and a digest of the settings. It contains no secrets.
 fn start_entry(project: &Project, at: Timestamp) -> AuditEntry {
     let lines = project.config.settings.iter().map(|setting| format!("{setting:?}\n"));
     let digest = api_key::hash(&lines.collect::<String>());
-    let after = serde_json::json!({"version": env!("CARGO_PKG_VERSION"), "settings_sha256": hex::encode(digest)});
+    let after = Details::fields([
+        ("version", env!("CARGO_PKG_VERSION").into()),
+        ("settings_sha256", hex::encode(digest).into()),
+    ]);
     AuditEntry {
         at,
         event: "server_started".into(),
         actor: "server".into(),
         auth_method: "start".into(),
         resource: "server".into(),
-        after: Some(after.to_string().into()),
+        after: Some(after),
         count: 1,
         ..AuditEntry::default()
     }
@@ -293,14 +295,14 @@ fn build_timeout(config: &Config) -> Duration {
     Duration::from_secs(config.warehouse.build_timeout_seconds)
 }
 
-/// Returns a new id that tells this process from all other replicas.
+/// Returns a new id that distinguishes this process from all other replicas.
 pub fn process_id() -> Arc<str> {
     let mut random = [0; 16];
     OsRandomness.fill(&mut random);
     hex::encode(random).into()
 }
 
-/// Whether tokens are accepted, with keys that can be used.
+/// Returns whether tokens are accepted, with usable keys.
 ///
 /// # Errors
 /// A key file can't be read or used, or others may read it.

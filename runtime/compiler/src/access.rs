@@ -23,6 +23,15 @@ use crate::security::{Attribute, SecurityContext, attribute_value};
 use crate::snippet::table_names::column_owners;
 use crate::types::Value;
 
+/// The use of a column's values in a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnUse {
+    /// The value of each row.
+    Row,
+    /// The argument or filter of a measure.
+    Aggregate,
+}
+
 /// One caller's view of a model.
 #[derive(Debug)]
 pub struct Access<'a> {
@@ -186,11 +195,11 @@ impl<'a> Access<'a> {
         masks.map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
     }
 
-    /// Checks that the caller may read the columns that a snippet reads. `is_aggregated`: as part of a measure.
+    /// Checks that the caller may use the columns that a snippet reads.
     ///
     /// # Errors
-    /// Why not.
-    pub fn check(&self, snippet: &Snippet, is_aggregated: bool) -> Result<(), Closed> {
+    /// A column is covered by a policy, or the snippet contains a subquery.
+    pub fn check(&self, snippet: &Snippet, column_use: ColumnUse) -> Result<(), Closed> {
         if self.is_open() {
             return Ok(());
         }
@@ -201,7 +210,7 @@ impl<'a> Access<'a> {
         columns_of(self.model, snippet, &mut columns);
         let is_open = |column: &Column| match self.covered.get(column) {
             None => true,
-            Some(allow_aggregate) => is_aggregated && *allow_aggregate,
+            Some(allow_aggregate) => column_use == ColumnUse::Aggregate && *allow_aggregate,
         };
         if columns.iter().all(is_open) { Ok(()) } else { Err(Closed::Covered) }
     }
@@ -225,7 +234,7 @@ impl<'a> Access<'a> {
         self.sees(member)
             && match member {
                 Member::Dimension(id) => self.mask(id).is_some() || self.opens_dimension(id),
-                Member::Segment(id) => self.check(&self.model.segment(id).sql, false).is_ok(),
+                Member::Segment(id) => self.check(&self.model.segment(id).sql, ColumnUse::Row).is_ok(),
                 Member::Measure(id) => self.offers_all(SqlPart::Measure(id)),
             }
     }
@@ -236,7 +245,7 @@ impl<'a> Access<'a> {
     }
 
     fn opens_dimension(&self, id: DimensionId) -> bool {
-        self.check(&self.model.dimension(id).sql, false).is_ok()
+        self.check(&self.model.dimension(id).sql, ColumnUse::Row).is_ok()
     }
 
     fn offers_all(&self, part: SqlPart) -> bool {
@@ -275,7 +284,11 @@ impl<'a> Access<'a> {
     }
 
     fn opens_aggregate(&self, aggregate: &Aggregate) -> bool {
-        aggregate.argument.iter().chain(&aggregate.filters).all(|snippet| self.check(snippet, true).is_ok())
+        aggregate
+            .argument
+            .iter()
+            .chain(&aggregate.filters)
+            .all(|snippet| self.check(snippet, ColumnUse::Aggregate).is_ok())
     }
 
     /// Returns whether a metric's filters are visible: they compare raw values, so a mask closes the metric too.

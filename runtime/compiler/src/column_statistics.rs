@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::access::Access;
 use crate::access::Authorized;
+use crate::access::{Access, ColumnUse};
 use crate::compile::compiled;
 use crate::environment::Environment;
 use crate::model::{
@@ -272,7 +272,7 @@ fn open_dimension(access: &Access<'_>, cube: &Cube, id: DimensionId) -> Result<(
     if access.mask(id).is_some() {
         return Err(QueryError::Masked { member: member() });
     }
-    access.check(&dimension.sql, false).map_err(|_| QueryError::Covered { member: member() })
+    access.check(&dimension.sql, ColumnUse::Row).map_err(|_| QueryError::Covered { member: member() })
 }
 
 /// A dimension's value, or what a measure aggregates.
@@ -298,7 +298,7 @@ fn beneath(access: &Access<'_>, cube: &Cube, id: MeasureId) -> Result<Column, Qu
         return Err(unknown(cube, &measure.name));
     };
     let covered = |_| QueryError::Covered { member: format!("{}.{}", cube.name, measure.name).into() };
-    access.check(sql, false).map_err(covered)?;
+    access.check(sql, ColumnUse::Row).map_err(covered)?;
     Ok(Column { sql: sql.clone(), ty: *argument_type })
 }
 

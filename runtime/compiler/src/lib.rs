@@ -25,7 +25,7 @@ pub mod sql;
 pub mod text;
 pub mod types;
 
-pub use access::{Access, Authorized, AuthorizedAccess, Closed};
+pub use access::{Access, Authorized, AuthorizedAccess, Closed, ColumnUse};
 pub use compile::{compile, compile_count, compile_inline, compile_totals};
 pub use environment::Environment;
 pub use explain::{explain_plan, explain_query};

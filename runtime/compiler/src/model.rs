@@ -102,13 +102,13 @@ pub struct TableName {
     pub parts: Vec<ColumnName>,
     /// The full name by which the warehouse's catalog has the table, where it was looked up. It is what is
     /// printed: to some engines a name as written is a file or a function too.
-    pub located: Option<Vec<ColumnName>>,
+    pub catalog_name: Option<Vec<ColumnName>>,
 }
 
 impl TableName {
     /// The parts to print in SQL.
     pub fn printed(&self) -> &[ColumnName] {
-        self.located.as_deref().unwrap_or(&self.parts)
+        self.catalog_name.as_deref().unwrap_or(&self.parts)
     }
 }
 

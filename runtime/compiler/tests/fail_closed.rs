@@ -6,7 +6,7 @@
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::{DimensionId, Member, Model, SqlPart, build};
 use terrane_compiler::project::{Definitions, Inputs, RegisteredCube, SourceTree, read};
-use terrane_compiler::{Access, SecurityContext};
+use terrane_compiler::{Access, ColumnUse, SecurityContext};
 use terrane_lineage::{KnownColumns, Lineage, Sight};
 
 const CUBES: &str = r#"
@@ -57,8 +57,8 @@ fn is_protected(model: &Model, name: &str) -> bool {
 #[test]
 fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
     let policy = format!("policies: [{FILTER}]");
-    let (_, model, is_told) = served(&[("policies/a.yml", policy.as_str())], None);
-    assert!(!is_told);
+    let (_, model, is_reported) = served(&[("policies/a.yml", policy.as_str())], None);
+    assert!(!is_reported);
     assert!(is_protected(&model, "orders") && is_protected(&model, "orders_again"));
     assert!(!is_protected(&model, "customers"));
 }
@@ -169,9 +169,9 @@ fn no_mistake_opens_what_a_policy_protects() {
     ];
     let mut open = Vec::new();
     for (about, text) in policies {
-        let (_, model, is_told) = served(&[("policies/a.yml", text.as_str())], None);
-        if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
-            open.push(format!("{about} (told: {is_told})"));
+        let (_, model, is_reported) = served(&[("policies/a.yml", text.as_str())], None);
+        if !is_reported || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
+            open.push(format!("{about} (reported: {is_reported})"));
         }
     }
     assert!(open.is_empty(), "{open:#?}");
@@ -231,10 +231,10 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
     ];
     let mut open = Vec::new();
     for (about, cubes, policies) in cases {
-        let (_, model, is_told) =
+        let (_, model, is_reported) =
             served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policies.as_str())], None);
-        if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
-            open.push(format!("{about} (told: {is_told})"));
+        if !is_reported || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
+            open.push(format!("{about} (reported: {is_reported})"));
         }
     }
     for (about, project) in [
@@ -245,10 +245,10 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
         ("a path outside", "name: shop\npaths: {policies: ../security}\n"),
         ("a folder that is not there", "name: shop\npaths: {policies: securty}\n"),
     ] {
-        let (_, model, is_told) =
+        let (_, model, is_reported) =
             served(&[("service_project.yml", project), ("security/a.yml", policy.as_str())], None);
-        if !is_told || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
-            open.push(format!("{about} (told: {is_told})"));
+        if !is_reported || !is_protected(&model, "orders") || !is_protected(&model, "orders_again") {
+            open.push(format!("{about} (reported: {is_reported})"));
         }
     }
     // A file that is not text, too large, or not ours to read never becomes part of the tree.
@@ -276,8 +276,9 @@ fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
     let cubes = CUBES.replacen("sql_table: raw.orders", "sql: \"SELECT o, * FROM raw.orders AS o\"", 1);
     let cubes = cubes.replacen("{name: email, type: string, sql: email}", "{name: whole, type: string, sql: o}", 1);
     let policy = "policies: [{name: own, cubes: [orders], deny: [region]}]";
-    let (definitions, model, is_told) = served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policy)], None);
-    assert!(!is_told);
+    let (definitions, model, is_reported) =
+        served(&[("cubes/shop.yml", cubes.as_str()), ("policies/a.yml", policy)], None);
+    assert!(!is_reported);
     let mut known = KnownColumns::declared(&definitions);
     known.inspected("raw.orders", ["id", "customer_id", "region", "salary"].map(std::sync::Arc::<str>::from).to_vec());
     let lineage = Lineage::build(&definitions, &model, &known);
@@ -293,8 +294,8 @@ fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
 
 #[test]
 fn a_file_that_cannot_be_read_closes_every_cube_and_is_named() {
-    let (definitions, model, is_told) = served(&[("metrics/t.yml", "metrics:\n\t- name: x\n")], None);
-    assert!(is_told);
+    let (definitions, model, is_reported) = served(&[("metrics/t.yml", "metrics:\n\t- name: x\n")], None);
+    assert!(is_reported);
     let caller = SecurityContext::default();
     let access = Access::of(&model, &caller);
     assert!(model.cubes.iter().all(|cube| access.is_closed(cube)));
@@ -308,8 +309,8 @@ fn a_file_that_cannot_be_read_closes_every_cube_and_is_named() {
 
 #[test]
 fn an_empty_file_closes_nothing() {
-    let (definitions, model, is_told) = served(&[("metrics/t.yml", "\n")], None);
-    assert!(!is_told && definitions.unread_files.is_empty());
+    let (definitions, model, is_reported) = served(&[("metrics/t.yml", "\n")], None);
+    assert!(!is_reported && definitions.unread_files.is_empty());
     assert!(!is_protected(&model, "orders"));
 }
 
@@ -352,8 +353,8 @@ fn a_policy_on_a_query_of_several_tables_reaches_whoever_reads_the_same() {
     let of = |policy: &str| {
         let policy = format!("policies: [{policy}]");
         let files = [("cubes/joined.yml", JOINED), ("models/two.sql", two), ("policies/a.yml", policy.as_str())];
-        let (_, model, is_told) = served(&files, None);
-        assert!(!is_told);
+        let (_, model, is_reported) = served(&files, None);
+        assert!(!is_reported);
         model
     };
     let model = of("{name: own, cubes: [paid], row_filter: \"{CUBE}.region = 'north'\"}");
@@ -391,8 +392,8 @@ fn a_masked_column_is_found_however_a_member_writes_it() {
              measures:\n      - name: odd\n        type: max\n        sql: >-\n          {sql}\n"
         );
         let policy = "policies: [{name: own, cubes: [mails], mask: {email: \"null\"}}]";
-        let (_, model, is_told) = served(&[("cubes/mails.yml", cube.as_str()), ("policies/a.yml", policy)], None);
-        (model, is_told)
+        let (_, model, is_reported) = served(&[("cubes/mails.yml", cube.as_str()), ("policies/a.yml", policy)], None);
+        (model, is_reported)
     };
     let caller = SecurityContext::default();
     for sql in [
@@ -410,12 +411,12 @@ fn a_masked_column_is_found_however_a_member_writes_it() {
         "list_transform([id], x -> email)[1]",
         "list_transform([id], lambda x: email)[1]",
     ] {
-        let (model, is_told) = served_with(sql);
-        assert!(!is_told, "{sql}");
+        let (model, is_reported) = served_with(sql);
+        assert!(!is_reported, "{sql}");
         let access = Access::of(&model, &caller);
         let cube = model.cube_named("mails").unwrap();
         let other = cube.dimensions.iter().find(|dimension| &*dimension.name == "other").unwrap();
-        assert!(access.check(&other.sql, false).is_err(), "{sql}");
+        assert!(access.check(&other.sql, ColumnUse::Row).is_err(), "{sql}");
         assert!(!access.sees(cube.member("odd").unwrap()) || !access.offers(cube.member("odd").unwrap()), "{sql}");
     }
     for sql in [
@@ -430,10 +431,10 @@ fn a_masked_column_is_found_however_a_member_writes_it() {
         assert!(served_with(sql).1, "{sql}");
     }
     for sql in ["main.upper('x')", "list_transform([id], x -> x + 1)[1]", "id -> '$.k'"] {
-        let (model, is_told) = served_with(sql);
+        let (model, is_reported) = served_with(sql);
         let cube = model.cube_named("mails").unwrap();
         let other = cube.dimensions.iter().find(|dimension| &*dimension.name == "other").unwrap();
-        assert!(!is_told && Access::of(&model, &caller).check(&other.sql, false).is_ok(), "{sql}");
+        assert!(!is_reported && Access::of(&model, &caller).check(&other.sql, ColumnUse::Row).is_ok(), "{sql}");
     }
 }
 
@@ -519,7 +520,7 @@ fn a_policy_on_a_file_reaches_every_spelling_of_it() {
                 let caller = SecurityContext::default();
                 let access = Access::of(&model, &caller);
                 let reader = model.cube_named("reader").unwrap();
-                let is_covered = access.check(&reader.dimensions[0].sql, false).is_err();
+                let is_covered = access.check(&reader.dimensions[0].sql, ColumnUse::Row).is_err();
                 let is_reader_protected = is_protected(&model, "reader") || is_covered;
                 if is_reader_protected != *is_reached {
                     wrong.push(format!("{owner} {spelling} {policy}"));
@@ -583,7 +584,7 @@ fn a_mask_for_all_cubes_closes_cubes_that_show_the_column_under_another_name() {
                 assert_eq!(is_closed(&model, cube), closed, "{cube}, {what}, {cubes}");
             }
             let twin = model.cube_named("twin").unwrap();
-            assert!(Access::of(&model, &caller).check(&twin.dimensions[1].sql, false).is_err());
+            assert!(Access::of(&model, &caller).check(&twin.dimensions[1].sql, ColumnUse::Row).is_err());
             let warned: Vec<&str> =
                 found.iter().filter(|found| found.code == Code::ClosedCube).map(|found| &*found.message).collect();
             assert_eq!(warned.len(), 2, "{warned:?}");

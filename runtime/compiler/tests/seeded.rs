@@ -79,7 +79,7 @@ fn the_base_project_is_sound() {
 }
 
 #[test]
-fn every_seeded_mistake_is_told_once_at_its_place_with_cause_and_cure() {
+fn every_seeded_mistake_is_reported_once_at_its_place_with_cause_and_cure() {
     let mut report = String::new();
     let (mut count, mut wrong) = (0, 0);
     for area in case::areas() {
@@ -96,7 +96,7 @@ fn every_seeded_mistake_is_told_once_at_its_place_with_cause_and_cure() {
             }
         }
         insta::with_settings!({
-            snapshot_path => "seeded/told",
+            snapshot_path => "seeded/reported",
             prepend_module_to_snapshot => false,
             omit_expression => true,
         }, { insta::assert_snapshot!(area, text) });

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use terrane_app::security::caller_json::attribute_from_claim;
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::{AuthMethod, SecurityContext};
+use terrane_json::caller::attribute_from_claim;
 
 /// The claims of a verified token.
 pub(crate) type Claims = Map<String, Json>;

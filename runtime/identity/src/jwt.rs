@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Value as Json, json};
 use terrane_app::ports::tokens::{Grant, TokenFault, Tokens, Verified};
-use terrane_app::security::caller_json::attribute_to_json;
+use terrane_json::caller::attribute_to_json;
 
 use crate::application::ApplicationSettings;
 use crate::checks::{Expected, MAX_TOKEN_BYTES, header_of, invalid};

@@ -1,4 +1,4 @@
-//! What a change of a column reaches, in a project of 1,000 cubes and 30,000 members.
+//! The impact of a changed column in a project of 1,000 cubes and 30,000 members.
 //!
 //! Budget on a quiet core: impact over 30,000 members under 20 ms.
 

@@ -160,7 +160,7 @@ impl Building<'_> {
             let mut fitting = stars.into_iter().filter(|star| !star.without.contains(&name.key));
             match (fitting.next(), fitting.next()) {
                 (Some(Star { of: Rest::Table(next) | Rest::Undeclared(next), .. }), None) => table = next,
-                (Some(Star { of: Rest::Made(origins), .. }), None) => {
+                (Some(Star { of: Rest::Derived(origins), .. }), None) => {
                     self.edges_of(&origins, at, Use::Value);
                     return first;
                 }
@@ -242,13 +242,13 @@ impl Building<'_> {
         }
     }
 
-    /// The node `*` of a model: columns of it that nobody can name, and what they are known to be made of.
+    /// Adds the node `*` of a model: its columns without known names, and their known origins.
     fn unknown_columns(&mut self, model: &Arc<str>, own: u32, rest: &Rest) {
         let name: Arc<str> = "*".into();
         let star_of = |model: &str| format!("model.{model}.column.*");
         let from = match rest {
             Rest::Undeclared(_) => return,
-            Rest::Made(origins) => origins.iter().map(|origin| self.origin(*origin)).collect(),
+            Rest::Derived(origins) => origins.iter().map(|origin| self.origin(*origin)).collect(),
             Rest::Table(table) => match self.arena.tables[*table as usize].clone() {
                 TableName::Model(of) => vec![self.node(NodeType::ModelColumn, star_of(&of), &name, Subject::Other)],
                 TableName::Table(of) => vec![self.nowhere(Reason::Star(of))],
@@ -259,7 +259,7 @@ impl Building<'_> {
         from.into_iter().for_each(|from| self.edge(from, at, Use::Value));
     }
 
-    /// The node of what is unresolved, and about no place in a text.
+    /// Returns the node of an unresolved origin without a place in the SQL.
     fn nowhere(&mut self, reason: Reason) -> u32 {
         let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
         let at = self.unresolved(place);
@@ -333,7 +333,7 @@ impl Building<'_> {
                 let at = self.member(NodeType::Join, id, target, cube, Subject::Cube(cube.id));
                 // A dimension's node may not be there yet, so members' parts come by id.
                 self.snippet(&join.on, at, Use::Join, None);
-                // Whoever crosses it depends on which rows there are on the other side.
+                // A member behind the join depends on the rows of the other side.
                 let target = model.cube(join.target);
                 let id = format!("cube.{}", target.name);
                 let rows = self.node(NodeType::Cube, id, &target.name, Subject::Cube(target.id));
@@ -535,8 +535,8 @@ impl Building<'_> {
         }
     }
 
-    /// Columns that only the warehouse named stay untold to callers with policies, unless a text names them:
-    /// itself, or as a column of a model whose star they come through.
+    /// Reveals columns that the warehouse listed to callers with policies, if SQL names them, or names the column of a
+    /// model whose star selects them.
     fn reveal_named_columns(&mut self) {
         let mut open: Vec<u32> = self
             .arena

@@ -1,6 +1,6 @@
 //! Dependencies between the parts of a project.
 //!
-//! In: definitions, the model made of them, what was told about both. Out: a [`DependencyGraph`]: nodes,
+//! In: definitions, the model built of them, and the diagnostics of both. Out: a [`DependencyGraph`]: nodes,
 //! edges, and the order in which things can be built. Not here: columns (`lineage`), JSON.
 //!
 //! An edge leads from what is needed to what needs it: source → table → model → cube → member → metric.
@@ -63,7 +63,7 @@ enum Subject {
     Cube(CubeId),
     Member(Member),
     Metric(MetricId),
-    /// It could not be read, so nobody knows who may see it.
+    /// The item could not be read, so its access is unknown.
     Broken,
 }
 
@@ -73,12 +73,12 @@ pub struct DependencyGraph {
     /// From what is needed to what needs it, as indexes of `nodes`.
     pub edges: Vec<(u32, u32)>,
     /// The nodes without dependencies, then those that need only these, and so on: each batch can be built at once.
-    /// What stands in a circle, or on one, is the last batch and can't be built.
+    /// The last batch contains the nodes that are in a cycle or depend on one. They cannot be built.
     pub parallel_batches: Vec<Vec<u32>>,
 }
 
 impl DependencyGraph {
-    /// `diagnostics`: what was told when the definitions were read and the model was built.
+    /// Builds the graph. `diagnostics` are those of the definitions and of the model.
     pub fn build(definitions: &Definitions, model: &Model, diagnostics: &[Diagnostic]) -> DependencyGraph {
         let collected = collect::collect(definitions, model);
         let mut graph =
@@ -96,7 +96,7 @@ impl DependencyGraph {
     }
 
     /// Returns the part of the graph that a caller may see: no denied members, no closed cubes, nothing made of these.
-    /// A caller with policies is not told of what could not be read, nor why.
+    /// Callers with policies see no unreadable items and no reasons.
     #[must_use]
     pub fn seen_by(&self, access: &Access<'_>) -> DependencyGraph {
         if access.sees_everything() {

@@ -72,7 +72,7 @@ pub enum OutputName {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TableColumn {
-    /// As it is known, else as written in small letters: `raw.orders`.
+    /// The known name, or the written name in lower case: `raw.orders`.
     pub table: Arc<str>,
     pub column: Arc<str>,
 }
@@ -111,7 +111,7 @@ pub fn columns_of(sql: &str, warehouse: &str, known: &KnownColumns) -> QueryColu
     columns
 }
 
-/// A text that has been read.
+/// The result of reading one query.
 pub(super) struct Read {
     pub(super) relation: Relation,
     pub(super) is_recursive: bool,
@@ -140,7 +140,7 @@ pub(super) fn read(
     };
     let place = ColumnOrigin::Unresolved(arena.unresolved(reason, scope::NOWHERE, 1));
     let relation =
-        Relation { slots: vec![Slot::star(Rest::Made([place].into()))], uses: [(Use::Filter, place)].into() };
+        Relation { slots: vec![Slot::star(Rest::Derived([place].into()))], uses: [(Use::Filter, place)].into() };
     Read { relation, is_recursive: false }
 }
 
@@ -174,12 +174,12 @@ impl Shown<'_> {
                 let name = column.name.as_ref().map(|name| OutputName::Named(Arc::clone(&name.shown)));
                 (name.unwrap_or(OutputName::Unnamed), column.origins.clone())
             }
-            Slot::Star(Star { of: Rest::Made(origins), .. }) => (OutputName::Star, origins.clone()),
+            Slot::Star(Star { of: Rest::Derived(origins), .. }) => (OutputName::Star, origins.clone()),
             Slot::Star(Star { of: Rest::Table(table), .. }) => {
                 let unresolved = vec![Unresolved { reason: Reason::Star(self.table(*table)), at: None }];
                 return Some(Output { name: OutputName::Star, inputs: BTreeSet::new(), unresolved });
             }
-            // Nobody says that there is more.
+            // Undeclared columns are not reported.
             Slot::Star(Star { of: Rest::Undeclared(_), .. }) => return None,
         };
         let inputs = origins.iter().filter_map(|origin| match origin {

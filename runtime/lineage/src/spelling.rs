@@ -15,9 +15,9 @@ pub(super) enum Spelling {
     Ignored,
     /// ClickHouse: every letter as written.
     Exact,
-    /// PostgreSQL: small letters unless quoted.
+    /// PostgreSQL: lower case unless quoted.
     FoldedToLower,
-    /// Snowflake: capitals unless quoted. Keys have small letters for what folds to capitals.
+    /// Snowflake: upper case unless quoted. Keys of names that fold to upper case are in lower case.
     FoldedToUpper,
 }
 
@@ -47,7 +47,7 @@ impl Spelling {
     }
 
     /// The key of a name that an author declared or a warehouse reported. Authors write Snowflake's columns
-    /// in small letters, so those count as unquoted.
+    /// in lower case, so those count as unquoted.
     pub(super) fn key_of_known(self, name: &str) -> Arc<str> {
         match self {
             Spelling::Ignored => name.to_lowercase().into(),

@@ -35,7 +35,7 @@ impl Sight {
     /// The nodes that a caller's policies leave: members that exist for the caller, and of columns, tables and models
     /// those that such members are made of. What only a hidden member reads is not there, nor is any column that a
     /// hidden member shows, under whatever name it passed through models. Columns that no text names are not there
-    /// either, only the warehouse told of them. Policies are shown to callers whom none concerns.
+    /// either, because only the warehouse lists them. Policies are shown to callers whom none concerns.
     pub fn of(lineage: &Lineage, access: &Access<'_>) -> Sight {
         if access.sees_everything() {
             return Sight::of_everything();

@@ -1,4 +1,4 @@
-//! What the dependency graph has of models: those that can't be read, and tables that they name in plain words.
+//! Models in the dependency graph: unreadable models, and tables that models name directly.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -21,6 +21,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const OPENINGS: usize = 3;
 pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 
+/// The weight of the faults that open a breaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultWeight {
+    /// Timeouts alone, which do not count towards a quarantine.
+    Light,
+    /// At least one trap or invalid answer.
+    Severe,
+}
+
 /// The state of one function of one plugin, for one caller or for all callers (`callers`).
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
@@ -163,8 +172,8 @@ impl Breaker {
     }
 
     /// Opens the breaker for faults that were counted elsewhere.
-    pub(crate) fn trip(&mut self, now: Duration, is_severe: bool) -> Change {
-        if self.state == State::Closed { self.open(now, is_severe) } else { Change::None }
+    pub(crate) fn trip(&mut self, now: Duration, weight: FaultWeight) -> Change {
+        if self.state == State::Closed { self.open(now, weight) } else { Change::None }
     }
 
     fn wait_longer(&mut self, now: Duration, wait: Duration) {
@@ -200,16 +209,17 @@ impl Breaker {
     fn evaluate(&mut self, now: Duration) -> Change {
         let calls: u64 = self.seconds.iter().map(|second| second.calls).sum();
         let faults: u64 = self.seconds.iter().map(|second| second.faults).sum();
-        let is_severe = self.seconds.iter().any(|second| second.severe > 0);
+        let has_severe = self.seconds.iter().any(|second| second.severe > 0);
+        let weight = if has_severe { FaultWeight::Severe } else { FaultWeight::Light };
         let is_too_much = faults >= FAULTS || calls >= MIN_CALLS && faults * SHARE >= calls;
-        if is_too_much { self.open(now, is_severe) } else { Change::None }
+        if is_too_much { self.open(now, weight) } else { Change::None }
     }
 
-    fn open(&mut self, now: Duration, is_severe: bool) -> Change {
+    fn open(&mut self, now: Duration, weight: FaultWeight) -> Change {
         self.state = State::Open { until: now + FIRST_WAIT, wait: FIRST_WAIT };
         self.generation += 1;
         self.seconds.clear();
-        if !is_severe {
+        if weight == FaultWeight::Light {
             return Change::Opened;
         }
         self.openings.push_back(now);

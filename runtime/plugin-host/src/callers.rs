@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::breaker::{self, Breaker, CallOutcome, Change, OPENINGS_WITHIN, WINDOW};
+use crate::breaker::{self, Breaker, CallOutcome, Change, FaultWeight, OPENINGS_WITHIN, WINDOW};
 
 /// The number of callers that must have seen a fault before the function is closed to all.
 const FAILED_CALLERS: usize = 5;
@@ -108,7 +108,8 @@ impl Callers {
         }
         match (probe_change, outcome) {
             (Change::None, CallOutcome::Fault | CallOutcome::Timeout) => {
-                self.failed(now, change, outcome == CallOutcome::Fault)
+                let is_fault = outcome == CallOutcome::Fault;
+                self.failed(now, change, if is_fault { FaultWeight::Severe } else { FaultWeight::Light })
             }
             (Change::None, _) => (change, self.affected_callers(now)),
             (probe_change, _) => (probe_change, AffectedCallers::All),
@@ -120,11 +121,11 @@ impl Callers {
         let Some(by_caller) = self.by_caller.get_mut(caller) else { return (Change::None, AffectedCallers::One) };
         let change = by_caller.breaker.blame(now);
         (by_caller.failed, by_caller.answered) = (Some(now), None);
-        self.failed(now, change, true)
+        self.failed(now, change, FaultWeight::Severe)
     }
 
     /// Opens the common breaker if the function has failed for too many callers.
-    fn failed(&mut self, now: Duration, by_caller: Change, is_severe: bool) -> (Change, AffectedCallers) {
+    fn failed(&mut self, now: Duration, by_caller: Change, weight: FaultWeight) -> (Change, AffectedCallers) {
         let failed = self.by_caller.values().filter(|by_caller| by_caller.has_failed(now)).count();
         let answered = self
             .by_caller
@@ -132,7 +133,7 @@ impl Callers {
             .filter(|by_caller| !by_caller.has_failed(now) && by_caller.was_answered(now, WINDOW))
             .count();
         if failed >= FAILED_CALLERS && failed > answered {
-            let common = self.common.trip(now, is_severe);
+            let common = self.common.trip(now, weight);
             if common != Change::None {
                 return (common, AffectedCallers::All);
             }

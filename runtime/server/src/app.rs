@@ -86,7 +86,7 @@ pub struct App(Arc<State>);
 
 /// Behind [`App`].
 pub struct State {
-    pub ports: ServerServices,
+    pub services: ServerServices,
     pub settings: HttpSettings,
     pub watchers: Watchers,
     pub rates: RateLimits,
@@ -101,16 +101,16 @@ pub struct State {
 
 impl App {
     /// A server without observers. It counts as started now.
-    pub fn new(ports: ServerServices, settings: HttpSettings) -> Self {
-        App::watched(ports, settings, Watchers::default())
+    pub fn new(services: ServerServices, settings: HttpSettings) -> Self {
+        App::watched(services, settings, Watchers::default())
     }
 
     /// The server counts as started now.
-    pub fn watched(ports: ServerServices, settings: HttpSettings, watchers: Watchers) -> Self {
-        let started = ports.clock.elapsed();
-        let rates = RateLimits::new(&settings.rates, &ports.clock);
+    pub fn watched(services: ServerServices, settings: HttpSettings, watchers: Watchers) -> Self {
+        let started = services.clock.elapsed();
+        let rates = RateLimits::new(&settings.rates, &services.clock);
         App(Arc::new(State {
-            ports,
+            services,
             settings,
             watchers,
             rates,
@@ -122,7 +122,7 @@ impl App {
     }
 
     pub fn uptime(&self) -> Duration {
-        self.ports.clock.elapsed().saturating_sub(self.started)
+        self.services.clock.elapsed().saturating_sub(self.started)
     }
 
     /// From now on the server says that it isn't ready, so that no new work is sent to it.

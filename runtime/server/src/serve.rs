@@ -230,7 +230,7 @@ impl Conversation {
         write_timeout: Duration,
         guard: ConnectionGuard,
     ) -> Result<(), EndedEarly> {
-        let clock = self.edge.app().ports.clock.clone();
+        let clock = self.edge.app().services.clock.clone();
         let began = clock.elapsed();
         let stream = handshake::secure(stream, config, self.header_timeout, write_timeout, guard).await?;
         let spent = clock.elapsed().saturating_sub(began);

@@ -1,5 +1,4 @@
-//! The server's certificate: read from files, held to what a certificate must be, read again when the
-//! files change.
+//! The server's certificate: read from files, checked, and reloaded when the files change.
 //!
 //! In: two PEM files. Out: what a connection's handshake needs; connections that are there keep what
 //! they began with. TLS 1.2 and 1.3 by rustls and ring, HTTP/1.1 within. A new certificate that can't be

@@ -1,9 +1,13 @@
-//! The audit log: one chain, written by whoever holds the write lock.
+//! The audit log: one chain of records.
+//!
+//! In: entries. Out: records in the order of the chain, each with its hash. The transaction that holds the write lock
+//! appends. Deliberately absent: the hash itself (`app::security::chain`).
 
 use async_trait::async_trait;
-use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
+use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState, Details};
 use terrane_app::ports::store::StoreError;
-use terrane_app::security::chain;
+use terrane_app::security::chain::{self, StoredDetails};
+use terrane_json::details;
 
 use crate::database::Transaction;
 use crate::row::{audit_record, micros};
@@ -40,8 +44,8 @@ pub(crate) async fn append_in(change: &mut Transaction, entries: Vec<AuditEntry>
     let mut rows = Vec::with_capacity(entries.len());
     for entry in entries {
         sequence += 1;
-        let entry = as_kept(entry);
-        let hash = chain::hash(&previous, sequence.unsigned_abs(), &entry);
+        let entry = storable_entry(entry);
+        let hash = chain::hash(&previous, sequence.unsigned_abs(), &entry, stored_details(&entry));
         rows.push(values(sequence, &entry, &hash, &previous));
         previous = hash.to_string();
     }
@@ -52,26 +56,36 @@ pub(crate) async fn append_in(change: &mut Transaction, entries: Vec<AuditEntry>
     Ok(())
 }
 
-/// As it will be read back: the chain is over what is kept.
-fn as_kept(entry: AuditEntry) -> AuditEntry {
-    let kept = |text: std::sync::Arc<str>| if text.contains('\0') { storable(&text).into() } else { text };
+/// Returns the details of an entry that was made storable or read from a row.
+pub(crate) fn stored_details(entry: &AuditEntry) -> StoredDetails<'_> {
+    StoredDetails {
+        before: entry.before.as_ref().and_then(Details::encoded),
+        after: entry.after.as_ref().and_then(Details::encoded),
+    }
+}
+
+/// Returns the entry as a row will hold it, because the chain hashes stored text.
+fn storable_entry(entry: AuditEntry) -> AuditEntry {
+    let clean = |text: std::sync::Arc<str>| if text.contains('\0') { storable(&text).into() } else { text };
+    let encoded = |details: Details| Details::Encoded(clean(details::encode(&details)));
     AuditEntry {
         at: jiff::Timestamp::from_microsecond(micros(entry.at)).unwrap_or(entry.at),
-        event: kept(entry.event),
-        actor: kept(entry.actor),
-        auth_method: kept(entry.auth_method),
-        client_ip: entry.client_ip.map(kept),
-        correlation_id: entry.correlation_id.map(kept),
-        resource: kept(entry.resource),
-        reason: entry.reason.map(kept),
-        before: entry.before.map(kept),
-        after: entry.after.map(kept),
+        event: clean(entry.event),
+        actor: clean(entry.actor),
+        auth_method: clean(entry.auth_method),
+        client_ip: entry.client_ip.map(clean),
+        correlation_id: entry.correlation_id.map(clean),
+        resource: clean(entry.resource),
+        reason: entry.reason.map(clean),
+        before: entry.before.map(encoded),
+        after: entry.after.map(encoded),
         count: entry.count.min(i64::MAX.unsigned_abs()),
     }
 }
 
 /// In the order of [`COLUMNS`].
 fn values(sequence: i64, entry: &AuditEntry, hash: &str, previous: &str) -> Vec<Bound> {
+    let StoredDetails { before, after } = stored_details(entry);
     vec![
         sequence.into(),
         micros(entry.at).into(),
@@ -82,8 +96,8 @@ fn values(sequence: i64, entry: &AuditEntry, hash: &str, previous: &str) -> Vec<
         entry.correlation_id.as_deref().into(),
         (&*entry.resource).into(),
         entry.reason.as_deref().into(),
-        entry.before.as_deref().into(),
-        entry.after.as_deref().into(),
+        before.into(),
+        after.into(),
         i64::try_from(entry.count).unwrap_or(i64::MAX).into(),
         hash.into(),
         previous.into(),
@@ -109,7 +123,7 @@ pub(crate) async fn verify_in(transaction: &mut Transaction) -> Result<ChainStat
             if record.previous != last {
                 return Ok(broken("the record does not follow the one before it"));
             }
-            if chain::hash(&last, record.sequence, &record.entry) != record.hash {
+            if chain::hash(&last, record.sequence, &record.entry, stored_details(&record.entry)) != record.hash {
                 return Ok(broken("the record was changed"));
             }
             (records, last) = (record.sequence, record.hash);

@@ -157,7 +157,7 @@ impl Credentials for StateStore {
         if session.ended_at.is_some() {
             return Ok(Rotation::Refused);
         }
-        // Also an expired one: it was used, so somebody kept a copy.
+        // An expired token counts too: a second use proves that a copy exists.
         if was_used {
             end(&mut change, &session.id, now).await?;
             let reason = Some("a refresh token was used twice".into());
@@ -257,7 +257,7 @@ async fn end_all(change: &mut Transaction, username: &str, at: Timestamp) -> Res
     change.execute(update.bind(micros(at)).bind(username)).await
 }
 
-/// Whether a user is stored as it was read before. There is one writer at a time, so that it stays so.
+/// Returns whether the stored user equals `user`. The write lock keeps it so until the transaction ends.
 async fn is_current(change: &mut Transaction, user: &User) -> Result<bool, StoreError> {
     let found = Statement::new("SELECT * FROM users WHERE username = $1").bind(&*user.username);
     let found = change.optional(found).await?.as_ref().map(row::user).transpose()?;

@@ -15,7 +15,7 @@ use crate::statement::{Bound, Statement};
 
 /// Held until the transaction ends; the table's own number keeps apart what shares a server.
 const ONE_WRITER: &str = "SELECT pg_advisory_xact_lock('audit_log'::regclass::oid::bigint)";
-/// What reads many pages may wait for its reader.
+/// Removes the idle limit, because a reader of many pages may pause between them.
 const PATIENT: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";
 
 /// Longer than the engines' own limits, which know better what went wrong.
@@ -44,7 +44,7 @@ fn failed(error: sqlx::Error) -> StoreError {
     StoreError { message: error.to_string() }
 }
 
-/// A server that fell silent in the middle doesn't keep whoever asks waiting.
+/// Fails after [`CALL_TIMEOUT`], so that a silent server does not block the caller.
 async fn in_time<T>(asking: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, StoreError> {
     match tokio::time::timeout(CALL_TIMEOUT, asking).await {
         Ok(answer) => answer.map_err(failed),
@@ -89,7 +89,7 @@ impl Database {
             rows.into_iter().map(Row::Sqlite).collect(), rows.into_iter().map(Row::Postgres).collect())
     }
 
-    /// How many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     pub(crate) async fn execute(&self, statement: Statement) -> Result<u64, StoreError> {
         on_either!(self, Database, pool => pool, statement, execute, done => done.rows_affected(), done.rows_affected())
     }
@@ -147,7 +147,7 @@ impl Transaction {
             rows.into_iter().map(Row::Sqlite).collect(), rows.into_iter().map(Row::Postgres).collect())
     }
 
-    /// How many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     pub(crate) async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         on_either!(self, Transaction, open => &mut **open, statement, execute, done => done.rows_affected(), done.rows_affected())
     }

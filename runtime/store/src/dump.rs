@@ -69,7 +69,7 @@ mod tests {
     use crate::statement::Statement;
     use crate::store::StateStore;
 
-    /// A table or column that a migration adds and nobody dumps is found here.
+    /// Fails if a migration adds a table or column that dumps omit.
     #[tokio::test]
     async fn every_table_and_column_is_in_a_dump() {
         let folder = tempfile::tempdir().unwrap();

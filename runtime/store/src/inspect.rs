@@ -1,4 +1,7 @@
-//! What a state database is like, without changing it: nothing is made or migrated.
+//! Inspection of a state database without changing it.
+//!
+//! In: `state.url`. Out: the place and the condition of the database. Deliberately absent: creation and migration
+//! (`open`).
 
 use std::path::{Path, PathBuf};
 
@@ -6,6 +9,7 @@ use jiff::Timestamp;
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::chain;
 
+use crate::audit::stored_details;
 use crate::database::Database;
 use crate::location::{Location, StateUrlError};
 use crate::open::{self, OpenError};
@@ -15,7 +19,7 @@ use crate::statement::Statement;
 /// Records at the chain's end that are looked at.
 const TAIL: i64 = 1_000;
 
-/// What `state.url` names.
+/// The place that `state.url` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whereabouts {
     File(PathBuf),
@@ -23,26 +27,26 @@ pub enum Whereabouts {
     Server(String),
 }
 
-/// What was found in it.
+/// The condition of a state database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// `None`: the first start makes it.
     pub schema: Option<i64>,
-    /// Of this program.
+    /// The schema version of this program.
     pub own_schema: i64,
-    /// Why it can't be written.
+    /// The reason that it cannot be written.
     pub unwritable: Option<String>,
     pub clock: Timestamp,
     /// When the newest audit record was made.
     pub last_record: Option<Timestamp>,
-    /// How many records at the chain's end were looked at.
+    /// The number of records that were checked at the end of the chain.
     pub looked_at: u64,
     /// The first of them that doesn't follow the one before.
     pub broken: Option<u64>,
 }
 
 /// # Errors
-/// It is no URL of a state database.
+/// The URL does not name a state database.
 pub fn whereabouts(url: &str, project: &Path) -> Result<Whereabouts, StateUrlError> {
     Ok(match Location::of(url, project)? {
         Location::File(file) => Whereabouts::File(file),
@@ -120,7 +124,10 @@ async fn look_at_tail(database: &Database, condition: &mut Condition) -> Result<
     for record in records {
         let follows =
             before.as_ref().is_none_or(|(sequence, hash)| record.sequence == sequence + 1 && record.previous == *hash);
-        if !follows || chain::hash(&record.previous, record.sequence, &record.entry) != record.hash {
+        if !follows
+            || chain::hash(&record.previous, record.sequence, &record.entry, stored_details(&record.entry))
+                != record.hash
+        {
             condition.broken = Some(record.sequence);
             return Ok(());
         }

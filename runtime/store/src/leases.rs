@@ -44,8 +44,8 @@ impl Leases for StateStore {
     }
 }
 
-/// Whether nobody has claimed a lease since, asked inside the change that depends on it: whoever comes
-/// late finds a larger fence and changes nothing.
+/// Returns whether the lease is the newest, inside the transaction that depends on it. The holder of an older lease
+/// finds a larger fence and changes nothing.
 pub(crate) async fn is_newest(change: &mut Transaction, lease: &Lease) -> Result<bool, StoreError> {
     let found = Statement::new("SELECT fence FROM leases WHERE name = $1 AND fence = $2");
     let found = change.optional(found.bind(&*lease.name).bind(lease.fence.cast_signed())).await?;

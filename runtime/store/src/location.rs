@@ -1,4 +1,6 @@
-//! Where the state database is.
+//! The location of the state database.
+//!
+//! In: `state.url` and the project's folder. Out: a file or a PostgreSQL URL. Deliberately absent: connections (`open`).
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +16,12 @@ pub enum StateUrlError {
     Scheme { url: String },
     #[error("`state.url` names no file")]
     Empty,
-    /// What is wrong, without the URL: it may hold a password.
-    #[error("`state.url` is no URL of a PostgreSQL server: {message}")]
+    /// The message omits the URL, which may contain a password.
+    #[error("`state.url` is not a URL of a PostgreSQL server: {message}")]
     Postgres { message: String },
 }
 
-/// What a URL names.
+/// The database that a URL names.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
     File(PathBuf),

@@ -1,6 +1,6 @@
 //! Opens the state database and brings it to this program's version.
 //!
-//! SQLite runs in WAL mode with every commit on disk before it is answered; PostgreSQL is told the same.
+//! SQLite runs in WAL mode and writes each commit to disk before it returns; PostgreSQL is configured alike.
 //! Migrations run in one transaction that the writers of all processes wait for, so that several that
 //! start at once migrate once. A database that a newer program has migrated is left as it is.
 
@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SESSION: &str = "\
     SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'";
-/// How long a file's opening waits for others that open or migrate it; [`MIGRATING`] says the same.
+/// The time that opening a file waits for processes that open or migrate it; [`MIGRATING`] has the same value.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// While another process migrates.
@@ -78,7 +78,7 @@ pub(crate) async fn open(location: &Location) -> Result<Database, OpenError> {
     }
 }
 
-/// An empty file is an empty database. What can't be made here is told when it is opened.
+/// Creates an empty file, which is an empty database. Errors are reported when the file is opened.
 fn make_private_file(file: &Path) {
     let mut options = std::fs::OpenOptions::new();
     #[cfg(unix)]

@@ -1,4 +1,6 @@
-//! Removal of what is over, a few rows a transaction.
+//! Removal of expired records.
+//!
+//! In: a time and a lease. Out: the number of removed records, a few in each transaction.
 
 use async_trait::async_trait;
 use terrane_app::ports::leases::Lease;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
-use terrane_app::ports::audit::{AuditEntry, AuditRecord};
+use terrane_app::ports::audit::{AuditEntry, AuditRecord, Details};
 use terrane_app::ports::credentials::{ApiKey, Rights, Session, User};
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::api_key::SecretHash;
-use terrane_app::security::{Scope, Scopes, caller_json};
+use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::SecurityContext;
+use terrane_json::caller as caller_json;
 
 use crate::database::Row;
 
@@ -122,8 +123,8 @@ pub(crate) fn audit_record(row: &Row) -> Result<AuditRecord, StoreError> {
             correlation_id: maybe_text(row, "correlation_id")?,
             resource: text(row, "resource")?,
             reason: maybe_text(row, "reason")?,
-            before: maybe_text(row, "was")?,
-            after: maybe_text(row, "became")?,
+            before: maybe_text(row, "was")?.map(Details::Encoded),
+            after: maybe_text(row, "became")?.map(Details::Encoded),
             count: unsigned("alike")?,
         },
         hash: text(row, "hash")?,

@@ -1,11 +1,11 @@
-//! A statement with its values, the same for both engines: texts and integers, bound as `$1`, `$2`, …
+//! A statement with its values, the same for both engines: strings and integers, bound as `$1`, `$2`, …
 //!
-//! Every piece of SQL is a text of this program: what comes from outside is bound. A text holds no NUL,
-//! which PostgreSQL can't store and which would make one engine's refusal of the other's record.
+//! All SQL is part of this program, and all input is bound. Strings contain no NUL, because PostgreSQL cannot store it
+//! and SQLite can.
 
 use std::borrow::Cow;
 
-/// What is bound, and what comes back.
+/// A value of a parameter or of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Bound {
     Text(Option<String>),
@@ -36,7 +36,7 @@ impl From<Option<i64>> for Bound {
     }
 }
 
-/// A text as both engines keep it.
+/// Returns the string without NUL, as both engines store it.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
 }

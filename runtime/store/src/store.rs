@@ -46,7 +46,7 @@ impl StateStore {
 #[async_trait]
 impl Store for StateStore {
     async fn ping(&self) -> Result<(), StoreError> {
-        // Not `change`: a probe must not wait for whoever writes.
+        // Not `change`: a probe must not wait for the writer.
         let touched = Statement::new("UPDATE server_starts SET version = version WHERE started_at = ''");
         match &self.database {
             Database::Sqlite(_) => {

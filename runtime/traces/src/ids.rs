@@ -25,7 +25,7 @@ impl Ids {
     }
 
     pub(crate) fn span(&self) -> SpanId {
-        // Zero is no id; a bijection meets it once.
+        // Zero is not an id; a bijection yields it once.
         SpanId(spread(self.number().wrapping_add(self.process)).max(1).to_be_bytes())
     }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_differ_and_the_ratio_is_kept() {
+    fn ids_differ_and_have_the_ratio() {
         let ids = Ids::random();
         let traces: Vec<TraceId> = (0..20_000).map(|_| ids.trace()).collect();
         let different: std::collections::HashSet<[u8; 16]> = traces.iter().map(|trace| trace.0).collect();

@@ -42,7 +42,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct DuckDb {
     pool: Arc<Pool>,
     reads_only: bool,
-    /// `None`: statements can read data whose changes nobody sees.
+    /// `None` if statements can read data whose changes are not observable.
     files: Option<FileVersions>,
 }
 

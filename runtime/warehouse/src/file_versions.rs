@@ -21,11 +21,11 @@ const MAX_DEPTH: usize = 8;
 pub(crate) struct FileVersions {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
-    /// Tells apart processes whose data is in memory.
+    /// Distinguishes processes whose data is in memory.
     process: u64,
 }
 
-struct Reading {
+struct VersionDigest {
     hash: Sha256,
     newest: Option<Timestamp>,
     count: usize,
@@ -43,7 +43,7 @@ impl FileVersions {
 
     /// Returns the version; `None` if there are too many files, or a folder cannot be read.
     pub(crate) fn read(&self) -> Option<EngineVersion> {
-        let mut reading = Reading { hash: Sha256::new(), newest: None, count: 0 };
+        let mut reading = VersionDigest { hash: Sha256::new(), newest: None, count: 0 };
         reading.hash.update(self.process.to_le_bytes());
         for file in &self.files {
             reading.file(file, fs::metadata(file).ok().as_ref());
@@ -55,7 +55,7 @@ impl FileVersions {
     }
 }
 
-impl Reading {
+impl VersionDigest {
     fn folder(&mut self, folder: &Path, depth: usize) -> Option<()> {
         let entries = fs::read_dir(folder).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
         let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();

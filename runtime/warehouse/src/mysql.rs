@@ -20,7 +20,7 @@ use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, Wareho
 use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::sessions::{
-    ConnectError, Described, Engine, Failed, Reader, ServerSettings, Session, Sessions, run_init, within,
+    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, Sessions, WarehouseSession, run_init, within,
 };
 
 const NAME: &str = "mysql";
@@ -28,7 +28,7 @@ const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::MySql> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
 /// The zone and the character set are set by sqlx: `+00:00` and utf8mb4. Without `ANSI_QUOTES`, so that `"x"` is
-/// to the server what it is to the compiler: a text, never a column that no mask covers.
+/// a string to the server, as it is to the compiler, and never a column without its mask.
 const READING: &str = "\
     SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
     SET SESSION TRANSACTION READ ONLY";
@@ -82,7 +82,7 @@ impl Engine for Server {
         catalog::lookup(name)
     }
 
-    async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
+    async fn connect(&self) -> Result<WarehouseSession<Self>, WarehouseError> {
         let mut connection = self.open().await?;
         let setting_up = async {
             connection.execute(sqlx::raw_sql(READING)).await?;
@@ -90,7 +90,7 @@ impl Engine for Server {
         };
         let connecting = async { setting_up.await.map_err(|error| FAILED.connecting(&error)) };
         let handle = within(NAME, self.connect_timeout, connecting).await?;
-        Ok(Session { connection, handle })
+        Ok(WarehouseSession { connection, handle })
     }
 
     async fn rows(
@@ -107,7 +107,7 @@ impl Engine for Server {
         &self,
         connection: &mut MySqlConnection,
         statement: Statement<'_>,
-    ) -> Result<Described, WarehouseError> {
+    ) -> Result<ColumnKinds, WarehouseError> {
         let text = AssertSqlSafe(statement.text).into_sql_str();
         let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
         READER.described(sqlx::Statement::columns(&prepared))

@@ -25,7 +25,7 @@ use build::PostgresBuilder;
 use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::sessions::{
-    ConnectError, Described, Engine, Failed, Reader, ServerSettings, Session, Sessions, run_init, within,
+    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, Sessions, WarehouseSession, run_init, within,
 };
 
 const NAME: &str = "postgres";
@@ -95,7 +95,7 @@ impl Engine for Server {
         catalog::lookup(name)
     }
 
-    async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
+    async fn connect(&self) -> Result<WarehouseSession<Self>, WarehouseError> {
         let mut connection = self.open().await?;
         let setting_up = async {
             connection.execute(sqlx::raw_sql(READING)).await?;
@@ -103,7 +103,7 @@ impl Engine for Server {
         };
         let connecting = async { setting_up.await.map_err(|error| FAILED.connecting(&error)) };
         let handle = within(NAME, self.connect_timeout, connecting).await?;
-        Ok(Session { connection, handle })
+        Ok(WarehouseSession { connection, handle })
     }
 
     async fn rows(
@@ -120,7 +120,7 @@ impl Engine for Server {
         &self,
         connection: &mut PgConnection,
         statement: Statement<'_>,
-    ) -> Result<Described, WarehouseError> {
+    ) -> Result<ColumnKinds, WarehouseError> {
         let types = bind::types(statement.params);
         let text = AssertSqlSafe(statement.text).into_sql_str();
         let prepared = connection.prepare_with(text, &types).await.map_err(|error| FAILED.because(&error))?;

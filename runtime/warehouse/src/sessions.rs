@@ -40,7 +40,7 @@ pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     const FAILED: Failed;
-    /// Tells the relations that bear a marker; `None`: this engine builds none.
+    /// The query for relations that bear a marker; `None` if the engine builds none.
     const BUILT: Option<&'static str> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
@@ -52,7 +52,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// # Errors
     /// `Unavailable`, within the operator's time limit.
-    async fn connect(&self) -> Result<Session<Self>, WarehouseError>;
+    async fn connect(&self) -> Result<WarehouseSession<Self>, WarehouseError>;
 
     /// Runs it. `None` where no row came that would tell the columns.
     ///
@@ -72,7 +72,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         &self,
         connection: &mut Self::Connection,
         statement: Statement<'_>,
-    ) -> Result<Described, WarehouseError>;
+    ) -> Result<ColumnKinds, WarehouseError>;
 
     /// # Errors
     /// No sign of life.
@@ -88,7 +88,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
 }
 
 /// A connection and the name by which it can be interrupted.
-pub(crate) struct Session<E: Engine + ?Sized> {
+pub(crate) struct WarehouseSession<E: Engine + ?Sized> {
     pub(crate) connection: E::Connection,
     pub(crate) handle: E::Handle,
 }
@@ -107,7 +107,7 @@ pub(crate) enum Request<'a> {
 pub(crate) type Answer = ResultSet;
 
 /// Names and kinds of columns.
-pub(crate) type Described = Vec<(String, Kind)>;
+pub(crate) type ColumnKinds = Vec<(String, Kind)>;
 
 /// A warehouse: the port's calls over a pool of sessions.
 pub(crate) struct Sessions<E: Engine> {
@@ -116,7 +116,7 @@ pub(crate) struct Sessions<E: Engine> {
 
 impl<E: Engine> Sessions<E> {
     /// `first` is the connection that proved the settings right.
-    pub(crate) fn new(engine: E, first: Session<E>, connections: usize) -> Self {
+    pub(crate) fn new(engine: E, first: WarehouseSession<E>, connections: usize) -> Self {
         Sessions { pool: Pool::new(engine, first, connections) }
     }
 }

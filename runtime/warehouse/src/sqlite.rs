@@ -24,7 +24,7 @@ use terrane_app::ports::warehouse::{EngineVersion, Statement, Warehouse, Warehou
 use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::file_versions::FileVersions;
-use crate::sessions::{ConnectError, Described, Engine, Failed, Reader, Session, Sessions, run_init};
+use crate::sessions::{ColumnKinds, ConnectError, Engine, Failed, Reader, Sessions, WarehouseSession, run_init};
 
 const NAME: &str = "sqlite";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };
@@ -99,7 +99,7 @@ impl Engine for File {
         catalog::lookup(name)
     }
 
-    async fn connect(&self) -> Result<Session<Self>, WarehouseError> {
+    async fn connect(&self) -> Result<WarehouseSession<Self>, WarehouseError> {
         let failed = |error: sqlx::Error| FAILED.connecting(&error);
         let mut connection = self.options.connect().await.map_err(failed)?;
         let goes_on = Arc::new(AtomicBool::new(true));
@@ -107,7 +107,7 @@ impl Engine for File {
         let mut locked = connection.lock_handle().await.map_err(failed)?;
         locked.set_progress_handler(STEPS_BETWEEN_LOOKS, move || flag.load(Ordering::Relaxed));
         drop(locked);
-        Ok(Session { connection, handle: goes_on })
+        Ok(WarehouseSession { connection, handle: goes_on })
     }
 
     async fn rows(
@@ -137,7 +137,7 @@ impl Engine for File {
         &self,
         connection: &mut SqliteConnection,
         statement: Statement<'_>,
-    ) -> Result<Described, WarehouseError> {
+    ) -> Result<ColumnKinds, WarehouseError> {
         let text = AssertSqlSafe(statement.text).into_sql_str();
         let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
         let columns = sqlx::Statement::columns(&prepared).iter();

@@ -60,7 +60,7 @@ async fn text(duckdb: &DuckDb, sql: &str, params: &[Value]) -> String {
 #[tokio::test]
 async fn every_kind_of_value_binds_exactly() {
     let duckdb = open(&[]);
-    // In two statements: DuckDB 1.5.6 fails on one that takes the type of a text and the text itself.
+    // In two statements: DuckDB 1.5.6 fails on one that reads the type of a string and the string itself.
     let typed = async |value: Value| {
         let values = [value];
         let ty = text(&duckdb, "SELECT typeof($1)", &values).await;
@@ -119,12 +119,12 @@ async fn a_description_runs_nothing() {
 #[tokio::test]
 async fn a_refusal_carries_the_engines_words() {
     let duckdb = open(&[]);
-    let error = run(&duckdb, "SELECT * FROM nowhere", &[]).await.expect_err("there is no such table");
+    let error = run(&duckdb, "SELECT * FROM nowhere", &[]).await.expect_err("the table does not exist");
     assert_eq!(error.kind, WarehouseErrorKind::Refused);
     assert!(error.message.contains("nowhere"), "{error}");
     let error = run(&duckdb, "SELECT $1", &[]).await.expect_err("a value is missing");
     assert_eq!(error.kind, WarehouseErrorKind::Refused);
-    let error = run(&duckdb, "SELECT CAST('x' AS INTEGER)", &[]).await.expect_err("it is no number");
+    let error = run(&duckdb, "SELECT CAST('x' AS INTEGER)", &[]).await.expect_err("not a number");
     assert_eq!(error.kind, WarehouseErrorKind::Refused);
 }
 
@@ -199,15 +199,15 @@ async fn slow_readers_leave_connections_to_others() {
     // Half of the two connections.
     let _slow = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
     let refused = duckdb.stream(statement, Duration::from_millis(50)).await;
-    assert_eq!(refused.expect_err("there is no turn").kind, WarehouseErrorKind::Timeout);
+    assert_eq!(refused.expect_err("no permit is free").kind, WarehouseErrorKind::Timeout);
     assert_eq!(text(&duckdb, "SELECT 'still here'", &[]).await, "still here");
 }
 
 #[tokio::test]
-async fn what_fails_in_a_stream_is_told_in_it() {
+async fn what_fails_in_a_stream_is_reported_in_it() {
     let duckdb = open(&[]);
     let refused = duckdb.stream(Statement { text: "SELECT * FROM nowhere", params: &[], columns: &[] }, TIMEOUT).await;
-    assert_eq!(refused.expect_err("there is no such table").kind, WarehouseErrorKind::Refused);
+    assert_eq!(refused.expect_err("the table does not exist").kind, WarehouseErrorKind::Refused);
     let late = "SELECT CAST(CASE WHEN i = 500000 THEN 'x' ELSE '1' END AS INTEGER) AS n FROM range(1000000) t(i)";
     let mut rows =
         duckdb.stream(Statement { text: late, params: &[], columns: &[] }, TIMEOUT).await.expect("it begins");
@@ -215,7 +215,7 @@ async fn what_fails_in_a_stream_is_told_in_it() {
     while let Some(batch) = rows.next().await {
         ended = batch.err();
     }
-    let ended = ended.expect("it is no number");
+    let ended = ended.expect("not a number");
     assert_eq!(ended.kind, WarehouseErrorKind::Refused, "{ended}");
     let slow = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
     let mut timeouts = 0;
@@ -304,7 +304,7 @@ fn a_database_that_does_not_open_is_named() {
     settings.path = Some(project().join("top.csv"));
     match DuckDb::open(&settings) {
         Err(OpenError::Database { path, .. }) => assert!(path.ends_with("top.csv")),
-        other => panic!("a CSV file is no database: {other:?}"),
+        other => panic!("a CSV file is not a database: {other:?}"),
     }
 }
 

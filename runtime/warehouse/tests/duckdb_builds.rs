@@ -109,7 +109,7 @@ async fn a_view_takes_the_place_of_a_table_and_a_table_that_of_a_view() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_made_is_never_replaced() {
+async fn relations_of_others_are_never_replaced() {
     let (duckdb, builder) = opened().await;
     for made in ["CREATE TABLE analytics.Clean AS SELECT 7 AS id", "CREATE VIEW analytics.clean AS SELECT 7 AS id"] {
         run(&duckdb, made).await;

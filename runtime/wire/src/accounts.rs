@@ -14,9 +14,9 @@ use terrane_app::accounts::{
     Change, GrantChange, Grants, IssuedKey, KeyChange, KeyRequest, KeyState, UserChange, UserRequest, parse_lifetime,
 };
 use terrane_app::ports::credentials::{ApiKey, User};
-use terrane_app::security::caller_json::{attribute_from_json, attribute_to_json};
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::{Attribute, SecurityContext};
+use terrane_json::caller::{attribute_from_json, attribute_to_json};
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};

@@ -1,12 +1,11 @@
 //! Audit records, and the filters of a page of them.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
-use terrane_app::ports::audit::{AuditFilter, AuditRecord};
+use terrane_app::ports::audit::{AuditFilter, AuditRecord, Details};
+use terrane_json::details;
 
 use crate::fields::{FieldError, Path};
 use crate::schema;
@@ -109,6 +108,6 @@ impl<'a> From<&'a AuditRecord> for Record<'a> {
     }
 }
 
-fn object(text: Option<&Arc<str>>) -> Json {
-    text.map_or(Json::Null, |text| serde_json::from_str(text).unwrap_or_else(|_| Json::from(&**text)))
+fn object(details: Option<&Details>) -> Json {
+    details.map_or(Json::Null, details::to_json)
 }

@@ -29,6 +29,7 @@ pub mod operations;
 pub mod parameters;
 pub mod plugins;
 pub mod profile;
+pub mod profile_config;
 pub mod project;
 pub mod query;
 pub mod registration;

@@ -1,7 +1,7 @@
 //! The registration of a cube (specification, "Cube registration body").
 
 use schemars::JsonSchema;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, json};
 use terrane_app::projects::{NewCube, NewDimension, NewMeasure};
 
 use crate::body::parse;
@@ -61,14 +61,16 @@ const EXPECTED_TEXT: &str = "a string";
 pub fn cube_from_wire(body: &[u8]) -> Result<NewCube, FieldError> {
     let json = parse(body)?;
     let fields = Fields::new(&json, &Path::ROOT, "an object", CUBE)?;
-    Ok(NewCube {
+    let cube = NewCube {
         name: fields.required_string("name", EXPECTED_NAME)?.to_owned(),
         sql_table: fields.required_string("sql_table", "a table's name, such as `sales.orders`")?.to_owned(),
         title: text(&fields, "title")?,
         description: text(&fields, "description")?,
         measures: fields.list("measures", "a list of measures", measure)?,
         dimensions: fields.list("dimensions", "a list of dimensions", dimension)?,
-    })
+        ..NewCube::default()
+    };
+    Ok(NewCube { entry: entry(&cube).into(), ..cube })
 }
 
 fn measure(item: &Json, path: &Path<'_>) -> Result<NewMeasure, FieldError> {
@@ -103,4 +105,50 @@ fn dimension(item: &Json, path: &Path<'_>) -> Result<NewDimension, FieldError> {
 
 fn text(fields: &Fields<'_>, name: &'static str) -> Result<Option<String>, FieldError> {
     Ok(fields.string(name, EXPECTED_TEXT)?.map(str::to_owned))
+}
+
+/// Returns the cube as an entry of `cubes:` in a project file.
+fn entry(cube: &NewCube) -> String {
+    let measures = cube.measures.iter().map(|measure| {
+        let mut entry = Map::new();
+        put(&mut entry, "name", Some(&measure.name));
+        put(&mut entry, "type", Some(&measure.kind));
+        put(&mut entry, "sql", measure.sql.as_ref());
+        put(&mut entry, "title", measure.title.as_ref());
+        put(&mut entry, "description", measure.description.as_ref());
+        put(&mut entry, "format", measure.format.as_ref());
+        Json::Object(entry)
+    });
+    let dimensions = cube.dimensions.iter().map(|dimension| {
+        let mut entry = Map::new();
+        put(&mut entry, "name", Some(&dimension.name));
+        put(&mut entry, "type", Some(&dimension.kind));
+        put(&mut entry, "sql", Some(&dimension.sql));
+        put(&mut entry, "title", dimension.title.as_ref());
+        put(&mut entry, "description", dimension.description.as_ref());
+        put(&mut entry, "format", dimension.format.as_ref());
+        if dimension.primary_key {
+            entry.insert("primary_key".to_owned(), json!(true));
+        }
+        // Metadata lists no granularities of dimensions of other types, and what it lists can be registered.
+        let is_implied = |list: &&Vec<String>| list.is_empty() && dimension.kind != "time";
+        if let Some(granularities) = dimension.granularities.as_ref().filter(|list| !is_implied(list)) {
+            entry.insert("granularities".to_owned(), json!(granularities));
+        }
+        Json::Object(entry)
+    });
+    let mut entry = Map::new();
+    put(&mut entry, "name", Some(&cube.name));
+    put(&mut entry, "sql_table", Some(&cube.sql_table));
+    put(&mut entry, "title", cube.title.as_ref());
+    put(&mut entry, "description", cube.description.as_ref());
+    entry.insert("measures".to_owned(), measures.collect());
+    entry.insert("dimensions".to_owned(), dimensions.collect());
+    Json::Object(entry).to_string()
+}
+
+fn put(entry: &mut Map<String, Json>, key: &str, value: Option<&String>) {
+    if let Some(value) = value {
+        entry.insert(key.to_owned(), json!(value));
+    }
 }

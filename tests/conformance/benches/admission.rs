@@ -80,7 +80,7 @@ fn main_world(runtime: &Runtime, rates: RateSettings) -> (Edge, String, String, 
         let security = Security::of(store, Some(tokens));
         let edge = World { rates, ..World::default() }.edge_with(security);
         let request = RequestContext::default();
-        let pair = edge.app().ports.authenticator.sign_in("ada", PASSWORD, &request).await.expect("a session");
+        let pair = edge.app().services.authenticator.sign_in("ada", PASSWORD, &request).await.expect("a session");
         (edge, new.text, pair.access_token, folder)
     })
 }

@@ -131,8 +131,8 @@ pub struct MemoryAudit(Mutex<Vec<AuditEntry>>);
 impl MemoryAudit {
     /// Each record's event and what became.
     pub fn told(&self) -> Vec<String> {
-        let told = |entry: &AuditEntry| format!("{} {}", entry.event, entry.after.as_deref().unwrap_or_default());
-        lock(&self.0).iter().map(told).collect()
+        let after = |entry: &AuditEntry| entry.after.as_ref().map(terrane_json::details::encode).unwrap_or_default();
+        lock(&self.0).iter().map(|entry| format!("{} {}", entry.event, after(entry))).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use terrane_app::ports::governance::{
     Artifact, Decision, Denial, GateFinding, Governance, Hook, HookFault, HookRequest, HookResponse, MetadataChange,
     Permit, Transition,
 };
-use terrane_app::ports::severity::Severity;
+use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::governance::{
     HookCondition, HookMask, MemberMask, Obligations, QueryFacts, RowFilter, TestOperator,
 };
@@ -82,7 +82,12 @@ impl FakeHook {
 
     fn findings(&self, item: &str) -> Vec<GateFinding> {
         let message = format!("`{item}` was looked at");
-        vec![GateFinding { rule: "looked_at".to_owned(), severity: Severity::Low, message, is_blocking: self.blocks }]
+        vec![GateFinding {
+            rule: "looked_at".to_owned(),
+            severity: FindingSeverity::Low,
+            message,
+            is_blocking: self.blocks,
+        }]
     }
 }
 

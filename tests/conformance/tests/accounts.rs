@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use terrane_app::accounts::{AccountError, Accounts, Actor, GrantChange, Grants, KeyRequest, UserChange, UserRequest};
-use terrane_app::ports::audit::{AuditFilter, AuditLog as _, AuditRecord};
+use terrane_app::ports::audit::{AuditFilter, AuditLog as _, AuditRecord, Details};
 use terrane_app::ports::tokens::Tokens;
 use terrane_app::security::{Authenticator, Scope, Scopes};
 use terrane_conformance_tests::case::{Answered, Caller, World, ask};
@@ -48,7 +48,7 @@ impl House {
         let security = Security::of(store.clone(), Some(Arc::new(tokens.unwrap()) as Arc<dyn Tokens>));
         let world = World { caller: Caller::Stranger, ..World::default() };
         let edge = world.edge_with(security);
-        let authenticator = edge.app().ports.authenticator.clone();
+        let authenticator = edge.app().services.authenticator.clone();
         let grants = Grants { scopes: Scopes::default().with(Scope::Admin), ..Grants::default() };
         let request = KeyRequest { name: "admin".into(), grants, ..KeyRequest::default() };
         let admin = authenticator.accounts().create_key(&Actor::default(), request).await.unwrap().text;
@@ -108,8 +108,8 @@ fn code(answered: &(u16, Json)) -> (u16, &str) {
     (answered.0, answered.1["error"]["code"].as_str().unwrap_or_default())
 }
 
-fn json_of(text: &Option<Arc<str>>) -> Json {
-    serde_json::from_str(text.as_deref().unwrap()).unwrap()
+fn json_of(details: &Option<Details>) -> Json {
+    terrane_json::details::to_json(details.as_ref().unwrap())
 }
 
 #[tokio::test]

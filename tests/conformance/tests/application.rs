@@ -87,7 +87,7 @@ impl House {
         let world = World { caller: Caller::Stranger, ..World::default() };
         let security = Security::of(store.clone(), Some(Arc::new(tokens)));
         let edge = world.edge_with(security);
-        let authenticator = edge.app().ports.authenticator.clone();
+        let authenticator = edge.app().services.authenticator.clone();
         House { edge, store, authenticator, _folder: folder }
     }
 

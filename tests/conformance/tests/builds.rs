@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::{pending, poll_immediate};
 use terrane_app::builds::{BuildProgress, BuildRequest, BuildRunError, ModelBuild, ModelOutcome};
 use terrane_app::catalog::{self, Snapshot};
-use terrane_app::described::Described;
+use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::builder::{CantBuild, NotReady};
 use terrane_compiler::project::{Inputs, SourceTree};
@@ -41,7 +41,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
     };
     let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };
     let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-    let known = Described::default();
+    let known = SchemaIntrospection::default();
     catalog::load(&tree, &inputs, &known, &plugins, &warehouse).await.unwrap()
 }
 

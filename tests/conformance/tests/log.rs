@@ -345,7 +345,7 @@ fn a_burst_is_split_between_lines() {
 }
 
 #[test]
-fn a_file_that_cannot_be_opened_is_told() {
+fn a_file_that_cannot_be_opened_is_reported() {
     let error = subscriber(&settings(Path::new("/nowhere/log")), Arc::new(FakeClock::default())).err().unwrap();
     assert!(error.to_string().starts_with("cannot open the log file /nowhere/log: "), "{error}");
 }

@@ -310,7 +310,7 @@ async fn a_callback_belongs_to_the_browser_the_provider_and_the_time_it_was_begu
 }
 
 #[tokio::test]
-async fn what_the_provider_refuses_is_told_and_uses_the_state_up() {
+async fn what_the_provider_refuses_is_reported_and_uses_the_state_up() {
     let house = House::new().await;
     for (query, expected, words) in [
         ("error=access_denied&error_description=%3Cscript%3E", unauthorized(), "access_denied"),

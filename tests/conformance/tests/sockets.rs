@@ -28,7 +28,7 @@ async fn a_connection_is_kept_for_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_told() {
+async fn a_port_in_use_is_reported() {
     let server = start(&World::default(), ServeSettings::default()).await;
     let error = bind(server.address).await.unwrap_err();
     assert!(matches!(error, ServeError::PortInUse { address } if address == server.address), "{error}");

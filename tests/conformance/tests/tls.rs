@@ -118,7 +118,7 @@ async fn a_new_certificate_is_taken_and_connections_stay() {
 }
 
 #[tokio::test]
-async fn plain_http_is_told_and_harms_nobody() {
+async fn plain_http_is_reported_and_closed() {
     let address = start(Files::with(SERVER).read().unwrap(), Duration::from_secs(20)).await;
     let mut plain = TcpStream::connect(address).await.unwrap();
     plain.write_all(PROBE).await.unwrap();
@@ -152,7 +152,7 @@ async fn a_handshake_that_does_not_end_loses_its_connection() {
 }
 
 #[test]
-fn what_is_no_certificate_is_told() {
+fn an_invalid_certificate_is_reported() {
     let said = |files: &Files| files.read().unwrap_err().to_string();
     for (pair, words) in [
         ([SERVER[0], RENEWED[1]], "can't be used together"),

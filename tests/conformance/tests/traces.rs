@@ -270,7 +270,7 @@ async fn a_collector_that_takes_nothing_costs_spans_alone() {
 }
 
 #[tokio::test]
-async fn an_end_waits_no_longer_than_it_is_told() {
+async fn shutdown_waits_no_longer_than_its_limit() {
     // Takes connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let collector = collector(&format!("http://{}", silent.local_addr().unwrap()), 1.0);

@@ -1,6 +1,6 @@
 //! The conformance suite of the first-party dialects, for `cargo xtask dialects`.
 //!
-//! `cases DIALECT` prints a dialect's cases as JSON; `judge FOLDER` reads the engines' answers and prints
+//! `cases DIALECT` prints a dialect's cases as JSON; `compare FOLDER` reads the engines' answers and prints
 //! the tables of plugins/DIALECTS.md, and on standard error what differs. Absent on purpose: engines.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
@@ -37,9 +37,9 @@ fn main() -> ExitCode {
             println!("{}", Value::Array(cases));
             ExitCode::SUCCESS
         }
-        ["judge", folder] => judge(Path::new(folder)),
+        ["compare", folder] => compare(Path::new(folder)),
         _ => {
-            eprintln!("usage: dialects cases ENGINE | dialects judge FOLDER");
+            eprintln!("usage: dialects cases ENGINE | dialects compare FOLDER");
             ExitCode::from(2)
         }
     }
@@ -63,16 +63,16 @@ struct Exception {
     hits: usize,
 }
 
-/// One engine's answers, judged.
-struct Judged {
+/// One engine's answers, comparison.
+struct Comparison {
     title: String,
     /// By group: passed, excepted, failed.
     groups: Vec<(&'static str, [usize; 3])>,
     exceptions: Vec<Exception>,
 }
 
-fn judge(folder: &Path) -> ExitCode {
-    let mut judged = Vec::new();
+fn compare(folder: &Path) -> ExitCode {
+    let mut comparison = Vec::new();
     let mut is_sound = true;
     for (engine, dialect) in ENGINES {
         let path = folder.join(format!("{engine}.json"));
@@ -82,17 +82,17 @@ fn judge(folder: &Path) -> ExitCode {
             eprintln!("{engine} is not here: {why}");
             continue;
         }
-        let (found, sound) = judge_engine(engine, dialect, &answers);
-        judged.push(found);
+        let (found, sound) = compare_engine(engine, dialect, &answers);
+        comparison.push(found);
         is_sound &= sound;
     }
-    println!("{}", tables(&judged));
+    println!("{}", tables(&comparison));
     if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn judge_engine(engine: &str, dialect: &str, answers: &Value) -> (Judged, bool) {
+fn compare_engine(engine: &str, dialect: &str, answers: &Value) -> (Comparison, bool) {
     let title = answers["engine"].as_str().unwrap_or(engine).to_owned();
-    let mut judged = Judged { title, groups: Vec::new(), exceptions: exceptions(engine, dialect) };
+    let mut comparison = Comparison { title, groups: Vec::new(), exceptions: exceptions(engine, dialect) };
     let mut is_sound = true;
     let none = Vec::new();
     let answers = answers["answers"].as_array().unwrap_or(&none);
@@ -100,7 +100,7 @@ fn judge_engine(engine: &str, dialect: &str, answers: &Value) -> (Judged, bool) 
         let verdict = answers.get(index).map_or(Err("no answer".to_owned()), |answer| verdict(&case, answer));
         let outcome = match &verdict {
             Ok(()) => 0,
-            Err(found) => match judged.exceptions.iter_mut().find(|e| e.covers(&case)) {
+            Err(found) => match comparison.exceptions.iter_mut().find(|e| e.covers(&case)) {
                 Some(exception) => {
                     exception.hits += 1;
                     1
@@ -115,22 +115,22 @@ fn judge_engine(engine: &str, dialect: &str, answers: &Value) -> (Judged, bool) 
                 }
             },
         };
-        match judged.groups.iter_mut().find(|(group, _)| *group == case.group) {
+        match comparison.groups.iter_mut().find(|(group, _)| *group == case.group) {
             Some((_, counts)) => counts[outcome] += 1,
             None => {
                 let mut counts = [0; 3];
                 counts[outcome] = 1;
-                judged.groups.push((case.group, counts));
+                comparison.groups.push((case.group, counts));
             }
         }
     }
-    for stale in judged.exceptions.iter().filter(|exception| exception.hits == 0) {
-        eprintln!("{engine}: the exception `{}: {}` is no longer needed", stale.group, stale.name);
+    for stale in comparison.exceptions.iter().filter(|exception| exception.hits == 0) {
+        eprintln!("{engine}: the exception `{}: {}` is unused", stale.group, stale.name);
         is_sound = false;
     }
-    let totals = judged.groups.iter().fold([0; 3], |all, (_, counts)| [0, 1, 2].map(|i| all[i] + counts[i]));
-    eprintln!("{}: {} passed, {} excepted, {} failed", judged.title, totals[0], totals[1], totals[2]);
-    (judged, is_sound)
+    let totals = comparison.groups.iter().fold([0; 3], |all, (_, counts)| [0, 1, 2].map(|i| all[i] + counts[i]));
+    eprintln!("{}: {} passed, {} excepted, {} failed", comparison.title, totals[0], totals[1], totals[2]);
+    (comparison, is_sound)
 }
 
 fn verdict(case: &Case, answer: &Value) -> Result<(), String> {
@@ -169,32 +169,32 @@ fn exceptions(engine: &str, dialect: &str) -> Vec<Exception> {
     lines.map(|line| read(line).unwrap_or_else(|| panic!("not `group: name = reason`: {line}"))).collect()
 }
 
-fn tables(judged: &[Judged]) -> String {
+fn tables(comparison: &[Comparison]) -> String {
     let mut out = String::from("| |");
-    for engine in judged {
+    for engine in comparison {
         let _ = write!(out, " {} |", engine.title);
     }
-    let _ = write!(out, "\n|---|{}", "---|".repeat(judged.len()));
+    let _ = write!(out, "\n|---|{}", "---|".repeat(comparison.len()));
     let mut groups: Vec<&str> = Vec::new();
-    for (group, _) in judged.iter().flat_map(|engine| &engine.groups) {
+    for (group, _) in comparison.iter().flat_map(|engine| &engine.groups) {
         if !groups.contains(group) {
             groups.push(group);
         }
     }
     for group in &groups {
         let _ = write!(out, "\n| {group} |");
-        for engine in judged {
+        for engine in comparison {
             let counts = engine.groups.iter().find(|(name, _)| name == group).map(|(_, counts)| *counts);
             let _ = write!(out, " {} |", counts.map_or("–".to_owned(), cell));
         }
     }
     out.push_str("\n| **all** |");
-    for engine in judged {
+    for engine in comparison {
         let all = engine.groups.iter().fold([0; 3], |all, (_, counts)| [0, 1, 2].map(|i| all[i] + counts[i]));
         let _ = write!(out, " {} |", cell(all));
     }
     out.push_str("\n\n## Named exceptions\n");
-    for engine in judged.iter().filter(|engine| !engine.exceptions.is_empty()) {
+    for engine in comparison.iter().filter(|engine| !engine.exceptions.is_empty()) {
         let _ = write!(out, "\n**{}**\n", engine.title);
         let reasons: BTreeSet<&str> = engine.exceptions.iter().map(|e| e.reason.as_str()).collect();
         for reason in reasons {

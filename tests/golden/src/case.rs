@@ -35,7 +35,7 @@ pub struct Case {
     pub project: String,
     /// `query`, or `queries` where several belong together.
     pub queries: Vec<Json>,
-    /// Who asks.
+    /// The caller of the queries.
     pub caller: Json,
 }
 
@@ -128,7 +128,7 @@ fn column_types(model: &Model, named: &HashMap<String, String>) -> ColumnTypes {
         match model.cube_named(cube).and_then(|cube| cube.member(member)) {
             Some(Member::Dimension(id)) => types.dimensions.insert(id, ty),
             Some(Member::Measure(id)) => types.measures.insert(id, ty),
-            _ => panic!("{name} is no member"),
+            _ => panic!("unknown member {name}"),
         };
     }
     types
@@ -145,7 +145,7 @@ pub fn environment() -> Environment {
     }
 }
 
-/// What each stage makes of a query.
+/// Returns the output of each stage for a query.
 pub fn stages(model: &Model, profile: &DialectProfile, query: &Json, caller: &Json) -> String {
     match compile(model, profile, query, &read_caller(caller)) {
         Ok(text) => text,
@@ -205,7 +205,7 @@ pub fn read_caller(json: &Json) -> SecurityContext {
 /// A query as cases write it.
 ///
 /// # Errors
-/// A member that is no name.
+/// A member that is not a string.
 pub fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
     let list = |key: &str| json[key].as_array().cloned().unwrap_or_default();
     let members = |key: &str| list(key).iter().map(member).collect::<Result<Vec<_>, _>>();
@@ -323,6 +323,6 @@ fn value(json: &Json) -> Value {
             None => Value::Decimal(number.to_string().into()),
         },
         Json::String(text) => Value::Text(text.as_str().into()),
-        other => panic!("{other} is no scalar"),
+        other => panic!("{other} is not a scalar"),
     }
 }

@@ -57,7 +57,7 @@ pub fn every_member_over_one_column(cubes: usize) -> SourceTree {
     tree
 }
 
-/// What goes with [`large_project`].
+/// Returns the inputs of [`large_project`].
 pub fn inputs() -> Inputs {
     Inputs { warehouse: "duckdb".into(), ..Inputs::default() }
 }

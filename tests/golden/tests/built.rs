@@ -67,7 +67,7 @@ fn outdated(relations: &[&str]) -> Built {
     Built { outdated: relations.iter().map(ToString::to_string).collect(), ..Built::default() }
 }
 
-/// The cubes that nobody sees, and those that show some rows.
+/// Returns the closed cubes, and those with row filters.
 fn closed_and_filtered(model: &Model) -> (Vec<&str>, Vec<&str>) {
     let caller = SecurityContext::default();
     let access = Access::of(model, &caller);
@@ -122,7 +122,7 @@ fn what_was_built_of_another_definition_may_hold_anything() {
     closed.sort_unstable();
     let by_name = ["by_last_part", "by_name", "by_name_in_capitals", "by_whole_name", "in_query", "through_a_name"];
     assert_eq!(closed, by_name);
-    // Nobody knows what was built: nothing is read but what the policy itself speaks of.
+    // Unknown builds close all cubes except those that the policy itself names.
     let model = build("people", Built { is_unknown: true, ..Built::default() });
     let (closed, filtered) = closed_and_filtered(&model);
     assert!(closed.contains(&"gone") && closed.contains(&"orders") && filtered == ["people"], "{closed:?}");

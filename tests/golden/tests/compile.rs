@@ -38,14 +38,14 @@ fn totals_of_a_running_total_leave_out_rows_without_a_time() {
         json!({"measures": measures, "totals": true,
                "time_dimensions": [{"dimension": "orders.created_at", "granularity": "month"}]})
     };
-    let nobody = json!({});
-    let snapshot = totals("shop", by_month(json!(["orders.revenue_to_date", "orders.count"])), nobody.clone());
+    let anonymous = json!({});
+    let snapshot = totals("shop", by_month(json!(["orders.revenue_to_date", "orders.count"])), anonymous.clone());
     insta::with_settings!({ omit_expression => true, snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("totals_of_a_running_total", snapshot);
     });
     // A range leaves them out already, and other measures count every row.
     let mut ranged = by_month(json!(["orders.revenue_to_date"]));
     ranged["time_dimensions"][0]["date_range"] = json!(["2024-01-01", "2024-06-30"]);
-    assert!(!totals("shop", ranged, nobody.clone()).contains("IS NOT NULL"));
-    assert!(!totals("shop", by_month(json!(["orders.count"])), nobody).contains("IS NOT NULL"));
+    assert!(!totals("shop", ranged, anonymous.clone()).contains("IS NOT NULL"));
+    assert!(!totals("shop", by_month(json!(["orders.count"])), anonymous).contains("IS NOT NULL"));
 }

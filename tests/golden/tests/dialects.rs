@@ -1,8 +1,8 @@
 //! Every case that yields SQL, in every first-party dialect: the lines that differ from DuckDB's, and
 //! whether a parser of the dialect reads one statement in it.
 //!
-//! Quotes around names and placeholders differ in every line and mean the same, so they are told once
-//! and taken out of the comparison; `first_party_profiles` holds them to the SDK's suite. What a project
+//! Quotes around names and placeholders differ in every line and mean the same, so they are reported once
+//! and omitted from the comparison; `first_party_profiles` holds them to the SDK's suite. What a project
 //! writes in SQL is its own warehouse's and stays as it is: the projects here are DuckDB's.
 
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ fn each_dialect_differs_from_duckdb_where_its_snapshot_says() {
     }
 }
 
-/// What is accepted for DuckDB is one statement that reads.
+/// Checks that DuckDB's text is always one reading statement.
 #[test]
 fn every_statement_is_one_select() {
     let (models, cases) = (models(), cases());
@@ -116,7 +116,7 @@ fn changed_lines(base: &str, sql: &str) -> String {
     text
 }
 
-/// Why neither the dialect's own grammar nor the generic one reads exactly one query in a text.
+/// Returns why neither the dialect's own grammar nor the generic one reads exactly one query.
 fn unread(dialect: &str, sql: &str) -> Option<String> {
     let own = dialect_from_str(dialect).unwrap_or_else(|| Box::new(GenericDialect {}));
     let why = not_one_query(&*own, sql)?;

@@ -23,7 +23,7 @@ fn files() -> BTreeMap<String, String> {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|extension| extension == "wit") {
                 let bytes = fs::read(&path).expect("a file of the contract");
-                let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+                let digest = hex::encode(Sha256::digest(&bytes));
                 let name = path.strip_prefix(wit()).expect("inside").display().to_string();
                 files.insert(name, digest);
             }

@@ -1,4 +1,4 @@
-//! What hooks oblige a query to: over every golden case, and each obligation on its own.
+//! Obligations of hooks: over every golden case, and each obligation on its own.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -38,8 +38,8 @@ fn equal(member: &str, value: Value) -> HookCondition {
     test(member, TestOperator::Eq, vec![value])
 }
 
-/// How often a table is read, and how often a row is hidden unless it has the marker: in a WHERE or an ON, not
-/// where a CASE or a column asks for it once more.
+/// Returns how often a table is read, and how often its rows are filtered by the marker in a WHERE or an ON. Markers in
+/// a CASE or a column do not count.
 fn reads(table: &str, sql: &CompiledSql) -> (usize, usize) {
     let text = sql.text.replace('"', "");
     let is_name =
@@ -278,7 +278,7 @@ fn each_mask_prints_what_the_contract_says() {
     let (sql, params) = shown("id", HookMask::Fixed("seven".into()));
     assert!(sql.contains("NULL") && !params.contains(&text("seven")), "{sql}");
     assert!(shown("status", HookMask::Hash).0.contains("sha256"));
-    // What is no text can't be hashed.
+    // Only strings can be hashed.
     assert!(shown("id", HookMask::Hash).0.contains("NULL"));
     assert!(shown("status", HookMask::Partial).0.contains("***"));
     assert!(shown("day", HookMask::TruncateDate(Granularity::Year)).0.contains("'year'"));
@@ -332,7 +332,7 @@ fn what_a_hook_says_of_nothing_that_is_there_is_its_fault() {
     let cube = |name: &str| world.fault(query(), filtered(name, is_null("id")));
     assert!(matches!(cube("ordres"), ObligationFault::UnknownCube { .. }));
     assert!(matches!(cube("people"), ObligationFault::NotRead { .. }));
-    // A join's name is no cube's own.
+    // The name of a join is not the name of a cube.
     assert!(matches!(cube("buyer"), ObligationFault::UnknownCube { .. }));
     let fault = |condition| world.fault(query(), filtered("orders", condition));
     assert!(matches!(fault(is_null("nothing")), ObligationFault::UnknownMember { .. }));
@@ -477,20 +477,20 @@ fn a_dropped_member_does_not_make_way_for_a_metric_of_its_name() {
 }
 
 #[test]
-fn a_column_is_told_under_the_names_of_other_cubes_over_its_table() {
+fn a_column_is_reported_under_the_names_of_other_cubes_over_its_table() {
     let world = World::new();
-    let told = |query: serde_json::Value, member: &str| {
+    let reported = |query: serde_json::Value, member: &str| {
         let query = read_query(&query).unwrap();
         let inspection = inspect(&world.model, &query, &world.caller, &environment()).unwrap();
         let members = inspection.facts().members.clone();
         members.into_iter().find(|used| &*used.cube == "orders" && &*used.member == member)
     };
     let query = json!({"measures": ["same_orders.count"], "dimensions": ["same_orders.state"]});
-    let status = told(query.clone(), "status").unwrap();
+    let status = reported(query.clone(), "status").unwrap();
     assert!(status.pii && status.usage == Usage::Selected, "{status:?}");
-    assert!(told(query, "day").is_none());
+    assert!(reported(query, "day").is_none());
     let filter = json!({"member": "same_orders.state", "operator": "equals", "value": "x"});
-    let status = told(json!({"measures": ["same_orders.count"], "filters": [filter]}), "status").unwrap();
+    let status = reported(json!({"measures": ["same_orders.count"], "filters": [filter]}), "status").unwrap();
     assert_eq!(status.usage, Usage::Filtered);
 }
 

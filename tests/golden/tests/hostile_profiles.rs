@@ -30,7 +30,7 @@ fn value(text: &str) -> ProfileFault {
 type Spoil = Box<dyn FnOnce(&mut RawProfile)>;
 
 #[test]
-fn one_fault_is_told_with_its_place_and_nothing_else_is() {
+fn one_fault_is_reported_with_its_place_and_nothing_else_is() {
     use ProfileFault::{Duplicate, Missing, Template, TooLong, TooMany};
     let cases: Vec<(Spoil, &str, ProfileFault)> = vec![
         // Operators.
@@ -175,7 +175,7 @@ fn one_fault_is_told_with_its_place_and_nothing_else_is() {
 }
 
 #[test]
-fn every_fault_is_told_at_once() {
+fn every_fault_is_reported_at_once() {
     let found = spoiled(|p| {
         p.ops.clear();
         p.times.clear();

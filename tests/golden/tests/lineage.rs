@@ -25,7 +25,7 @@ fn known(tables: &Json) -> KnownColumns {
 }
 
 fn texts(list: &Json) -> Vec<String> {
-    list.as_array().into_iter().flatten().map(|text| text.as_str().expect("a text").to_owned()).collect()
+    list.as_array().into_iter().flatten().map(|text| text.as_str().expect("a string").to_owned()).collect()
 }
 
 fn shown(column: &TableColumn) -> String {
@@ -62,7 +62,7 @@ fn each_case(mut check: impl FnMut(&Json, &str, &str, KnownColumns)) {
     files.sort();
     let mut count = 0;
     for file in files {
-        let text = std::fs::read_to_string(&file).expect("a text");
+        let text = std::fs::read_to_string(&file).expect("a string");
         let all: Json = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         for case in all["cases"].as_array().expect("cases") {
             count += 1;
@@ -95,7 +95,7 @@ fn columns_are_made_of_what_a_person_says() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a model's columns and its rows are made of, and what of it is marked: the same as of its text alone.
+/// Compares the origins of a model's columns and rows, and its marks, with those of its SQL alone.
 #[test]
 fn a_model_in_a_project_is_what_its_text_is() {
     let mut wrong = Vec::new();
@@ -192,8 +192,8 @@ fn columns_that_double_are_too_many_and_not_too_much() {
     }
     sql.push_str(" SELECT a FROM c59");
     let made = columns_of(&sql, "duckdb", &KnownColumns::default());
-    let told = made.outputs[0].unresolved[0].reason.to_string();
-    assert_eq!(told, "the SQL is too large to be followed");
+    let reason = made.outputs[0].unresolved[0].reason.to_string();
+    assert_eq!(reason, "the SQL is too large to be followed");
 }
 
 /// A project in one file each, with its model.

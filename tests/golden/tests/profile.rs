@@ -187,7 +187,7 @@ fn columns_that_the_caller_may_not_read_as_they_are_stored_are_neither_offered_n
 }
 
 #[test]
-fn hooks_are_told_every_member_that_a_statement_reads() {
+fn hooks_receive_every_member_that_a_statement_reads() {
     let model = model(CUBES, TYPES);
     let asked = statistics_as_query(&model, &all(&duckdb_profile())[0].1).unwrap();
     let names = |members: &[terrane_compiler::query::MemberRef]| {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use terrane_app::catalog::{Snapshot, load};
-use terrane_app::described::Described;
+use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::ports::builder::{BuildsNothing, CantBuild};
 use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::clock::Clock;
@@ -173,7 +173,7 @@ impl Product {
         self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
             let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-            let known = Described::default();
+            let known = SchemaIntrospection::default();
             let snapshot = load(tree, &inputs, &known, &plugins, &*self.warehouse).await?;
             let problems =
                 snapshot.diagnostics.iter().filter(|d| d.is_error() || d.code.as_str() == "cube-not-described");

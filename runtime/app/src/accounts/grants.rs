@@ -11,10 +11,12 @@ use terrane_compiler::{Attribute, AuthMethod, SecurityContext};
 use super::AccountError;
 use super::fields::{FieldProblem, check_scopes, check_text};
 use crate::ports::credentials::Rights;
-use crate::security::{Scopes, caller_json};
+use crate::security::Scopes;
 
-/// The size of the largest caller, as JSON in bytes. The longest access token has twice as many.
+/// The size limit of a caller's roles, groups and attributes.
 const MAX_CALLER_BYTES: usize = 8 * 1_024;
+/// The size that each text and value adds for its separators.
+const ITEM_BYTES: usize = 8;
 
 /// The rights of a new account.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -100,11 +102,26 @@ fn checked(rights: Rights) -> Result<Rights, AccountError> {
     if let Some((name, _)) = caller.attributes.iter().find(|(_, values)| values.values().contains(&Value::Null)) {
         return Err(FieldProblem::NullAttribute { name: name.clone() }.of("attributes"));
     }
-    let found = caller_json::to_json(caller).to_string().len();
+    let found = caller_bytes(caller);
     if found > MAX_CALLER_BYTES {
         return Err(FieldProblem::TooLarge { found, max: MAX_CALLER_BYTES }.of("attributes"));
     }
     Ok(rights)
+}
+
+/// Returns the size of a caller: the bytes of its texts and values, and [`ITEM_BYTES`] for each.
+fn caller_bytes(caller: &SecurityContext) -> usize {
+    let text = |text: &Arc<str>| text.len() + ITEM_BYTES;
+    let value = |value: &Value| match value {
+        Value::Text(text) | Value::Decimal(text) => text.len() + ITEM_BYTES,
+        _ => 2 * ITEM_BYTES,
+    };
+    let attributes = caller
+        .attributes
+        .iter()
+        .flat_map(|(name, attribute)| std::iter::once(text(name)).chain(attribute.values().iter().map(value)));
+    let texts = std::iter::once(&caller.user_id).chain(&caller.email).chain(&caller.roles).chain(&caller.groups);
+    texts.map(text).chain(attributes).sum()
 }
 
 fn check((field, text): (&'static str, &str)) -> Result<(), AccountError> {

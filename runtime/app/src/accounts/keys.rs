@@ -6,7 +6,7 @@ use jiff::{Span, Timestamp};
 
 use super::fields::{check_text, end_of};
 use super::grants::{Change, GrantChange, Grants};
-use super::records::key_to_json;
+use super::records::key_details;
 use super::{ATTEMPTS, AccountError, Accounts, Actor};
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{ApiKey, Rights};
@@ -89,7 +89,7 @@ impl Accounts {
             expires_at: lifetime.map(|lifetime| end_of(lifetime, now)).transpose()?,
             revoked_at: None,
         };
-        let after = Some(key_to_json(&key, now).to_string().into());
+        let after = Some(key_details(&key, now));
         let entry = AuditEntry { after, ..actor.entry("key_created", now, resource(&key.id)) };
         self.ports.credentials.add_key(&key, entry).await?;
         Ok(IssuedKey { key, text: new.text })
@@ -164,9 +164,9 @@ impl Accounts {
             if after == before {
                 return Ok(after);
             }
-            let text = |key: &ApiKey| Some(key_to_json(key, now).to_string().into());
+            let details = |key: &ApiKey| Some(key_details(key, now));
             let entry = actor.entry(event, now, resource(&before.id));
-            let entry = AuditEntry { before: text(&before), after: text(&after), ..entry };
+            let entry = AuditEntry { before: details(&before), after: details(&after), ..entry };
             if self.ports.credentials.replace_key(&before, &after, entry).await? {
                 self.cache.keys.forget(&after.id);
                 return Ok(after);

@@ -1,60 +1,86 @@
-//! Accounts as JSON objects, for audit records and for answers.
+//! Details of accounts for audit records and for answers.
 //!
 //! In: keys, users and revocations. Out: their fields without secrets and hashes.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
-use serde_json::{Value as Json, json};
+use terrane_compiler::{Attribute, SecurityContext};
 
 use super::keys::KeyState;
+use crate::ports::audit::{Detail, Details};
 use crate::ports::credentials::{ApiKey, User};
-use crate::security::caller_json;
 
-/// The fields of a key, and its state at a time.
-pub fn key_to_json(key: &ApiKey, now: Timestamp) -> Json {
-    let mut caller = caller_json::to_json(&key.caller);
-    json!({
-        "id": &*key.id,
-        "name": &*key.name,
-        "scopes": key.scopes.names(),
-        "user_id": caller["user_id"].take(),
-        "email": caller["email"].take(),
-        "roles": caller["roles"].take(),
-        "groups": caller["groups"].take(),
-        "attributes": caller["attributes"].take(),
-        "tenant": key.tenant.as_deref(),
-        "created_at": key.created_at.to_string(),
-        "expires_at": key.expires_at.map(|at| at.to_string()),
-        "state": KeyState::at(key, now).as_str(),
-    })
+/// Returns the fields of a key, with its state at a time.
+pub fn key_details(key: &ApiKey, now: Timestamp) -> Details {
+    let Caller { user_id, email, roles, groups, attributes } = caller(&key.caller);
+    Details::fields([
+        ("id", (&*key.id).into()),
+        ("name", (&*key.name).into()),
+        ("scopes", key.scopes.names().into_iter().collect()),
+        ("user_id", user_id),
+        ("email", email),
+        ("roles", roles),
+        ("groups", groups),
+        ("attributes", attributes),
+        ("tenant", key.tenant.as_deref().into()),
+        ("created_at", key.created_at.to_string().into()),
+        ("expires_at", key.expires_at.map(|at| at.to_string()).into()),
+        ("state", KeyState::at(key, now).as_str().into()),
+    ])
 }
 
-/// The fields of a user.
-pub fn user_to_json(user: &User) -> Json {
-    let mut caller = caller_json::to_json(&user.caller);
-    json!({
-        "username": &*user.username,
-        "user_id": caller["user_id"].take(),
-        "email": caller["email"].take(),
-        "scopes": user.scopes.names(),
-        "roles": caller["roles"].take(),
-        "groups": caller["groups"].take(),
-        "attributes": caller["attributes"].take(),
-        "tenant": user.tenant.as_deref(),
-        "created_at": user.created_at.to_string(),
-        "disabled_at": user.disabled_at.map(|at| at.to_string()),
-    })
+/// Returns the fields of a user.
+pub fn user_details(user: &User) -> Details {
+    Details::fields(user_fields(user))
 }
 
-/// The record of a user whose password was changed.
-pub(super) fn user_with_password(user: &User) -> Json {
-    let mut json = user_to_json(user);
-    json["password_changed"] = true.into();
-    json
+/// Returns the fields of a user whose password was changed.
+pub(super) fn user_with_password(user: &User) -> Details {
+    Details::fields(user_fields(user).into_iter().chain([("password_changed", true.into())]))
 }
 
-/// The record of a revocation of tokens.
-pub(super) fn revocation(revoked_at: Timestamp) -> Arc<str> {
-    json!({"revoked_at": revoked_at.to_string()}).to_string().into()
+/// Returns the record of a revocation of tokens.
+pub(super) fn revocation(revoked_at: Timestamp) -> Details {
+    Details::fields([("revoked_at", revoked_at.to_string().into())])
+}
+
+fn user_fields(user: &User) -> [(&'static str, Detail); 10] {
+    let Caller { user_id, email, roles, groups, attributes } = caller(&user.caller);
+    [
+        ("username", (&*user.username).into()),
+        ("user_id", user_id),
+        ("email", email),
+        ("scopes", user.scopes.names().into_iter().collect()),
+        ("roles", roles),
+        ("groups", groups),
+        ("attributes", attributes),
+        ("tenant", user.tenant.as_deref().into()),
+        ("created_at", user.created_at.to_string().into()),
+        ("disabled_at", user.disabled_at.map(|at| at.to_string()).into()),
+    ]
+}
+
+/// The stored fields of a caller.
+struct Caller {
+    user_id: Detail,
+    email: Detail,
+    roles: Detail,
+    groups: Detail,
+    attributes: Detail,
+}
+
+fn caller(caller: &SecurityContext) -> Caller {
+    let attributes = caller.attributes.iter().map(|(name, attribute)| {
+        let detail = match attribute {
+            Attribute::One(value) => Detail::Value(value.clone()),
+            Attribute::Many(values) => Detail::List(values.iter().cloned().map(Detail::Value).collect()),
+        };
+        (name.clone(), detail)
+    });
+    Caller {
+        user_id: (&*caller.user_id).into(),
+        email: caller.email.as_deref().into(),
+        roles: caller.roles.iter().map(|role| &**role).collect(),
+        groups: caller.groups.iter().map(|group| &**group).collect(),
+        attributes: Detail::Fields(attributes.collect()),
+    }
 }

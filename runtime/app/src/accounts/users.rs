@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::fields::{check_password, check_username};
 use super::grants::{GrantChange, Grants};
 use super::keys::shortened;
-use super::records::{user_to_json, user_with_password};
+use super::records::{user_details, user_with_password};
 use super::{ATTEMPTS, AccountError, Accounts, Actor};
 use crate::ports::audit::AuditEntry;
 use crate::ports::credentials::{Rights, User};
@@ -49,7 +49,7 @@ impl Accounts {
         let now = self.ports.clock.now();
         let password_hash = self.hash(&password).await?;
         let user = User { username, password_hash, scopes, caller, tenant, created_at: now, disabled_at: None };
-        let after = Some(user_to_json(&user).to_string().into());
+        let after = Some(user_details(&user));
         let entry = AuditEntry { after, ..actor.entry("user_created", now, resource(&user.username)) };
         if self.ports.credentials.add_user(&user, entry).await? {
             Ok(user)
@@ -142,13 +142,9 @@ impl Accounts {
                 (Some(_), None) => "user_enabled",
                 _ => "user_changed",
             };
-            let json = if after.password_hash == before.password_hash { user_to_json } else { user_with_password };
+            let details = if after.password_hash == before.password_hash { user_details } else { user_with_password };
             let entry = actor.entry(event, now, resource(&before.username));
-            let entry = AuditEntry {
-                before: Some(user_to_json(&before).to_string().into()),
-                after: Some(json(&after).to_string().into()),
-                ..entry
-            };
+            let entry = AuditEntry { before: Some(user_details(&before)), after: Some(details(&after)), ..entry };
             if let Some(ended_sessions) = self.ports.credentials.replace_user(&before, &after, entry).await? {
                 self.cache.sessions.forget_all();
                 return Ok(ChangedUser { user: after, ended_sessions });

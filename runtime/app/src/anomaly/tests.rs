@@ -9,14 +9,14 @@ use super::*;
 #[test]
 fn bands_include_their_lower_end() {
     let cases = [
-        (0.0, Severity::Info),
-        (0.199_999, Severity::Info),
-        (0.2, Severity::Low),
-        (0.4, Severity::Medium),
-        (0.6, Severity::High),
-        (0.799_999, Severity::High),
-        (0.8, Severity::Critical),
-        (1.0, Severity::Critical),
+        (0.0, FindingSeverity::Info),
+        (0.199_999, FindingSeverity::Info),
+        (0.2, FindingSeverity::Low),
+        (0.4, FindingSeverity::Medium),
+        (0.6, FindingSeverity::High),
+        (0.799_999, FindingSeverity::High),
+        (0.8, FindingSeverity::Critical),
+        (1.0, FindingSeverity::Critical),
     ];
     for (score, expected) in cases {
         assert_eq!(severity(score), expected, "{score}");

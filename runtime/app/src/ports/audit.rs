@@ -4,43 +4,112 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use terrane_compiler::types::Value;
 
 use super::store::StoreError;
 
-/// What happened, before it has a place in the chain.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// An event, before it has a place in the chain.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditEntry {
     pub at: Timestamp,
     /// `authentication_success`, `authentication_failure`, `access_denied`, or the change: `key_created`.
     pub event: Arc<str>,
-    /// The user id; empty where nobody was proven.
+    /// The user id; empty for an anonymous caller.
     pub actor: Arc<str>,
     pub auth_method: Arc<str>,
     pub client_ip: Option<Arc<str>>,
     pub correlation_id: Option<Arc<str>>,
-    /// What it was done to: `key:0f3c…`, a path.
+    /// The object of the event, such as `key:0f3c…` or a path.
     pub resource: Arc<str>,
-    /// Why, or what was missing.
+    /// The cause of a denial or a failure.
     pub reason: Option<Arc<str>>,
-    /// JSON objects of what was and what is; never a secret.
-    pub before: Option<Arc<str>>,
-    pub after: Option<Arc<str>>,
-    /// How many alike this record stands for.
+    /// The object before and after the event, without secrets.
+    pub before: Option<Details>,
+    pub after: Option<Details>,
+    /// The number of equal events that this record stands for.
     pub count: u64,
 }
 
-/// A record in its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The state of an audited object, without secrets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Details {
+    /// Named values in order. The store encodes them.
+    Fields(Vec<(Arc<str>, Detail)>),
+    /// A JSON object: details that the store returns, or the definition of a registered cube.
+    Encoded(Arc<str>),
+}
+
+/// A value of [`Details`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Detail {
+    Value(Value),
+    List(Vec<Detail>),
+    Fields(Vec<(Arc<str>, Detail)>),
+}
+
+impl Details {
+    /// Makes details of named values.
+    pub fn fields<'n>(fields: impl IntoIterator<Item = (&'n str, Detail)>) -> Details {
+        Details::Fields(fields.into_iter().map(|(name, detail)| (name.into(), detail)).collect())
+    }
+
+    /// Returns the encoded text of details that the store returned.
+    pub fn encoded(&self) -> Option<&str> {
+        match self {
+            Details::Fields(_) => None,
+            Details::Encoded(text) => Some(text),
+        }
+    }
+}
+
+impl From<bool> for Detail {
+    fn from(is_true: bool) -> Detail {
+        Detail::Value(Value::Boolean(is_true))
+    }
+}
+
+impl From<usize> for Detail {
+    fn from(count: usize) -> Detail {
+        Detail::Value(Value::Integer(i64::try_from(count).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<&str> for Detail {
+    fn from(text: &str) -> Detail {
+        Detail::Value(Value::Text(text.into()))
+    }
+}
+
+impl From<String> for Detail {
+    fn from(text: String) -> Detail {
+        Detail::Value(Value::Text(text.into()))
+    }
+}
+
+impl<T: Into<Detail>> From<Option<T>> for Detail {
+    fn from(optional: Option<T>) -> Detail {
+        optional.map_or(Detail::Value(Value::Null), Into::into)
+    }
+}
+
+impl<T: Into<Detail>> FromIterator<T> for Detail {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Detail {
+        Detail::List(items.into_iter().map(Into::into).collect())
+    }
+}
+
+/// A record at its place in the chain.
+#[derive(Debug, Clone, PartialEq)]
 pub struct AuditRecord {
     /// From 1, without gaps.
     pub sequence: u64,
     pub entry: AuditEntry,
-    /// Of this record and, through `previous`, of all before it. Hexadecimal SHA-256.
+    /// The hexadecimal SHA-256 of this record and, through `previous`, of all records before it.
     pub hash: Arc<str>,
     pub previous: Arc<str>,
 }
 
-/// Which records, newest first.
+/// A selection of records, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     pub event: Option<Arc<str>>,
@@ -48,19 +117,19 @@ pub struct AuditFilter {
     pub resource: Option<Arc<str>>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Records before this one: the next page.
+    /// Selects records before this sequence number: the next page.
     pub before: Option<u64>,
     pub limit: u32,
 }
 
-/// What a check of the whole chain found.
+/// The result of a check of the whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainState {
     Whole {
         records: u64,
         last_hash: Arc<str>,
     },
-    /// From this record on nothing can be trusted.
+    /// This record and all later ones are not trustworthy.
     Broken {
         sequence: u64,
         why: Arc<str>,
@@ -70,7 +139,7 @@ pub enum ChainState {
 /// The audit log.
 #[async_trait]
 pub trait AuditLog: Send + Sync {
-    /// All or none, on disk before it returns.
+    /// Appends all entries or none. They are on disk when it returns.
     async fn append(&self, entries: Vec<AuditEntry>) -> Result<(), StoreError>;
     async fn records(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, StoreError>;
     /// Reads every record.

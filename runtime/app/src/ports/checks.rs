@@ -11,7 +11,7 @@ use terrane_compiler::query::Filter;
 use terrane_compiler::types::{LogicalType, Value};
 
 use super::calls::{CallFacts, ComponentFault};
-use super::severity::Severity;
+use super::severity::FindingSeverity;
 
 /// The checks that this server has.
 #[async_trait]
@@ -154,7 +154,7 @@ pub struct Finding {
     /// Index into the columns; `None` for the cube as a whole.
     pub column: Option<usize>,
     pub dimension: QualityDimension,
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// 0 to 1; `None`: an observation only.
     pub score: Option<f64>,
     /// `[a-z][a-z0-9_]*`

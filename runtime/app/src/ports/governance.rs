@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_compiler::governance::{Obligations, QueryFacts};
 
-use super::severity::Severity;
+use super::severity::FindingSeverity;
 use crate::domain::RequestContext;
 pub use crate::domain::Surface;
 
@@ -175,7 +175,7 @@ pub enum MetadataChange {
 pub struct GateFinding {
     /// Stable, for programs.
     pub rule: String,
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// What is wrong, and what to do.
     pub message: String,
     /// The step is refused.

@@ -2,7 +2,7 @@
 
 /// How much a finding weighs, lightest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum FindingSeverity {
     Info,
     Low,
     Medium,
@@ -10,14 +10,14 @@ pub enum Severity {
     Critical,
 }
 
-impl Severity {
+impl FindingSeverity {
     pub fn as_str(self) -> &'static str {
         match self {
-            Severity::Info => "INFO",
-            Severity::Low => "LOW",
-            Severity::Medium => "MEDIUM",
-            Severity::High => "HIGH",
-            Severity::Critical => "CRITICAL",
+            FindingSeverity::Info => "INFO",
+            FindingSeverity::Low => "LOW",
+            FindingSeverity::Medium => "MEDIUM",
+            FindingSeverity::High => "HIGH",
+            FindingSeverity::Critical => "CRITICAL",
         }
     }
 }

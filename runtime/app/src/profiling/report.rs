@@ -13,7 +13,7 @@ use super::config::ProfileConfig;
 use super::quality;
 use super::statistics::is_number;
 use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
-use crate::ports::severity::Severity;
+use crate::ports::severity::FindingSeverity;
 
 /// John Tukey's inner fences, as the specification has them.
 const FENCES: f64 = 1.5;
@@ -70,7 +70,7 @@ pub struct Bin {
 /// What somebody should know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insight {
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     pub code: Arc<str>,
     pub message: Arc<str>,
     /// The member it is about; `None` for the cube as a whole.
@@ -84,9 +84,9 @@ impl Insight {
     /// The specification's words: INFO and WARNING, and CRITICAL beyond.
     pub fn level(&self) -> &'static str {
         match self.severity {
-            Severity::Info | Severity::Low => "INFO",
-            Severity::Medium | Severity::High => "WARNING",
-            Severity::Critical => "CRITICAL",
+            FindingSeverity::Info | FindingSeverity::Low => "INFO",
+            FindingSeverity::Medium | FindingSeverity::High => "WARNING",
+            FindingSeverity::Critical => "CRITICAL",
         }
     }
 }
@@ -181,10 +181,10 @@ fn column(index: usize, answers: &Answers, config: &ProfileConfig) -> ColumnProf
 /// the more sensitive the caller wants to be: INFO from 0.75, LOW from 0.5, MEDIUM from 0.25, the rest always.
 fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> Vec<Insight> {
     let least = match config.insight_sensitivity {
-        sensitivity if sensitivity >= 0.75 => Severity::Info,
-        sensitivity if sensitivity >= 0.5 => Severity::Low,
-        sensitivity if sensitivity >= 0.25 => Severity::Medium,
-        _ => Severity::High,
+        sensitivity if sensitivity >= 0.75 => FindingSeverity::Info,
+        sensitivity if sensitivity >= 0.5 => FindingSeverity::Low,
+        sensitivity if sensitivity >= 0.25 => FindingSeverity::Medium,
+        _ => FindingSeverity::High,
     };
     let told = findings.iter().filter(|finding| finding.score != Some(1.0) && finding.severity >= least);
     let mut insights: Vec<Insight> = told

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use serde_json::json;
 use terrane_compiler::model::Governed;
 use terrane_compiler::types::{LogicalType, Value};
 
@@ -140,7 +139,7 @@ fn finding(dimension: QualityDimension, score: Option<f64>) -> Finding {
         component: "check-test".into(),
         column: Some(0),
         dimension,
-        severity: Severity::Info,
+        severity: FindingSeverity::Info,
         score,
         code: "test".into(),
         message: "test".into(),
@@ -168,25 +167,4 @@ fn the_quality_score_is_the_weighted_sum_of_the_means() {
     findings.remove(3);
     assert!((overall(&findings).unwrap() - 0.74375).abs() < 1e-12);
     assert_eq!(overall(&[finding(Other, Some(1.0))]), None);
-}
-
-#[test]
-fn a_configuration_is_read_field_by_field() {
-    assert_eq!(ProfileConfig::from_json(&json!({})).unwrap(), ProfileConfig::default());
-    let config = ProfileConfig::from_json(&json!({
-        "compute_histograms": false, "top_n_values": 3, "percentile_list": [90, 5, 5], "insight_sensitivity": 0.1
-    }));
-    let config = config.unwrap();
-    assert_eq!((config.histogram_bins, config.top_values, config.percentiles), (None, Some(3), vec![5.0, 90.0]));
-    for (json, key) in [
-        (json!([]), "config"),
-        (json!({"histogram_bin": 5}), "histogram_bin"),
-        (json!({"histogram_bins": 0}), "histogram_bins"),
-        (json!({"top_n_values": 1001}), "top_n_values"),
-        (json!({"percentile_list": [101]}), "percentile_list"),
-        (json!({"detect_insights": "yes"}), "detect_insights"),
-        (json!({"insight_sensitivity": 2}), "insight_sensitivity"),
-    ] {
-        assert_eq!(ProfileConfig::from_json(&json).unwrap_err().key, key);
-    }
 }

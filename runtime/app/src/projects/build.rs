@@ -52,7 +52,7 @@ impl ProjectService {
         let mut held = self.changing.lock().await;
         let texts = held.clone();
         let before = self.ports.catalog.snapshot();
-        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.introspection()).await?;
         snapshot.harden(&before);
         soften_registered(&mut snapshot.diagnostics);
         self.swap_in_place(&mut held, texts, snapshot).await;

@@ -17,8 +17,8 @@ use super::outcome::{ProjectError, missing_ref};
 use super::{ProjectService, contents};
 use crate::builds::ModelBuild;
 use crate::catalog::Snapshot;
-use crate::described::{Described, complaint, hint_to};
 use crate::domain::RequestContext;
+use crate::introspection::{SchemaIntrospection, complaint, hint_to};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
 /// What to compile.
@@ -95,8 +95,8 @@ impl ProjectService {
         let texts = self.texts_at(compilation.path.as_deref()).await?;
         self.check_replacement(&texts, request).await?;
         let before = self.ports.catalog.snapshot();
-        let nothing = Described::default();
-        let known = if compilation.is_full { &nothing } else { before.described() };
+        let nothing = SchemaIntrospection::default();
+        let known = if compilation.is_full { &nothing } else { before.introspection() };
         let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
@@ -136,7 +136,7 @@ impl ProjectService {
         };
         if compiled.is_whole() {
             let mut record = self.record("project_compiled", request, format!("project:{}", texts.folder));
-            record.after = Some(contents(&snapshot).into());
+            record.after = Some(contents(&snapshot));
             self.ports.audit.append(vec![record]).await?;
             self.swap(&mut held, texts, snapshot).await;
             drop(held);
@@ -156,7 +156,7 @@ impl ProjectService {
         snapshot: &Snapshot,
         asked: &HashSet<&str>,
         needed: Option<&HashSet<&str>>,
-        known: &Described,
+        known: &SchemaIntrospection,
     ) -> Result<(Vec<CompiledModel>, Vec<Arc<str>>), ProjectError> {
         let definitions = &snapshot.definitions;
         let (mut models, mut accepted) = (Vec::new(), Vec::new());
@@ -219,7 +219,7 @@ pub struct RefusedModels {
 }
 
 /// The warehouse refuses a model's text.
-pub const MODEL_NOT_DESCRIBED: Code = Code::ModelNotDescribed;
+pub const UNREADABLE_MODEL: Code = Code::ModelNotDescribed;
 
 /// Asks the warehouse about every model that has no error of its own.
 pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> RefusedModels {
@@ -243,7 +243,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         };
         refused.files.insert(file);
         names.insert(name);
-        let told = Diagnostic::error(MODEL_NOT_DESCRIBED, format!("the warehouse refuses model `{name}`"))
+        let told = Diagnostic::error(UNREADABLE_MODEL, format!("the warehouse refuses model `{name}`"))
             .detail(complaint(&refusal.message))
             .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
             .at(place_of_warehouse_error(model, &refusal.message));

@@ -5,8 +5,8 @@ use terrane_compiler::project::soften_registered;
 
 use super::outcome::{Loaded, ProjectError, closed_cubes, missing_ref};
 use super::{ProjectService, contents};
-use crate::described::Described;
 use crate::domain::RequestContext;
+use crate::introspection::SchemaIntrospection;
 use crate::ports::projects::ProjectTexts;
 
 /// What to load.
@@ -48,9 +48,9 @@ impl ProjectService {
         let texts = self.texts_at(load.path.as_deref()).await?;
         self.check_replacement(&texts, request).await?;
         let before = self.ports.catalog.snapshot();
-        let nothing = Described::default();
-        let described = if load.trusts_types { before.described() } else { &nothing };
-        let mut snapshot = self.snapshot_of(&texts, described).await?;
+        let nothing = SchemaIntrospection::default();
+        let known = if load.trusts_types { before.introspection() } else { &nothing };
+        let mut snapshot = self.snapshot_of(&texts, known).await?;
         soften_registered(&mut snapshot.diagnostics);
         if texts.folder == held.folder {
             snapshot.harden(&before);
@@ -67,7 +67,7 @@ impl ProjectService {
         snapshot.diagnostics.extend(closed);
         let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
         let mut record = self.record("project_loaded", request, format!("project:{}", texts.folder));
-        record.after = Some(contents(&snapshot).into());
+        record.after = Some(contents(&snapshot));
         self.ports.audit.append(vec![record]).await?;
         self.swap(held, texts, snapshot).await;
         Ok(loaded)

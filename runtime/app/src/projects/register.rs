@@ -3,9 +3,10 @@
 //! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
 //! table hold for it. It is in the state database before it is served. SQL is the operator's business: who has
 //! no `admin` writes expressions of a known kind over tables with plain names (`snippet::allowed`) that the
-//! warehouse's catalog lists (`located`). Governance hooks have a say in every change.
+//! warehouse's catalog lists (`table_lookup`). Governance hooks have a say in every change.
 
-use serde_json::{Map, Value as Json, json};
+use std::sync::Arc;
+
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
 use terrane_compiler::snippet::allowed::{self, NotAllowed};
@@ -13,15 +14,16 @@ use terrane_compiler::text::nearest::{likely, nearest};
 
 use super::ProjectService;
 use crate::catalog::Snapshot;
-use crate::described::is_unread;
 use crate::domain::{RequestContext, Scope};
 use crate::governance::Approval;
-use crate::located::UNKNOWN_TABLE;
+use crate::introspection::is_unread;
+use crate::ports::audit::Details;
 use crate::ports::governance::{Artifact, MetadataChange};
 use crate::ports::plugins::PluginError;
 use crate::ports::registrations::Registration;
 use crate::ports::store::StoreError;
 use crate::security::access;
+use crate::table_lookup::UNKNOWN_TABLE;
 
 /// What every metric's own time is called in a query.
 const METRIC_TIME: &str = "metric_time";
@@ -37,6 +39,8 @@ pub struct NewCube {
     pub description: Option<String>,
     pub measures: Vec<NewMeasure>,
     pub dimensions: Vec<NewDimension>,
+    /// The cube as an entry of `cubes:` in a project file: a JSON object.
+    pub entry: Arc<str>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -122,11 +126,11 @@ impl ProjectService {
         }
         let is_operator = request.scopes.hold(Scope::Admin);
         check(cube, &held.inputs.warehouse, is_operator)?;
-        let entry = entry_of(cube);
-        let new = RegisteredCube::new(&cube.name, &entry);
+        let entry = &cube.entry;
+        let new = RegisteredCube::new(&cube.name, entry);
         let mut texts = held.clone();
         texts.inputs.registered = registered.into_iter().map(|one| one.cube).chain([new.clone()]).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.introspection()).await?;
         snapshot.harden(&before);
         let problems = problems_of(&cube.name, &snapshot.diagnostics);
         if !problems.is_empty() || snapshot.model.cube_named(&cube.name).is_none() {
@@ -137,9 +141,9 @@ impl ProjectService {
         }
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
-        self.ask_hooks(request, MetadataChange::Added(artifact(&cube.name, &entry))).await?;
+        self.ask_hooks(request, MetadataChange::Added(artifact(&cube.name, entry))).await?;
         let mut record = self.record("cube_registered", request, format!("cube:{}", cube.name));
-        record.after = Some(entry.into());
+        record.after = Some(Details::Encoded(entry.clone()));
         let registration = Registration {
             cube: new,
             registered_by: request.caller.user_id.clone(),
@@ -168,17 +172,17 @@ impl ProjectService {
         let Some(old) = registered.iter().find(|one| *one.cube.name == *name) else {
             return Err(unregistered(name, &before, &registered));
         };
-        let entry = old.cube.entry.to_string();
+        let entry: Arc<str> = (&*old.cube.entry).into();
         let mut texts = held.clone();
         let rest = registered.iter().filter(|one| *one.cube.name != *name);
         texts.inputs.registered = rest.map(|one| one.cube.clone()).collect();
-        let mut snapshot = self.snapshot_of(&texts, before.described()).await?;
+        let mut snapshot = self.snapshot_of(&texts, before.introspection()).await?;
         snapshot.harden(&before);
         nothing_else_breaks(&before, &snapshot)?;
         soften_registered(&mut snapshot.diagnostics);
         self.ask_hooks(request, MetadataChange::Removed(artifact(name, &entry))).await?;
         let mut record = self.record("cube_deleted", request, format!("cube:{name}"));
-        record.before = Some(entry.into());
+        record.before = Some(Details::Encoded(entry));
         if !self.ports.registrations.unregister(name, record).await? {
             return Err(RegisterError::Unknown { name: name.to_owned(), nearest: Vec::new() });
         }
@@ -270,7 +274,7 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
     let invalid = |code: Code, message: String, hint: String| RegisterError::Invalid {
         diagnostics: vec![Diagnostic::error(code, message).hint(hint)],
     };
-    let Some(table) = snapshot.described().located.get(new.sql_table.trim()) else {
+    let Some(table) = snapshot.introspection().tables.get(new.sql_table.trim()) else {
         let message = format!("table `{}` does not exist", new.sql_table);
         return Err(invalid(UNKNOWN_TABLE, message, "Name a table or a view of the warehouse's catalog.".to_owned()));
     };
@@ -307,51 +311,5 @@ fn artifact(name: &str, entry: &str) -> Artifact {
         version: 1,
         body_json: entry.to_owned(),
         ..Artifact::default()
-    }
-}
-
-/// The entry as a file of the project would have it.
-fn entry_of(cube: &NewCube) -> String {
-    let measures = cube.measures.iter().map(|measure| {
-        let mut entry = Map::new();
-        put(&mut entry, "name", Some(&measure.name));
-        put(&mut entry, "type", Some(&measure.kind));
-        put(&mut entry, "sql", measure.sql.as_ref());
-        put(&mut entry, "title", measure.title.as_ref());
-        put(&mut entry, "description", measure.description.as_ref());
-        put(&mut entry, "format", measure.format.as_ref());
-        Json::Object(entry)
-    });
-    let dimensions = cube.dimensions.iter().map(|dimension| {
-        let mut entry = Map::new();
-        put(&mut entry, "name", Some(&dimension.name));
-        put(&mut entry, "type", Some(&dimension.kind));
-        put(&mut entry, "sql", Some(&dimension.sql));
-        put(&mut entry, "title", dimension.title.as_ref());
-        put(&mut entry, "description", dimension.description.as_ref());
-        put(&mut entry, "format", dimension.format.as_ref());
-        if dimension.primary_key {
-            entry.insert("primary_key".to_owned(), json!(true));
-        }
-        // Metadata lists no granularities of dimensions of other types, and what it lists can be registered.
-        let is_implied = |list: &&Vec<String>| list.is_empty() && dimension.kind != "time";
-        if let Some(granularities) = dimension.granularities.as_ref().filter(|list| !is_implied(list)) {
-            entry.insert("granularities".to_owned(), json!(granularities));
-        }
-        Json::Object(entry)
-    });
-    let mut entry = Map::new();
-    put(&mut entry, "name", Some(&cube.name));
-    put(&mut entry, "sql_table", Some(&cube.sql_table));
-    put(&mut entry, "title", cube.title.as_ref());
-    put(&mut entry, "description", cube.description.as_ref());
-    entry.insert("measures".to_owned(), measures.collect());
-    entry.insert("dimensions".to_owned(), dimensions.collect());
-    Json::Object(entry).to_string()
-}
-
-fn put(entry: &mut Map<String, Json>, key: &str, value: Option<&String>) {
-    if let Some(value) = value {
-        entry.insert(key.to_owned(), json!(value));
     }
 }

@@ -14,7 +14,7 @@ use terrane_compiler::query::SemanticQuery;
 use super::QueryRunError;
 use super::recorder::QueryRecorder;
 use super::session::QuerySession;
-use crate::ports::audit::AuditEntry;
+use crate::ports::audit::{AuditEntry, Details};
 use crate::ports::governance::{Decision, Denial, Hook, HookRequest, HookResponse, Permit};
 use crate::security::access::Durability;
 
@@ -116,9 +116,8 @@ impl QuerySession<'_> {
         facts: &[(&str, &str)],
         recorder: &QueryRecorder,
     ) -> Result<(), QueryRunError> {
-        let facts: serde_json::Map<String, serde_json::Value> =
-            facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-        let facts = serde_json::Value::Object(facts).to_string();
+        let after = Details::fields(facts.iter().map(|(name, value)| (*name, (*value).into())));
+        let facts = facts.iter().map(|(name, value)| format!("{name}={value:?}")).collect::<Vec<_>>().join(" ");
         let durability = match event {
             "policy_denied" => {
                 tracing::warn!(event = "policy_denied", hook = &*hook.id, cube = &*recorder.cube, reason, facts);
@@ -136,7 +135,7 @@ impl QuerySession<'_> {
         let access = &self.service.access;
         let entry = AuditEntry {
             reason: Some(reason.into()),
-            after: Some(facts.into()),
+            after: Some(after),
             ..access.entry(event, self.context, format!("plugin:{}", hook.id))
         };
         access.record(self.context, entry, durability).await.map_err(|error| {

@@ -1,7 +1,7 @@
 //! The hash that chains audit records.
 //!
-//! SHA-256 over the previous hash and every field, each with its length before it, so that no two
-//! records have one text. Whoever changes, drops or inserts a record changes every hash after it.
+//! In: a record and the hash before it. Out: SHA-256 over the previous hash and every field, each after its length, so
+//! that different records never hash the same text. Changing, dropping or inserting a record changes every later hash.
 
 use std::sync::Arc;
 
@@ -9,11 +9,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ports::audit::AuditEntry;
 
-/// What the first record is chained to.
+/// The previous hash of the first record.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The hash of a record at its place.
-pub fn hash(previous: &str, sequence: u64, entry: &AuditEntry) -> Arc<str> {
+/// The stored text of a record's details.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StoredDetails<'d> {
+    pub before: Option<&'d str>,
+    pub after: Option<&'d str>,
+}
+
+/// Returns the hash of a record at its place, over its details as the store wrote them.
+pub fn hash(previous: &str, sequence: u64, entry: &AuditEntry, details: StoredDetails<'_>) -> Arc<str> {
     let mut digest = Sha256::new();
     let mut field = |text: Option<&str>| {
         let length = text.map_or(u64::MAX, |text| text.len() as u64);
@@ -26,9 +33,11 @@ pub fn hash(previous: &str, sequence: u64, entry: &AuditEntry) -> Arc<str> {
     for text in [&entry.event, &entry.actor, &entry.auth_method, &entry.resource] {
         field(Some(text));
     }
-    for text in [&entry.client_ip, &entry.correlation_id, &entry.reason, &entry.before, &entry.after] {
+    for text in [&entry.client_ip, &entry.correlation_id, &entry.reason] {
         field(text.as_deref());
     }
+    field(details.before);
+    field(details.after);
     field(Some(&entry.count.to_string()));
     hex::encode(digest.finalize()).into()
 }
@@ -40,19 +49,23 @@ mod tests {
     #[test]
     fn every_field_and_place_counts() {
         let entry = AuditEntry { event: "a".into(), actor: "bc".into(), count: 1, ..AuditEntry::default() };
-        let base = hash(GENESIS, 1, &entry);
+        let none = StoredDetails::default();
+        let base = hash(GENESIS, 1, &entry, none);
         let others = [
             AuditEntry { event: "ab".into(), actor: "c".into(), ..entry.clone() },
             AuditEntry { reason: Some("".into()), ..entry.clone() },
-            AuditEntry { before: Some("x".into()), ..entry.clone() },
-            AuditEntry { after: Some("x".into()), ..entry.clone() },
             AuditEntry { count: 2, ..entry.clone() },
             AuditEntry { at: jiff::Timestamp::from_second(1).expect("a time"), ..entry.clone() },
         ];
         for other in &others {
-            assert_ne!(hash(GENESIS, 1, other), base, "{other:?}");
+            assert_ne!(hash(GENESIS, 1, other, none), base, "{other:?}");
         }
-        assert_ne!(hash(GENESIS, 2, &entry), base);
-        assert_ne!(hash(&base, 1, &entry), base);
+        for details in
+            [StoredDetails { before: Some("x"), after: None }, StoredDetails { before: None, after: Some("x") }]
+        {
+            assert_ne!(hash(GENESIS, 1, &entry, details), base, "{details:?}");
+        }
+        assert_ne!(hash(GENESIS, 2, &entry, none), base);
+        assert_ne!(hash(&base, 1, &entry, none), base);
     }
 }

@@ -47,6 +47,15 @@ enum Holder {
     Guest(Rights),
 }
 
+/// The kind of a session's holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HolderKind {
+    /// A user of the state database.
+    User,
+    /// A person whom an identity provider authenticated.
+    Guest,
+}
+
 impl Authenticator {
     /// Begins a session with a password.
     ///
@@ -97,7 +106,7 @@ impl Authenticator {
             return Err(AuthError::WrongPassword);
         };
         self.login_throttle.succeeded(&by_both, &names[1..]);
-        let session = self.session(user.username.clone(), false, self.ports.clock.now());
+        let session = self.session(user.username.clone(), HolderKind::User, self.ports.clock.now());
         self.begin(&*tokens, session, Holder::User(user), AuthMethod::Jwt, origin).await
     }
 
@@ -113,11 +122,12 @@ impl Authenticator {
         // As of a token: who is said to hold no scope reads.
         let rights = Rights { scopes: scopes.unwrap_or(Scopes::READ), caller, tenant };
         let username = format!("{provider}:{subject}").into();
-        let session = self.session(username, true, self.ports.clock.now());
+        let session = self.session(username, HolderKind::Guest, self.ports.clock.now());
         self.begin(&*tokens, session, Holder::Guest(rights), AuthMethod::OAuth, origin).await
     }
 
-    fn session(&self, username: Arc<str>, is_guest: bool, now: Timestamp) -> Session {
+    fn session(&self, username: Arc<str>, kind: HolderKind, now: Timestamp) -> Session {
+        let is_guest = kind == HolderKind::Guest;
         Session { id: self.random_id(), username, created_at: now, ended_at: None, is_guest, rights: None }
     }
 

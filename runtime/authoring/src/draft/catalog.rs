@@ -13,7 +13,7 @@ use terrane_compiler::text::nearest::suggest;
 use terrane_terminal::plural;
 
 use super::column_kind::ColumnKind;
-use super::statements::{Catalog, DUCKDB, POSTGRES};
+use super::statements::{CatalogQueries, DUCKDB, POSTGRES};
 use super::table::{Column, Evidence, Reference, Table};
 use super::{TableSelection, ViewSelection};
 use crate::AuthoringError;
@@ -28,7 +28,7 @@ pub(super) async fn read(
     notes: &mut Vec<String>,
 ) -> Result<Vec<Table>, AuthoringError> {
     let catalog = if warehouse.name() == "postgres" { &POSTGRES } else { &DUCKDB };
-    let Catalog { tables, columns, keys } = catalog;
+    let CatalogQueries { tables, columns, keys } = catalog;
     let listed = rows(warehouse, tables).await.map_err(unreadable)?;
     let mut tables = selected(&listed, selection, notes)?;
     let index: HashMap<(String, String), usize> =

@@ -18,13 +18,13 @@ const SAMPLE_VALUES: u32 = 10_000;
 /// columns: schema, table, name, type, is nullable, comment;
 /// keys: schema, table, constraint, `p`/`u`/`f`, column, target schema, target table, target column.
 #[derive(Debug)]
-pub(super) struct Catalog {
+pub(super) struct CatalogQueries {
     pub(super) tables: &'static str,
     pub(super) columns: &'static str,
     pub(super) keys: &'static str,
 }
 
-pub(super) const DUCKDB: Catalog = Catalog {
+pub(super) const DUCKDB: CatalogQueries = CatalogQueries {
     tables: "SELECT schema_name, table_name, false, comment FROM duckdb_tables() \
              WHERE database_name = current_database() AND NOT internal AND NOT temporary \
              UNION ALL SELECT schema_name, view_name, true, comment FROM duckdb_views() \
@@ -42,7 +42,7 @@ pub(super) const DUCKDB: Catalog = Catalog {
            WHERE column_name IS NOT NULL ORDER BY schema_name, table_name, constraint_index, position",
 };
 
-pub(super) const POSTGRES: Catalog = Catalog {
+pub(super) const POSTGRES: CatalogQueries = CatalogQueries {
     tables: "SELECT n.nspname::text, c.relname::text, c.relkind IN ('v', 'm'), obj_description(c.oid, 'pg_class') \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition AND c.relpersistence <> 't' \

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, AuditRecord, ChainState};
 use terrane_compiler::text::nearest::nearest;
+use terrane_json::details;
 use terrane_terminal::TerminalText;
 use terrane_wire::audit::Record;
 
@@ -144,7 +145,7 @@ fn table(records: &[AuditRecord]) -> comfy_table::Table {
 
 /// Returns the reason of a record, with the fault behind it.
 fn reason(entry: &AuditEntry) -> String {
-    let facts = entry.after.as_deref().and_then(|after| serde_json::from_str::<Value>(after).ok());
+    let facts = entry.after.as_ref().map(details::to_json);
     let fault = facts.as_ref().and_then(|facts| facts["fault"].as_str());
     let parts = [entry.reason.as_deref(), fault];
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
@@ -167,13 +168,15 @@ fn no_such_event(event: &str, records: &[AuditRecord]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use terrane_app::ports::audit::Details;
+
     use super::*;
 
     fn record(event: &str, reason: &str, after: Option<&str>) -> AuditRecord {
         let entry = AuditEntry {
             event: event.into(),
             reason: Some(reason.into()),
-            after: after.map(Into::into),
+            after: after.map(|after: &str| Details::Encoded(after.into())),
             ..AuditEntry::default()
         };
         AuditRecord { sequence: 1, entry, hash: "".into(), previous: "".into() }

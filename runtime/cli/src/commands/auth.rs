@@ -13,14 +13,15 @@ use jiff::{Span, Timestamp};
 use serde_json::{Value as Json, json};
 use terrane_app::accounts::{
     AccountError, AccountPorts, Accounts, Actor, Change, ChangedUser, FieldProblem, GrantChange, Grants, KeyChange,
-    KeyRequest, KeyState, UserChange, UserRequest, key_to_json, parse_lifetime, user_to_json,
+    KeyRequest, KeyState, UserChange, UserRequest, parse_lifetime,
 };
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::credentials::{ApiKey, RevokedTokens, User};
-use terrane_app::security::caller_json::attribute_from_text;
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::Attribute;
 use terrane_identity::{Argon2Passwords, OsRandomness};
+use terrane_json::accounts::{key_to_json, user_to_json};
+use terrane_json::caller::attribute_from_text;
 
 use super::{operator, print};
 use crate::clock::SystemClock;

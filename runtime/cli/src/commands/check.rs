@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde::Serialize;
 use terrane_app::catalog::Snapshot;
 use terrane_app::data_check::{self, DataReport};
-use terrane_app::described::{NOT_DESCRIBED, is_unread};
+use terrane_app::introspection::{UNREADABLE_CUBE, is_unread};
 use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::plugins::PluginFault;
-use terrane_app::projects::{MODEL_NOT_DESCRIBED, RefusedModels, refused_models};
+use terrane_app::projects::{RefusedModels, UNREADABLE_MODEL, refused_models};
 use terrane_app::services::Services;
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
@@ -101,12 +101,12 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         let refused = refused_models(&engine.catalog.snapshot(), &*engine.warehouse).await;
         let is_of_model = |problem: &Diagnostic| {
             let is_its = |span: &Span| refused.cubes.contains(span) || refused.files.contains(&span.file);
-            problem.code == NOT_DESCRIBED && problem.span.as_ref().is_some_and(is_its)
+            problem.code == UNREADABLE_CUBE && problem.span.as_ref().is_some_and(is_its)
         };
         problems.retain(|problem| !is_of_model(problem));
         resolve_syntax(&mut problems, &refused);
         problems.extend(refused.told);
-        let is_reported = |problem: &&Diagnostic| is_unread(problem) || problem.code == MODEL_NOT_DESCRIBED;
+        let is_reported = |problem: &&Diagnostic| is_unread(problem) || problem.code == UNREADABLE_MODEL;
         let reported: Vec<Diagnostic> = problems.iter().filter(is_reported).cloned().collect();
         problems.extend(source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, &reported).await);
     }

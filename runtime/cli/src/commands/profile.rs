@@ -12,8 +12,8 @@ use terrane_app::profiling::{self, ProfileConfig};
 use terrane_compiler::query::DateRange;
 use terrane_compiler::types::Value;
 use terrane_terminal::TerminalText;
-use terrane_wire::ErrorBody;
 use terrane_wire::profile::{CubeProfile, type_name, value_to_wire};
+use terrane_wire::{ErrorBody, profile_config};
 
 use super::query::{query_text, refused};
 use super::{json_line, print, print_error};
@@ -80,7 +80,7 @@ fn config(argument: Option<&str>) -> Result<ProfileConfig, Failure> {
     let Some(argument) = argument else { return Ok(ProfileConfig::default()) };
     let text = query_text(argument)?;
     let json: Json = serde_json::from_str(&text).map_err(|error| Failure::new(format!("--config: {error}")))?;
-    ProfileConfig::from_json(&json)
+    profile_config::from_json(&json)
         .map_err(|error| Failure::new(format!("--config: {error}")).hint("terrane profile --help lists the fields"))
 }
 

@@ -24,8 +24,8 @@ A case of tests/*.yml has a name, a query, and one of
   sql:    a statement for the project's warehouse, its columns named like the result's keys
   rows:   the rows themselves
   error:  {code: INVALID_FILTER, contains: a part of the message}
-Rows are compared in order, unless the case has `ordered: false`. The caller is anonymous: no roles, groups or
-attributes.
+Rows are compared in order, unless the case has `ordered: false`. The caller is the operator of the command line, without
+roles, groups and attributes.
 
 Exit code: 0 when every case passes, 1 otherwise.")]
 pub struct TestArguments {

@@ -13,7 +13,7 @@ use super::security::{ClaimNames, JwtConfig, ScopeRoleNames, claims, scope_roles
 /// The algorithms of tokens whose issuer names none.
 pub(super) const DEFAULT_ALGORITHMS: &[SignatureAlgorithm] = &[SignatureAlgorithm::RS256];
 
-/// Where callers sign in.
+/// The identity providers through which callers sign in.
 #[derive(Debug, Clone)]
 pub struct OAuthConfig {
     pub place: Option<Place>,
@@ -40,7 +40,7 @@ impl OAuthConfig {
 /// One provider, as it is written.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
-    /// Of its name, or of what else there is.
+    /// The place of its name, or of another key.
     pub place: Option<Place>,
     pub name: Option<String>,
     pub client_id: Option<String>,
@@ -82,13 +82,13 @@ impl ProviderConfig {
         Some(OpenIdConfig { issuer, jwks_url, algorithms: self.algorithms.as_deref().unwrap_or(&jwt.algorithms) })
     }
 
-    /// Whether the provider says nothing of the user: it has no issuer, no keys and no user-info endpoint.
+    /// Returns whether the provider uses the issuer of `security.jwt`: it has no issuer, keys or user-info endpoint.
     pub fn uses_external_issuer(&self) -> bool {
         self.issuer.is_none() && self.jwks_url.is_none() && self.userinfo_url.is_none()
     }
 }
 
-/// How this server proves to a provider that it is the client.
+/// The method by which this server authenticates to a provider as the client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TokenAuth {
     #[default]
@@ -150,8 +150,7 @@ pub(super) fn algorithms(s: &mut Section<'_>) -> Option<Vec<SignatureAlgorithm>>
         match SignatureAlgorithm::named(&value) {
             Some(algorithm) => read.push(algorithm),
             None => {
-                let message =
-                    format!("`{}` is no algorithm of public keys", value.chars().take(60).collect::<String>());
+                let message = format!("unknown public-key algorithm `{}`", value.chars().take(60).collect::<String>());
                 let hint = format!("the algorithms are {}", SignatureAlgorithm::names().join(", "));
                 s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
             }

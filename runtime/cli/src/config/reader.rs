@@ -238,7 +238,7 @@ impl<'a> Section<'a> {
         let place = Place::File(node.origin.span());
         let NodeValue::Scalar { text, .. } = &node.value else {
             let diagnostic = Diagnostic::error(Code::WrongType, format!("`{name}` must be one value"));
-            let hint = "put a text that begins with a bracket or a brace in quotes";
+            let hint = "quote a string that begins with a bracket or a brace";
             self.report(place.mark(diagnostic.hint(hint)));
             return None;
         };

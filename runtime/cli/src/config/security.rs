@@ -16,7 +16,7 @@ use super::reader::{Located, Place, Secret, Section};
 #[derive(Debug, Clone)]
 pub struct SecurityConfig {
     pub enabled: bool,
-    /// Where `enabled` is set, if it is.
+    /// The place of `enabled`, if it is set.
     pub enabled_place: Option<Place>,
     pub anonymous: Option<Anonymous>,
     pub api_keys: bool,
@@ -36,7 +36,7 @@ pub struct JwtConfig {
     pub claims_place: Option<Place>,
     pub claims_mapping_place: Option<Place>,
     pub scope_mapping_place: Option<Place>,
-    /// Whether tokens without a session are accepted that an application signs with the key of this server.
+    /// Accepts tokens without a session that an application signs with the key of this server.
     pub application_tokens: bool,
     pub application_tokens_place: Option<Place>,
     /// The longest lifetime of such a token, in seconds.
@@ -45,14 +45,14 @@ pub struct JwtConfig {
     pub algorithm: Option<JwtAlgorithm>,
     pub access_seconds: u64,
     pub refresh_seconds: u64,
-    /// Of the external provider where there is one, else of this server.
+    /// The issuer of the external provider if there is one, otherwise of this server.
     pub issuer: Option<String>,
     pub audience: Option<String>,
     /// The issuer and audience of this server's own tokens beside those of an external provider.
     pub own_issuer: Option<String>,
-    /// Where an external provider publishes its keys.
+    /// The URL of the keys of an external provider.
     pub external_jwks_url: Option<Located<String>>,
-    /// Of its tokens.
+    /// The algorithms of the external provider's tokens.
     pub algorithms: Vec<SignatureAlgorithm>,
     pub jwks_refresh_seconds: u64,
     pub jwks_stale_seconds: u64,
@@ -99,24 +99,24 @@ impl JwtConfig {
         self.has_own_key() || self.is_external()
     }
 
-    /// Whether tokens of this server, or of whoever has its key, are accepted.
+    /// Returns whether tokens that are signed with the key of this server are accepted.
     pub fn has_own_key(&self) -> bool {
         let has_key = self.secret.is_some() || self.private_key_path.is_some() || self.public_key_path.is_some();
         has_key && self.enabled != Some(false)
     }
 
-    /// Whether this server signs tokens.
+    /// Returns whether this server signs tokens.
     pub fn is_signing(&self) -> bool {
         self.has_own_key() && (self.secret.is_some() || self.private_key_path.is_some())
     }
 
-    /// Whether the claims of access tokens that others sign are read. This server's own tokens name a session,
-    /// whose rights are recorded.
+    /// Returns whether the claims of access tokens of other signers are read. This server's own tokens name a session
+    /// with recorded rights.
     pub fn reads_claims(&self) -> bool {
         self.is_external() || (self.has_own_key() && (self.application_tokens || !self.is_signing()))
     }
 
-    /// Whether tokens of an external provider are accepted.
+    /// Returns whether tokens of an external provider are accepted.
     pub fn is_external(&self) -> bool {
         self.external_jwks_url.is_some() && self.enabled != Some(false)
     }
@@ -146,12 +146,12 @@ pub struct Anonymous {
 }
 
 impl SecurityConfig {
-    /// Whether a caller can prove who they are.
+    /// Returns whether callers can authenticate.
     pub fn has_credentials(&self) -> bool {
         self.api_keys || self.jwt.is_on()
     }
 
-    /// Whether the server may listen where others reach it.
+    /// Returns whether the server may listen on addresses that other machines reach.
     pub fn may_be_reached(&self) -> bool {
         self.has_credentials() && self.anonymous.as_ref().is_none_or(|anonymous| anonymous.public)
     }

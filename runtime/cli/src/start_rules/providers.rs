@@ -1,7 +1,7 @@
-//! What `serve` refuses of identity providers before it asks one.
+//! The rules for identity providers at a start of `serve`.
 //!
-//! In: `security`. Out: errors with the key, the reason and what to do. URLs are looked at as far as they
-//! can be without asking; the rest is found out when a provider is used, and the server starts all the same.
+//! In: `security`. Out: errors with the key, the reason and what to do. URLs are checked without a request;
+//! other faults appear when a provider is used, and do not prevent the start.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -52,7 +52,7 @@ fn external(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnos
     }
     if jwt.has_own_key() && jwt.issuer.as_deref() == Some(jwt.own_names().0) {
         let message = "`security.jwt.issuer` is the issuer of this server's own tokens too".to_owned();
-        refuse(message, "write another `security.jwt.own_issuer`: `iss` tells them apart");
+        refuse(message, "write another `security.jwt.own_issuer`: `iss` must distinguish them");
     }
     refused
 }
@@ -136,7 +136,7 @@ fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingCl
         ("token_url", &provider.token_url),
     ] {
         if value.as_deref().is_none_or(str::is_empty) {
-            found.push((format!("`{key}` is not set"), "the provider tells it to whoever registers a client"));
+            found.push((format!("`{key}` is not set"), "the provider shows it when a client is registered"));
         }
     }
     match (&provider.client_secret, provider.token_auth) {

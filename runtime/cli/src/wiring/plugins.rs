@@ -69,7 +69,7 @@ fn settings(root: &Path, search: &SearchPath, config: &PluginsConfig, plugin: &P
     }
 }
 
-/// What is listed and not in use.
+/// Reports a listed plugin that is not in use.
 fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnostic> {
     let status = statuses.iter().find(|status| status.name == plugin.id)?;
     let PluginState::Refused(error) = &status.state else { return None };
@@ -107,14 +107,14 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
     )
 }
 
-/// Whether what was refused in another role is a governance hook by its exports.
+/// Returns whether a component that was refused in another role exports a governance hook.
 fn is_hook(error: &PluginError) -> bool {
     let PluginError::Faulted { fault: PluginFault::WrongWorld { exports, .. }, .. } = error else { return false };
     exports.iter().any(|export| export.starts_with("terrane:governance/hook"))
 }
 
-/// Files in the operator's component folders that nothing uses: whoever put them there may think that they
-/// protect or judge. Those that came with the program nobody put there.
+/// Reports unused files in the operator's component folders, because the operator may expect them to enforce policies.
+/// Files that came with the program are not reported.
 fn idle(root: &Path, search: &SearchPath, config: &PluginsConfig) -> Vec<Diagnostic> {
     let sources = config.listed.iter().filter_map(|plugin| plugin.source.as_ref());
     let sources: Vec<PathBuf> = sources.filter_map(|source| root.join(source).canonicalize().ok()).collect();
@@ -132,7 +132,7 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let ComponentFile { name, path, role, id } = file;
     let (id, shown) = (id.as_ref().unwrap_or(name), path.display());
     let Some(role) = *role else {
-        let message = format!("{shown} is no plugin of any role; nothing uses it");
+        let message = format!("{shown} is not a plugin of any role; nothing uses it");
         let hint = format!("`terrane plugin check {shown}` says what is wrong with it; else take it out of the folder");
         return Some(Diagnostic::warning(Code::PluginIdle, message).hint(hint));
     };
@@ -169,8 +169,8 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     Some(Diagnostic::warning(Code::PluginIdle, message).hint(hint))
 }
 
-/// Where components are looked for, in this order: the project's own, those beside the program, and
-/// in a development tree those that set-up prepared.
+/// Returns the folders of components in the order of the search: the project's own, those beside the program, and in a
+/// development tree those that set-up prepared.
 fn search_path(root: &Path, configured: &[String]) -> SearchPath {
     let mut folders = vec![root.join("plugins")];
     folders.extend(configured.iter().map(|path| root.join(path)));

@@ -16,7 +16,7 @@ use crate::project::Project;
 /// Reads the projects that this server may serve.
 #[derive(Debug)]
 pub(super) struct FolderProjects {
-    /// Of the project that is served; canonical.
+    /// The canonical folder of the served project.
     root: PathBuf,
     /// Canonical too; the served project's is among them.
     roots: Vec<PathBuf>,
@@ -54,8 +54,8 @@ impl ProjectFiles for FolderProjects {
             Some(path) => {
                 let folder = self.root.join(path).canonicalize();
                 let allowed = |folder: &PathBuf| self.roots.iter().any(|root| folder.starts_with(root));
-                // Whether a folder outside is there is nobody's business.
-                folder.ok().filter(allowed).ok_or_else(|| none("there is no such folder"))?
+                // The answer must not reveal whether a folder outside the roots exists.
+                folder.ok().filter(allowed).ok_or_else(|| none("the folder does not exist"))?
             }
         };
         let project = Project::read(&folder, &self.environment)

@@ -69,7 +69,7 @@ impl<'a> Providers<'a> {
         if is_https { Transport::Https } else { Transport::Http }
     }
 
-    /// Those that callers sign in through.
+    /// Returns the providers through which callers sign in.
     pub(super) fn sign_ins(&self) -> Result<Vec<Arc<dyn IdentityProvider>>, Failure> {
         let oauth = &self.config.security.oauth;
         if !oauth.is_on() {

@@ -30,7 +30,7 @@ pub(super) struct Security {
     pub(super) sessions: SessionSettings,
 }
 
-/// Opens keys and providers. Nobody is asked.
+/// Opens keys and providers without sending a request.
 ///
 /// # Errors
 /// A key file can't be read or used, or others may read it; a provider can't be asked as it is written; or the state
@@ -59,7 +59,7 @@ pub(super) async fn open(
     })
 }
 
-/// Whether tokens are accepted, with keys and providers that can be used; nobody is asked.
+/// Returns whether tokens are accepted, with usable keys and providers. Sends no request.
 pub(super) fn accepts_tokens(project: &Project, clock: &Arc<dyn Clock>) -> Result<bool, Failure> {
     let (config, root) = (&project.config, project.folder.root());
     let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;

@@ -1,4 +1,6 @@
-//! What watches the server, as the configuration says: metrics and traces.
+//! Wiring of metrics and traces.
+//!
+//! In: the configuration. Out: the exporters and the route of the metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::failure::Failure;
 
-/// How long the last spans may take at the end.
+/// The time limit for exporting the last spans at shutdown.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
 /// The watch over a server, and what has to be ended with it.
@@ -66,7 +68,7 @@ fn metrics(config: &Config, process_id: &str) -> Result<Option<Arc<Metrics>>, Fa
     made.map_err(|error| Failure::new(format!("the metrics can't be made: {error}")))
 }
 
-/// Where metrics are told on the server's own address.
+/// Returns the route of the metrics on the server's own address.
 pub(super) fn metrics_route(config: &Config) -> Option<MetricsRoute> {
     let metrics = &config.metrics;
     metrics.enabled.then(|| MetricsRoute {

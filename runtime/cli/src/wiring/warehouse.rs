@@ -23,7 +23,7 @@ use crate::project::Project;
 const CONNECTIONS: usize = 8;
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 
-/// What can be connected to, for whoever names something else.
+/// The hint for unknown warehouse types.
 const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too) and sqlite";
 
 /// A warehouse, and what builds models in it.
@@ -45,7 +45,7 @@ pub(super) async fn open(
     }
 }
 
-/// What is built nowhere.
+/// Opens a warehouse in which no models are built.
 fn without_builds(config: &WarehouseConfig, warehouse: impl Warehouse + 'static) -> Opened {
     let why = CantBuild::Engine { warehouse: config.kind.clone() };
     (Arc::new(warehouse), Arc::new(BuildsNothing(why)))
@@ -71,7 +71,7 @@ async fn connect(project: &Project, registered: &[RegisteredCube], usage: Wareho
             let warehouse = sqlite::open(&settings).await;
             Ok(without_builds(config, warehouse.map_err(|error| explain_connect(config, &error))?))
         }
-        other => Err(refused(config, format!("there is no connector for a warehouse of type `{other}`"), KNOWN)),
+        other => Err(refused(config, format!("unknown warehouse type `{other}`"), KNOWN)),
     }
 }
 
@@ -154,7 +154,7 @@ fn refused(config: &WarehouseConfig, message: String, hint: &str) -> Diagnostic 
     mark(config.place.as_ref(), Diagnostic::error(Code::NoWarehouse, message).hint(hint))
 }
 
-/// DuckDB's complaint with the key that it is about.
+/// Returns DuckDB's error at the key that causes it.
 fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
     let (place, hint) = match error {
         OpenError::Init { index, .. } => (

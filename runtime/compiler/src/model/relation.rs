@@ -100,7 +100,7 @@ impl<'d> Models<'d> {
             let full = |name: &Arc<[Arc<str>]>| {
                 name.iter().map(|part| ColumnName { text: Arc::clone(part), quoted: true }).collect()
             };
-            return Some(Relation::Table(TableName { parts, located: relation.located.as_ref().map(full) }));
+            return Some(Relation::Table(TableName { parts, catalog_name: relation.catalog_name.as_ref().map(full) }));
         }
         let sql = if relation.is_table {
             if let Err(problem) = table(&relation.sql, dialect) {

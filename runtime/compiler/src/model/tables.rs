@@ -196,7 +196,7 @@ impl<'d> TableReader<'d> {
                 };
                 let (name, others) = named(table);
                 std::iter::once(name.clone()).chain(others).for_each(|name| following.name(name));
-                full = table.located.as_deref().map(|located| named(located).0);
+                full = table.catalog_name.as_deref().map(|catalog_name| named(catalog_name).0);
                 full.iter().for_each(|full| following.name(full.clone()));
                 exactly = name;
                 &[]

@@ -10,8 +10,8 @@ use super::build::member_name;
 use super::join_path::{JoinTree, joins_for};
 use super::user_values::{fitted, type_of};
 use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Shape, rules};
-use crate::access::Access;
 use crate::access::AuthorizedAccess;
+use crate::access::{Access, ColumnUse};
 use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserPart, UserValue};
 use crate::query::{Operand, Predicate, QueryError};
 use crate::types::{LogicalType, Value};
@@ -227,7 +227,7 @@ impl Check<'_, '_> {
         let inside = fact.semi_joins.iter().flat_map(|semi_join| &semi_join.filters);
         inside.into_iter().try_for_each(|filter| self.row_filter(filter))?;
         for (node, segment) in &fact.segments {
-            if self.access.check(segment, false).is_err() {
+            if self.access.check(segment, ColumnUse::Row).is_err() {
                 let cube = self.model().cube(fact.tree.cube_of(*node));
                 let name = cube.segments.iter().find(|s| std::ptr::eq(&s.sql, *segment));
                 let name = name.map_or("?", |segment| &segment.name);
@@ -238,7 +238,7 @@ impl Check<'_, '_> {
     }
 
     fn is_closed(&self, id: DimensionId) -> bool {
-        self.access.check(&self.model().dimension(id).sql, false).is_err()
+        self.access.check(&self.model().dimension(id).sql, ColumnUse::Row).is_err()
     }
 
     fn row_filter(&self, filter: &Predicate) -> Result<(), QueryError> {
@@ -261,8 +261,8 @@ impl Check<'_, '_> {
             let mut snippets = aggregate.argument.iter().chain(&aggregate.filters);
             let cube = self.plan.facts[planned.fact].tree.cube;
             // A mask may let measures read its column; a smallest or most frequent value shows it.
-            let is_measure = planned.shape == Shape::Measure;
-            if snippets.any(|snippet| self.access.check(snippet, is_measure).is_err()) {
+            let column_use = if planned.shape == Shape::Measure { ColumnUse::Aggregate } else { ColumnUse::Row };
+            if snippets.any(|snippet| self.access.check(snippet, column_use).is_err()) {
                 return Err(QueryError::Covered { member: self.measure_of(cube, planned.aggregate) });
             }
             if let Shape::Where(filter) = &planned.shape {

@@ -196,7 +196,7 @@ pub struct RelationDefinition {
     pub refs: Vec<Reference>,
     pub sources: Vec<(Arc<str>, Arc<str>)>,
     /// The full name by which the warehouse's catalog has the table, where it was looked up.
-    pub located: Option<Arc<[Arc<str>]>>,
+    pub catalog_name: Option<Arc<[Arc<str>]>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

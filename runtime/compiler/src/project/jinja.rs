@@ -107,11 +107,17 @@ impl Renderer {
     ) -> Option<RelationDefinition> {
         if !has_tags(&text.value) {
             let sql = SqlText::plain(text);
-            return Some(RelationDefinition { sql, is_table, refs: Vec::new(), sources: Vec::new(), located: None });
+            return Some(RelationDefinition {
+                sql,
+                is_table,
+                refs: Vec::new(),
+                sources: Vec::new(),
+                catalog_name: None,
+            });
         }
         let (sql, record) = self.render(text, false, diagnostics)?;
         let refs = references(&record.refs, &sql);
-        Some(RelationDefinition { sql, is_table, refs, sources: record.sources, located: None })
+        Some(RelationDefinition { sql, is_table, refs, sources: record.sources, catalog_name: None })
     }
 
     pub(super) fn model(&self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<RenderedModel> {

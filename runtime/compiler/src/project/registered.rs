@@ -27,13 +27,13 @@ pub struct RegisteredCube {
     pub entry: Arc<str>,
     /// The full name by which the warehouse's catalog has its table, outermost part first. A load looks it up;
     /// `None` where `sql_table` is an operator's SQL.
-    pub located: Option<Arc<[Arc<str>]>>,
+    pub catalog_name: Option<Arc<[Arc<str>]>>,
 }
 
 impl RegisteredCube {
     /// A cube whose table nobody has looked up.
     pub fn new(name: &str, entry: &str) -> Self {
-        RegisteredCube { name: name.into(), entry: entry.into(), located: None }
+        RegisteredCube { name: name.into(), entry: entry.into(), catalog_name: None }
     }
 
     /// Its `sql_table`; `None` where the entry can't be read.
@@ -110,7 +110,7 @@ fn read(
     let node = yaml::parse(&file_of(cube)).map_err(|diagnostic| diagnostics.push(diagnostic)).ok()?;
     let mut definition = cubes::cube(&node, renderer, unread, diagnostics)?;
     if let Some(relation) = &mut definition.relation {
-        relation.located.clone_from(&cube.located);
+        relation.catalog_name.clone_from(&cube.catalog_name);
     }
     Some(definition)
 }

@@ -29,7 +29,7 @@ pub(crate) fn refusal(
     let (zone, now) = (jiff::tz::TimeZone::UTC, jiff::Timestamp::MAX);
     let comparable = Comparable::of(dimension);
     let test = |operator: Operator, values: &[Value]| {
-        Condition { member, comparable, operator, on_groups: false, zone: &zone, now }.test(values)
+        Condition { member, comparable, operator, target: FilterTarget::Rows, zone: &zone, now }.test(values)
     };
     let is_misfit = |value: &Value| {
         let operator = if values.len() == 1 { operator } else { Operator::Equals };
@@ -109,48 +109,47 @@ impl Filters<'_> {
         filters.iter().try_for_each(|filter| walk(filter, 1, &mut conditions))
     }
 
-    /// `on_groups`: the dimensions inside are group-by columns.
-    pub(super) fn predicate(&self, filter: &Filter, on_groups: bool) -> Result<Predicate, QueryError> {
-        let all =
-            |filters: &[Filter]| filters.iter().map(|f| self.predicate(f, on_groups)).collect::<Result<Vec<_>, _>>();
+    /// Resolves a filter on rows or groups.
+    pub(super) fn predicate(&self, filter: &Filter, target: FilterTarget) -> Result<Predicate, QueryError> {
+        let all = |filters: &[Filter]| filters.iter().map(|f| self.predicate(f, target)).collect::<Result<Vec<_>, _>>();
         Ok(match filter {
             Filter::And(filters) => Predicate::And(all(filters)?),
             Filter::Or(filters) => Predicate::Or(all(filters)?),
-            Filter::Not(inner) => Predicate::Not(Box::new(self.predicate(inner, on_groups)?)),
+            Filter::Not(inner) => Predicate::Not(Box::new(self.predicate(inner, target)?)),
             Filter::Condition { member, operator, values } => {
-                let (operand, comparable) = self.operand(member, on_groups)?;
+                let (operand, comparable) = self.operand(member, target)?;
                 let (operator, zone, now) = (*operator, self.zone, self.now);
-                let condition = Condition { member, comparable, operator, on_groups, zone, now };
+                let condition = Condition { member, comparable, operator, target, zone, now };
                 Predicate::Test { operand, test: condition.test(values)? }
             }
         })
     }
 
-    fn operand(&self, member: &MemberRef, on_groups: bool) -> Result<(Operand, Comparable), QueryError> {
+    fn operand(&self, member: &MemberRef, target: FilterTarget) -> Result<(Operand, Comparable), QueryError> {
         match self.names.operand(member)? {
             Found::Value(value) => Ok((Operand::Value(value), value_type(self.names.model, value))),
             Found::Dimension(id) => {
                 self.names.check_granularity(member, id, member.granularity)?;
                 let operand = Operand::Dimension { id, granularity: member.granularity };
-                Ok((operand, self.comparable(id, member, on_groups)))
+                Ok((operand, self.comparable(id, member, target)))
             }
             Found::MetricTime => {
                 let id = self.metric_time.ok_or(QueryError::MetricTimeOfNothing)?;
                 self.names.check_granularity(member, id, member.granularity)?;
                 let granularity = member.granularity;
-                let operand = match on_groups {
-                    true => Operand::MetricTime { granularity },
-                    false => Operand::Dimension { id, granularity },
+                let operand = match target {
+                    FilterTarget::Groups => Operand::MetricTime { granularity },
+                    FilterTarget::Rows => Operand::Dimension { id, granularity },
                 };
-                Ok((operand, self.comparable(id, member, on_groups)))
+                Ok((operand, self.comparable(id, member, target)))
             }
             Found::Segment(_) => Err(QueryError::UnknownSegment { name: member.text.clone(), nearest: Vec::new() }),
         }
     }
 
-    fn comparable(&self, id: DimensionId, member: &MemberRef, on_groups: bool) -> Comparable {
+    fn comparable(&self, id: DimensionId, member: &MemberRef, target: FilterTarget) -> Comparable {
         match Comparable::of(self.names.model.dimension(id)) {
-            Comparable::Time { column_type, .. } if on_groups => {
+            Comparable::Time { column_type, .. } if target == FilterTarget::Groups => {
                 Comparable::Time { kind: self.names.grouped_kind(id, member.granularity), column_type }
             }
             comparable => comparable,
@@ -158,12 +157,21 @@ impl Filters<'_> {
     }
 }
 
-/// One condition while its values are read.
+/// The relation that a filter restricts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FilterTarget {
+    /// The rows of a fact.
+    Rows,
+    /// The groups of a result, whose dimensions are group-by columns.
+    Groups,
+}
+
+/// A condition whose values are read.
 struct Condition<'a> {
     member: &'a MemberRef,
     comparable: Comparable,
     operator: Operator,
-    on_groups: bool,
+    target: FilterTarget,
     zone: &'a jiff::tz::TimeZone,
     now: jiff::Timestamp,
 }
@@ -230,7 +238,10 @@ impl Condition<'_> {
             member: &self.member.text,
             kind,
             column_type,
-            granularity: self.member.granularity.filter(|_| !self.on_groups || kind == TimeKind::WallClock),
+            granularity: self
+                .member
+                .granularity
+                .filter(|_| self.target == FilterTarget::Rows || kind == TimeKind::WallClock),
             zone: self.zone,
             now: self.now,
         }

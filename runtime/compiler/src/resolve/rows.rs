@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::Resolver;
 use super::axis::{Clock, moved_back, shifts};
-use super::filter::Filters;
+use super::filter::{FilterTarget, Filters};
 use super::names::Names;
 use super::time::TimeAxis;
 use super::values::metrics_of;
+use crate::access::ColumnUse;
 use crate::model::{CubeId, DimensionId, Member, MetricFilter, MetricId, Model};
 use crate::query::resolved::{
     Group, GroupBy, GroupShift, Operand, Predicate, RangeFilter, RowFilter, ValueId, primary_time,
@@ -36,7 +37,7 @@ impl Resolver<'_> {
                 // The top-level AND is split, so that what can be tested on rows is.
                 Filter::And(all) => conjuncts.extend(all.iter().rev()),
                 filter if context.has_value(filter)? => {
-                    let predicate = context.predicate(filter, true)?;
+                    let predicate = context.predicate(filter, FilterTarget::Groups)?;
                     check_selected(self.names.model, &predicate, groups)?;
                     on_groups.push(predicate);
                 }
@@ -50,7 +51,7 @@ impl Resolver<'_> {
         let mut filters = Vec::with_capacity(conjuncts.len());
         for conjunct in conjuncts {
             if !Filters::has_metric_time(conjunct) {
-                let predicate = self.filters_of(None).predicate(conjunct, false)?;
+                let predicate = self.filters_of(None).predicate(conjunct, FilterTarget::Rows)?;
                 filters.push(RowFilter { fact: None, predicate });
                 continue;
             }
@@ -59,7 +60,7 @@ impl Resolver<'_> {
             }
             for fact in facts {
                 self.own_time(*fact)?;
-                let predicate = self.filters_of(Some(*fact)).predicate(conjunct, false)?;
+                let predicate = self.filters_of(Some(*fact)).predicate(conjunct, FilterTarget::Rows)?;
                 filters.push(RowFilter { fact: Some(*fact), predicate });
             }
         }
@@ -181,7 +182,8 @@ impl Resolver<'_> {
         let mut is_allowed = true;
         predicate.for_each_operand(&mut |operand| {
             if let Operand::Dimension { id, .. } = *operand {
-                let is_open = access.mask(id).is_none() && access.check(&model.dimension(id).sql, false).is_ok();
+                let is_open =
+                    access.mask(id).is_none() && access.check(&model.dimension(id).sql, ColumnUse::Row).is_ok();
                 is_allowed &= is_open && access.sees(Member::Dimension(id));
             }
         });
@@ -193,7 +195,7 @@ impl Resolver<'_> {
         let operator = filter.operator.parse()?;
         // A metric speaks of rows: what it filters by is a dimension.
         context.names.dimension(&member)?;
-        context.predicate(&Filter::Condition { member, operator, values: filter.values.clone() }, false)
+        context.predicate(&Filter::Condition { member, operator, values: filter.values.clone() }, FilterTarget::Rows)
     }
 }
 

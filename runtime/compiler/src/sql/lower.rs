@@ -12,7 +12,7 @@ mod steps;
 use super::ast::{Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
 use super::dialect_profile::{DialectProfile, Op};
 use super::expression::Expressions;
-use super::predicate::{Tested, connect, lower_test};
+use super::predicate::{Connective, Tested, lower_test};
 use crate::model::{Aggregate, AggregateFunction};
 use crate::plan::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Protection, SecuredPlan, ValueExpr};
 use crate::types::LogicalType;
@@ -265,8 +265,8 @@ impl<'a> Lowering<'a> {
         };
         match predicate {
             GroupPredicate::Not(inner) => self.group_predicate(inner, !is_negated, level),
-            GroupPredicate::And(inner) => connect(!is_negated, all(inner)),
-            GroupPredicate::Or(inner) => connect(is_negated, all(inner)),
+            GroupPredicate::And(inner) => Connective::And.negated(is_negated).join(all(inner)),
+            GroupPredicate::Or(inner) => Connective::Or.negated(is_negated).join(all(inner)),
             GroupPredicate::Test { operand, test } => {
                 let on = match operand {
                     GroupOperand::Group(index) => SqlExpr::Derived(level.table(), Name::Numbered('g', *index)),

@@ -44,22 +44,39 @@ pub(super) fn lower_predicate<'a>(
     match predicate {
         Predicate::Test { operand: on, test } => lower_test(&operand(on), test, is_negated),
         Predicate::Not(inner) => lower_predicate(inner, !is_negated, operand),
-        Predicate::And(all) => {
-            connect(!is_negated, all.iter().map(|p| lower_predicate(p, is_negated, operand)).collect())
-        }
-        Predicate::Or(all) => {
-            connect(is_negated, all.iter().map(|p| lower_predicate(p, is_negated, operand)).collect())
-        }
+        Predicate::And(all) => Connective::And
+            .negated(is_negated)
+            .join(all.iter().map(|p| lower_predicate(p, is_negated, operand)).collect()),
+        Predicate::Or(all) => Connective::Or
+            .negated(is_negated)
+            .join(all.iter().map(|p| lower_predicate(p, is_negated, operand)).collect()),
     }
 }
 
-/// AND or OR; of nothing, true or false.
-pub(super) fn connect(is_and: bool, mut all: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {
-    match (all.len(), is_and) {
-        (0, is_and) => SqlExpr::Boolean(is_and),
-        (1, _) => all.remove(0),
-        (_, true) => SqlExpr::And(all),
-        (_, false) => SqlExpr::Or(all),
+/// The connective of a list of conditions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Connective {
+    And,
+    Or,
+}
+
+impl Connective {
+    /// Returns the connective of the negated conditions (De Morgan) if `is_negated`.
+    pub(super) fn negated(self, is_negated: bool) -> Self {
+        match (self, is_negated) {
+            (Connective::And, false) | (Connective::Or, true) => Connective::And,
+            (Connective::Or, false) | (Connective::And, true) => Connective::Or,
+        }
+    }
+
+    /// Connects conditions. The conjunction of no conditions is true, their disjunction false.
+    pub(super) fn join(self, mut all: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {
+        match (all.len(), self) {
+            (0, _) => SqlExpr::Boolean(self == Connective::And),
+            (1, _) => all.remove(0),
+            (_, Connective::And) => SqlExpr::And(all),
+            (_, Connective::Or) => SqlExpr::Or(all),
+        }
     }
 }
 
@@ -95,15 +112,15 @@ pub(super) fn lower_test<'a>(on: &Tested<'a>, test: &'a Test, is_negated: bool) 
         (Test::Range { low, high }, false) => {
             let low = low.iter().map(|b| compare(if b.inclusive { Op::Ge } else { Op::Gt }, &b.value));
             let high = high.iter().map(|b| compare(if b.inclusive { Op::Le } else { Op::Lt }, &b.value));
-            connect(true, low.chain(high).collect())
+            Connective::And.join(low.chain(high).collect())
         }
         (Test::Range { low, high }, true) => {
             let low = low.iter().map(|b| compare(if b.inclusive { Op::Lt } else { Op::Le }, &b.value));
             let high = high.iter().map(|b| compare(if b.inclusive { Op::Gt } else { Op::Ge }, &b.value));
-            connect(false, low.chain(high).chain([is_null()]).collect())
+            Connective::Or.join(low.chain(high).chain([is_null()]).collect())
         }
         (Test::AnyOf(tests), _) => {
-            connect(is_negated, tests.iter().map(|test| lower_test(on, test, is_negated)).collect())
+            Connective::Or.negated(is_negated).join(tests.iter().map(|test| lower_test(on, test, is_negated)).collect())
         }
     }
 }

@@ -98,26 +98,27 @@ impl<'a> RowScope<'a> {
     pub(super) fn snippet(&self, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
         match &snippet.parts[..] {
             [SqlPart::Dimension(id)] => self.dimension(owner, *id),
-            _ => self.own(owner, snippet, true),
+            _ => self.own(owner, snippet, Evaluation::Infallible),
         }
     }
 
     pub(super) fn join_condition(&self, node: NodeId) -> SqlExpr<'a> {
         let planned = &self.tree.joins[node - 1];
         // Column by column, so that an equality stays one.
-        self.parts(planned.from, &planned.join.on, Some(node), self.is_infallible(&planned.join.on))
+        let evaluation = Evaluation::Infallible.and(self.is_infallible(&planned.join.on));
+        self.parts(planned.from, &planned.join.on, Some(node), evaluation)
     }
 
     /// A dimension as a member of `owner`'s cube means it. Where nothing was joined it is null,
     /// whatever its SQL makes of nulls.
     pub(super) fn dimension(&self, owner: NodeId, id: DimensionId) -> SqlExpr<'a> {
-        self.value(owner, id, true)
+        self.value(owner, id, Evaluation::Infallible)
     }
 
     /// A dimension of the root's members, comparable by code point if it is text.
     pub(super) fn comparable(&self, id: DimensionId) -> SqlExpr<'a> {
         let dimension = self.model.dimension(id);
-        self.by_code_point(dimension, self.value(0, id, compares_as_it_is(dimension)))
+        self.by_code_point(dimension, self.value(0, id, Evaluation::Infallible.and(compares_as_it_is(dimension))))
     }
 
     /// Returns a dimension's expression, comparable by code point if it is text.
@@ -204,34 +205,43 @@ impl<'a> RowScope<'a> {
         snippet.is_infallible && snippet.parts.iter().all(of_part)
     }
 
-    /// A member's own expression. `is_infallible`: nothing around it fails either.
-    fn own(&self, owner: NodeId, snippet: &'a Snippet, is_infallible: bool) -> SqlExpr<'a> {
-        let is_infallible = is_infallible && self.is_infallible(snippet);
+    /// Lowers a member's own expression inside an expression of the given evaluation.
+    fn own(&self, owner: NodeId, snippet: &'a Snippet, outer: Evaluation) -> SqlExpr<'a> {
+        let evaluation = outer.and(self.is_infallible(snippet));
         let reads_rows =
             snippet.parts.iter().any(|part| matches!(part, SqlPart::Column { .. } | SqlPart::Dimension(_)));
         // Where no row is joined an expression may still have a value: there its columns are guarded one by one.
-        let guard = if is_infallible || owner != 0 || !reads_rows { None } else { self.guard(owner) };
+        let is_unguarded = evaluation == Evaluation::Infallible || owner != 0 || !reads_rows;
+        let guard = if is_unguarded { None } else { self.guard(owner) };
         match guard {
-            Some(guard) => SqlExpr::when(guard, self.behind(owner).parts(owner, snippet, None, false), None),
-            None => self.parts(owner, snippet, None, is_infallible),
+            Some(guard) => {
+                SqlExpr::when(guard, self.behind(owner).parts(owner, snippet, None, Evaluation::Fallible), None)
+            }
+            None => self.parts(owner, snippet, None, evaluation),
         }
     }
 
-    fn value(&self, owner: NodeId, id: DimensionId, is_infallible: bool) -> SqlExpr<'a> {
+    fn value(&self, owner: NodeId, id: DimensionId, outer: Evaluation) -> SqlExpr<'a> {
         let node = self.tree.find(self.model, owner, id.cube).unwrap_or(owner);
         let snippet = &self.model.dimension(id).sql;
         if node == owner || matches!(snippet.parts[..], [SqlPart::Column { .. }]) {
-            return self.own(node, snippet, is_infallible);
+            return self.own(node, snippet, outer);
         }
-        let is_infallible = is_infallible && self.is_infallible(snippet);
-        let guard = if is_infallible { None } else { self.guard(node) };
+        let evaluation = outer.and(self.is_infallible(snippet));
+        let guard = if evaluation == Evaluation::Infallible { None } else { self.guard(node) };
         let scope = if guard.is_some() { self.behind(node) } else { *self };
         let conditions = std::iter::once(self.is_joined(node)).chain(guard.into_iter().flatten()).collect();
-        SqlExpr::when(conditions, scope.parts(node, snippet, None, is_infallible), None)
+        SqlExpr::when(conditions, scope.parts(node, snippet, None, evaluation), None)
     }
 
     /// `joined`: the node that an `on` condition is about to join.
-    fn parts(&self, owner: NodeId, snippet: &'a Snippet, joined: Option<NodeId>, is_infallible: bool) -> SqlExpr<'a> {
+    fn parts(
+        &self,
+        owner: NodeId,
+        snippet: &'a Snippet,
+        joined: Option<NodeId>,
+        evaluation: Evaluation,
+    ) -> SqlExpr<'a> {
         let node_of = |cube| {
             let own = joined.filter(|node| self.tree.cube_of(*node) == cube);
             // `plan` has joined whatever is named.
@@ -239,13 +249,13 @@ impl<'a> RowScope<'a> {
         };
         let part = |part: &'a SqlPart| match part {
             SqlPart::Text(text) => SqlExpr::Text(text),
-            SqlPart::Column { cube, name } => self.column(node_of(*cube), name, is_infallible),
+            SqlPart::Column { cube, name } => self.column(node_of(*cube), name, evaluation),
             SqlPart::Dimension(id) if joined.is_some_and(|node| self.tree.cube_of(node) == id.cube) => {
-                self.own(node_of(id.cube), &self.model.dimension(*id).sql, is_infallible)
+                self.own(node_of(id.cube), &self.model.dimension(*id).sql, evaluation)
             }
-            SqlPart::Dimension(id) => self.value(owner, *id, is_infallible),
+            SqlPart::Dimension(id) => self.value(owner, *id, evaluation),
             SqlPart::Divide(left, right) => {
-                let side = |side| self.parts(owner, side, joined, is_infallible);
+                let side = |side| self.parts(owner, side, joined, evaluation);
                 SqlExpr::op(Op::Div, vec![side(left), side(right)])
             }
             SqlPart::User(user) => SqlExpr::ParamList {
@@ -261,9 +271,9 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    fn column(&self, node: NodeId, name: &'a ColumnName, is_infallible: bool) -> SqlExpr<'a> {
+    fn column(&self, node: NodeId, name: &'a ColumnName, evaluation: Evaluation) -> SqlExpr<'a> {
         let column = SqlExpr::Column { alias: self.alias(node), name };
-        match if is_infallible { None } else { self.guard(node) } {
+        match if evaluation == Evaluation::Infallible { None } else { self.guard(node) } {
             Some(guard) => SqlExpr::when(guard, column, None),
             None => column,
         }
@@ -285,6 +295,20 @@ impl<'a> RowScope<'a> {
             }
             None => self.join_condition(node),
         }
+    }
+}
+
+/// The evaluation of an expression: on any row without an error, or only on rows that passed their guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Evaluation {
+    Infallible,
+    Fallible,
+}
+
+impl Evaluation {
+    /// Returns the evaluation of a part: infallible only if the part is infallible too.
+    fn and(self, is_infallible: bool) -> Evaluation {
+        if is_infallible { self } else { Evaluation::Fallible }
     }
 }
 

@@ -1,10 +1,9 @@
-//! Keys that a provider publishes, read again and again.
+//! Keys that a provider publishes, refreshed periodically.
 //!
-//! In: an endpoint of the configuration. Out: the key that a token names, from the set that was read last;
-//! a token leads to no other place. A set is fresh for a while and then read again beside the requests;
-//! while the provider is down it stays good for [`RefreshSettings::stale`]. A key that is not in the set
-//! has it read once more, because providers rotate their keys: by all requests together at most once in
-//! [`PAUSE`], so that made-up names cost the provider nothing. At most [`MAX_WAITING`] requests wait for it.
+//! In: an endpoint of the configuration. Out: the key that a token names, from the last set. A token never adds an
+//! address. A set is fresh for a while, and then refreshed in the background; while the provider is down it stays valid
+//! for [`RefreshSettings::stale`]. Providers rotate their keys, so an unknown key refreshes the set, at most once in
+//! [`PAUSE`] for all requests together. At most [`MAX_WAITING`] requests wait for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use terrane_app::ports::clock::Clock;
 use terrane_outgoing::{Endpoint, OutgoingClient};
 use tokio::sync::{Semaphore, watch};
 
-use super::set::{Found, KeySet};
+use super::set::{KeyMatch, KeySet};
 
 /// Between two readings.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -23,9 +22,9 @@ const MAX_WAITING: usize = 64;
 /// The lifetimes of a set of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefreshSettings {
-    /// After this it is read again.
+    /// The age after which the set is refreshed.
     pub fresh: Duration,
-    /// After this it is good no more, where it can't be read again.
+    /// The age after which a set that cannot be refreshed is invalid.
     pub stale: Duration,
 }
 
@@ -55,7 +54,7 @@ struct Inner {
     settings: RefreshSettings,
     known: RwLock<Known>,
     /// The current reading, or the last one.
-    reading: Mutex<Reading>,
+    reading: Mutex<RefreshState>,
     waiting: Semaphore,
 }
 
@@ -67,7 +66,7 @@ struct Known {
 }
 
 #[derive(Default)]
-struct Reading {
+struct RefreshState {
     began_at: Option<Duration>,
     /// Closed once it is over, with what came of it.
     outcome: Option<watch::Receiver<Outcome>>,
@@ -101,31 +100,31 @@ impl RemoteKeys {
 
     pub(crate) async fn key(&self, kid: Option<&str>, algorithm: Algorithm) -> Result<Arc<DecodingKey>, KeyFault> {
         match self.find(kid, algorithm) {
-            Found::Key(key) => {
+            KeyMatch::Key(key) => {
                 if self.is_aged() {
                     self.begin();
                 }
                 return Ok(key);
             }
-            Found::Unfit => return Err(KeyFault::Unknown),
-            Found::Missing => {}
+            KeyMatch::Unfit => return Err(KeyFault::Unknown),
+            KeyMatch::Missing => {}
         }
         let outcome = self.read_once_more().await;
         match self.find(kid, algorithm) {
-            Found::Key(key) => Ok(key),
-            Found::Unfit => Err(KeyFault::Unknown),
-            Found::Missing if outcome == Outcome::Read => Err(KeyFault::Unknown),
-            Found::Missing => Err(KeyFault::Unavailable),
+            KeyMatch::Key(key) => Ok(key),
+            KeyMatch::Unfit => Err(KeyFault::Unknown),
+            KeyMatch::Missing if outcome == Outcome::Read => Err(KeyFault::Unknown),
+            KeyMatch::Missing => Err(KeyFault::Unavailable),
         }
     }
 
-    fn find(&self, kid: Option<&str>, algorithm: Algorithm) -> Found {
+    fn find(&self, kid: Option<&str>, algorithm: Algorithm) -> KeyMatch {
         let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
         let age = known.read_at.map(|at| self.0.clock.elapsed().saturating_sub(at));
         if age.is_some_and(|age| age <= self.0.settings.fresh.max(self.0.settings.stale)) {
             known.keys.find(kid, algorithm)
         } else {
-            Found::Missing
+            KeyMatch::Missing
         }
     }
 
@@ -147,7 +146,7 @@ impl RemoteKeys {
     /// Returns the current reading or one of a moment ago, or begins one. It continues without callers.
     fn begin(&self) -> Option<watch::Receiver<Outcome>> {
         let now = self.0.clock.elapsed();
-        let mut reading: MutexGuard<'_, Reading> = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading: MutexGuard<'_, RefreshState> = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = reading.began_at.is_some_and(|at| now.saturating_sub(at) < PAUSE);
         let is_open = reading
             .outcome
@@ -157,7 +156,7 @@ impl RemoteKeys {
             return reading.outcome.clone();
         }
         let (done, outcome) = watch::channel(Outcome::Open);
-        *reading = Reading { began_at: Some(now), outcome: Some(outcome.clone()) };
+        *reading = RefreshState { began_at: Some(now), outcome: Some(outcome.clone()) };
         drop(reading);
         let inner = self.0.clone();
         tokio::spawn(async move {

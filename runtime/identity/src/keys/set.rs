@@ -66,7 +66,7 @@ pub(crate) enum KeySetError {
 }
 
 /// The result of looking up a token's key.
-pub(crate) enum Found {
+pub(crate) enum KeyMatch {
     Key(Arc<DecodingKey>),
     /// It is there, and not for tokens like this one.
     Unfit,
@@ -106,20 +106,20 @@ impl KeySet {
     }
 
     /// A token without `kid` means the one key that fits, if there is only one.
-    pub(crate) fn find(&self, kid: Option<&str>, algorithm: Algorithm) -> Found {
+    pub(crate) fn find(&self, kid: Option<&str>, algorithm: Algorithm) -> KeyMatch {
         let fitting = |key: &&Key| key.fits(algorithm);
         match kid {
             Some(kid) => match self.0.iter().find(|key| key.kid.as_deref() == Some(kid)) {
-                Some(key) if key.fits(algorithm) => Found::Key(key.decoding.clone()),
-                Some(_) => Found::Unfit,
-                None => Found::Missing,
+                Some(key) if key.fits(algorithm) => KeyMatch::Key(key.decoding.clone()),
+                Some(_) => KeyMatch::Unfit,
+                None => KeyMatch::Missing,
             },
             None => {
                 let mut fits = self.0.iter().filter(fitting);
                 match (fits.next(), fits.next()) {
-                    (Some(only), None) => Found::Key(only.decoding.clone()),
-                    (Some(_), Some(_)) => Found::Unfit,
-                    (None, _) => Found::Missing,
+                    (Some(only), None) => KeyMatch::Key(only.decoding.clone()),
+                    (Some(_), Some(_)) => KeyMatch::Unfit,
+                    (None, _) => KeyMatch::Missing,
                 }
             }
         }
@@ -253,9 +253,9 @@ mod tests {
         ]))
         .unwrap();
         let found = |kid, algorithm| match set.find(kid, algorithm) {
-            Found::Key(_) => "key",
-            Found::Unfit => "unfit",
-            Found::Missing => "missing",
+            KeyMatch::Key(_) => "key",
+            KeyMatch::Unfit => "unfit",
+            KeyMatch::Missing => "missing",
         };
         for (kid, algorithm, expected) in [
             (Some("a"), Algorithm::PS256, "key"),

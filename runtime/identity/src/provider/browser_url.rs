@@ -1,6 +1,6 @@
 //! URLs that browsers are redirected to. This server never requests them.
 //!
-//! In: a text of the configuration. Out: a URL over https, or over http to the browser's own machine.
+//! In: a string of the configuration. Out: a URL over https, or over http to the browser's own machine.
 
 use url::Url;
 
@@ -8,7 +8,7 @@ use url::Url;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserUrl(pub(super) Url);
 
-/// The reason for which a text is not accepted.
+/// The reason that a URL is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BrowserUrlError {
     #[error("invalid URL")]

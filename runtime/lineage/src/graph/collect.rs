@@ -153,7 +153,7 @@ impl<'d> Collecting<'d> {
             }
             self.own_members(at, name, built, &line);
         }
-        // The parent's node may stand behind its heir's.
+        // The node of a parent may follow that of its derived cube.
         for definition in &self.definitions.cubes {
             let parent = definition.extends.as_ref().and_then(|parent| self.cubes.get(&*parent.value));
             if let Some(parent) = parent {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use super::{DependencyGraph, NodeType};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 
-/// A place where a text of a node begins.
+/// The places where the source text of each node begins.
 pub(super) type Places = BTreeMap<(Arc<str>, u32, u32), u32>;
 
-/// Also the nodes that stand in circles.
+/// Adds diagnostics to their nodes, and returns the nodes in cycles.
 pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[Diagnostic]) -> HashSet<u32> {
     let mut cyclic = HashSet::new();
     let by_path = paths(graph);
@@ -32,7 +32,7 @@ pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[D
         }
     }
     for at in 0..graph.nodes.len() {
-        // A model whose text has an error is no part of anything.
+        // A model with an error in its SQL is part of nothing.
         let node = &graph.nodes[at];
         if node.node_type == NodeType::Model && node.error.is_some() {
             graph.nodes[at].compiled = false;
@@ -50,10 +50,10 @@ fn node_at(places: &Places, span: &Span) -> Option<u32> {
     (begins.0 == span.file).then_some(*at)
 }
 
-/// Returns the names on a circle's path.
+/// Returns the names on the path of a cycle.
 fn cycle_names(diagnostic: &Diagnostic) -> Option<impl Iterator<Item = &str>> {
-    let is_circle = matches!(diagnostic.code, Code::ModelCycle | Code::ExtendsCycle | Code::ReferenceCycle);
-    is_circle.then(|| diagnostic.path.iter().map(|step| &*step.name))
+    let is_cycle = matches!(diagnostic.code, Code::ModelCycle | Code::ExtendsCycle | Code::ReferenceCycle);
+    is_cycle.then(|| diagnostic.path.iter().map(|step| &*step.name))
 }
 
 /// The nodes by the names that paths have for them: `orders.revenue`, `orders`, `revenue`.

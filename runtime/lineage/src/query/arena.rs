@@ -10,10 +10,10 @@ use sqlparser::tokenizer::Location;
 use super::relation::Name;
 use terrane_compiler::snippet::ColumnName;
 
-/// A table or a model that a text reads.
+/// A table or a model that a query reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum TableName {
-    /// As known, else as written, in small letters.
+    /// The known name, or the written name in lower case.
     Table(Arc<str>),
     Model(Arc<str>),
 }
@@ -26,7 +26,7 @@ pub(crate) struct ColumnOf {
     pub(crate) is_inspected: bool,
 }
 
-/// Why nobody can say where a value comes from.
+/// The reason that the origin of a value is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// The text is beyond what is parsed: tokens, or levels of brackets.
@@ -39,7 +39,7 @@ pub enum Reason {
     UnknownColumn(Arc<str>),
     /// Several relations in scope have it, or may.
     Ambiguous(Arc<str>),
-    /// A star over a table whose columns nobody knows.
+    /// A star over a table with unknown columns.
     Star(Arc<str>),
     /// Columns meet by position or by name, and those of one side are not known.
     Positions(&'static str),
@@ -81,7 +81,7 @@ pub(crate) struct Arena {
     pub(crate) unresolved: Vec<Place>,
     /// Tables whose columns are not all known, by their number, as they were first written.
     pub(crate) incomplete: BTreeMap<u32, Vec<ColumnName>>,
-    /// Columns that a text names; a star names none.
+    /// Columns that the SQL names; a star names none.
     pub(crate) named: HashSet<u32>,
     table_numbers: HashMap<TableName, u32>,
     column_numbers: HashMap<(u32, Arc<str>), u32>,

@@ -167,7 +167,8 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    /// `USING` what both sides have; nobody knows where a side's columns are not known.
+    /// Returns the slots of a natural join: `USING` the common columns. They are unresolved if the columns of a side are
+    /// unknown.
     fn natural(&mut self, left: &Frame, right: &Frame, keeps: Keeps) -> AnalysisResult<Option<Vec<Slot>>> {
         if left.slots.iter().chain(&right.slots).any(Slot::is_open) {
             let origins = self.unresolved(Reason::Positions("a natural join"), None);
@@ -229,7 +230,7 @@ impl Analysis<'_, '_> {
                     }
                     _ => {
                         let origins = own.expr(expr, Clause::Where)?;
-                        Ok(vec![Slot::star(Rest::Made(origins))])
+                        Ok(vec![Slot::star(Rest::Derived(origins))])
                     }
                 })?;
                 self.one(slots, alias.as_ref(), None)
@@ -253,7 +254,7 @@ impl Analysis<'_, '_> {
                     Ok(origins)
                 })?;
                 self.add_uses(Use::Filter, &origins)?;
-                let mut frame = self.one(vec![Slot::star(Rest::Made(origins.clone()))], alias.as_ref(), None)?;
+                let mut frame = self.one(vec![Slot::star(Rest::Derived(origins.clone()))], alias.as_ref(), None)?;
                 if *with_offset {
                     let offset = with_offset_alias.clone().unwrap_or_else(|| Ident::new("offset"));
                     frame.slots.push(Slot::column(self.output_name(&offset), origins));
@@ -274,11 +275,11 @@ impl Analysis<'_, '_> {
             }
             TableFactor::JsonTable { json_expr, alias, .. } | TableFactor::OpenJsonTable { json_expr, alias, .. } => {
                 let origins = self.with_siblings(around, left, |own| own.expr(json_expr, Clause::Where))?;
-                self.one(vec![Slot::star(Rest::Made(origins))], alias.as_ref(), None)
+                self.one(vec![Slot::star(Rest::Derived(origins))], alias.as_ref(), None)
             }
             _ => {
                 let origins = self.unresolved(Reason::NotFollowed("this relation"), None);
-                self.one(vec![Slot::star(Rest::Made(origins))], None, None)
+                self.one(vec![Slot::star(Rest::Derived(origins))], None, None)
             }
         }
     }
@@ -294,7 +295,7 @@ impl Analysis<'_, '_> {
     ) -> AnalysisResult<Frame> {
         self.factor(table, around, left)?;
         let origins = self.unresolved(Reason::NotFollowed(what), None);
-        self.one(vec![Slot::star(Rest::Made(origins))], alias, None)
+        self.one(vec![Slot::star(Rest::Derived(origins))], alias, None)
     }
 
     /// Runs with the relations before in sight.
@@ -336,7 +337,7 @@ impl Analysis<'_, '_> {
         }
         let path: Vec<Ident> = path.iter().map(|ident| (*ident).clone()).collect();
         let origins = self.with_siblings(around, left, |own| own.compound(&path, Clause::Where))?;
-        Ok(Some(vec![Slot::star(Rest::Made(origins))]))
+        Ok(Some(vec![Slot::star(Rest::Derived(origins))]))
     }
 
     /// A table, a model, or a query of a WITH.
@@ -359,7 +360,7 @@ impl Analysis<'_, '_> {
             let reason = Reason::NotFollowed("a query of WITH before it is written");
             let origins = self.unresolved(reason, Some(ident));
             self.add_uses(Use::Filter, &origins)?;
-            return Ok(vec![Slot::star(Rest::Made(origins))]);
+            return Ok(vec![Slot::star(Rest::Derived(origins))]);
         }
         // A file's name (`FROM 'a.parquet'`) and BigQuery's `shop.raw.orders` in one quote stay one part.
         let written: Vec<ColumnName> = path.iter().map(|ident| column_name(ident)).collect();
@@ -394,7 +395,7 @@ impl Analysis<'_, '_> {
             }
             origins.extend(unresolved);
         }
-        Ok(vec![Slot::star(Rest::Made(origins))])
+        Ok(vec![Slot::star(Rest::Derived(origins))])
     }
 
     /// Hive's and Spark's `LATERAL VIEW explode(tags) t AS tag`.
@@ -402,7 +403,7 @@ impl Analysis<'_, '_> {
         let columns = view.lateral_col_alias.iter().map(|ident| Slot::column(self.output_name(ident), origins.clone()));
         let mut slots: Vec<Slot> = columns.collect();
         if slots.is_empty() {
-            slots.push(Slot::star(Rest::Made(origins)));
+            slots.push(Slot::star(Rest::Derived(origins)));
         }
         let parts = idents(&view.lateral_view_name).into_iter().map(|ident| self.key(ident)).collect();
         if let Some(frame) = self.frames.last_mut() {

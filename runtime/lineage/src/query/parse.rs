@@ -1,8 +1,8 @@
-//! A text to a tree, within bounds.
+//! SQL to a syntax tree, within limits.
 //!
 //! In: SQL of any length. Out: one query, or why it is not followed. The parser recurses, and so does
-//! the drop of what it made, so tokens and levels are counted before it sees them. Not here: messages
-//! about wrong SQL; `model::relation` has told them.
+//! the drop of what it made, so tokens and levels are counted before it sees them. Deliberately
+//! absent: messages about invalid SQL; `model::relation` reports them.
 
 use sqlparser::ast::{Query, Statement};
 use sqlparser::dialect::Dialect;
@@ -27,7 +27,7 @@ pub(super) fn query(text: &str, dialect: &dyn Dialect) -> Result<Box<Query>, Rea
             read_as_engine(&mut *query, dialect);
             Ok(query)
         }
-        _ => Err(Reason::NotFollowed("a statement that is no query")),
+        _ => Err(Reason::NotFollowed("a statement other than a query")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Columns of a relation while a query is read.
 //!
-//! In: nothing; made by the other files of this room. Out: columns with their origins, and stars that
-//! stand for columns nobody knows. ColumnOrigins are numbers of an [`Arena`](super::arena::Arena).
+//! In: nothing; built by the other files of this module. Out: columns with their origins, and
+//! stars for unknown columns. `ColumnOrigins` are numbers of an [`Arena`](super::arena::Arena).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub(crate) enum Rest {
     /// The columns of a table beyond the declared ones, if there are any.
     Undeclared(u32),
     /// Whatever the name, it is made of these: `unnest(tags)`.
-    Made(ColumnOrigins),
+    Derived(ColumnOrigins),
 }
 
 /// A query's columns, and what its rows depend on.
@@ -112,14 +112,14 @@ impl Slot {
 
     /// Returns whether it stands for columns that are not known by name.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self, Slot::Star(Star { of: Rest::Table(_) | Rest::Made(_), .. }))
+        matches!(self, Slot::Star(Star { of: Rest::Table(_) | Rest::Derived(_), .. }))
     }
 
     /// Everything that a value made of the whole row is made of.
     pub(crate) fn origins(&self) -> ColumnOrigins {
         match self {
             Slot::Column(column) => column.origins.clone(),
-            Slot::Star(Star { of: Rest::Made(origins), .. }) => origins.clone(),
+            Slot::Star(Star { of: Rest::Derived(origins), .. }) => origins.clone(),
             Slot::Star(_) => ColumnOrigins::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! The tables and models that a text may read.
+//! The tables and models that a query may read.
 //!
 //! In: known columns, and the models that were read before. Out: the slots of a named relation. A name
 //! that a model has means the model: models are inlined under their names.
@@ -36,7 +36,7 @@ pub(crate) enum Seen {
 #[derive(Debug)]
 pub(crate) struct RelationCatalog<'k> {
     pub(crate) known: &'k KnownColumns,
-    /// By name in small letters.
+    /// The models by their names in lower case.
     pub(crate) models: HashMap<String, Shape>,
     pub(crate) spelling: Spelling,
 }

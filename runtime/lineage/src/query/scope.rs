@@ -1,7 +1,6 @@
-//! Which column a name means.
+//! Resolution of column names.
 //!
-//! In: names of a text, the relations around them. Out: origins; what has not exactly one meaning is
-//! unresolved, never guessed. A name that no known column has belongs to the only relation in scope
+//! In: names of a query and the relations in scope. Out: origins. Ambiguous names are unresolved and never guessed. A name that no known column has belongs to the only relation in scope
 //! whose columns are not known, if there is exactly one.
 
 use std::collections::{BTreeSet, HashMap};
@@ -53,7 +52,7 @@ pub(super) struct Frame {
 pub(super) struct NamedQuery {
     pub(super) name: Arc<str>,
     pub(super) relation: Relation,
-    /// It is being read: whoever names it now is recursive.
+    /// The relation is being read: a query that names it now is recursive.
     pub(super) is_open: bool,
 }
 
@@ -243,7 +242,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
                 self.arena.named.insert(column);
                 [ColumnOrigin::Column(column)].into()
             }
-            Rest::Made(origins) => origins.clone(),
+            Rest::Derived(origins) => origins.clone(),
         }
     }
 
@@ -257,7 +256,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         Ok(origins)
     }
 
-    /// Everything that a slot's values are made of; columns that nobody knows are unresolved.
+    /// Returns all origins of a slot's values; unknown columns are unresolved.
     pub(super) fn all_of(&mut self, slot: &Slot, ident: Option<&Ident>) -> ColumnOrigins {
         match slot {
             Slot::Star(Star { of: Rest::Table(table), .. }) => {
@@ -358,7 +357,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
 fn same(a: &Rest, b: &Rest) -> bool {
     match (a, b) {
         (Rest::Table(a), Rest::Table(b)) | (Rest::Undeclared(a), Rest::Undeclared(b)) => a == b,
-        (Rest::Made(a), Rest::Made(b)) => a == b,
+        (Rest::Derived(a), Rest::Derived(b)) => a == b,
         _ => false,
     }
 }

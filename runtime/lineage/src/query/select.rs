@@ -133,7 +133,7 @@ impl Analysis<'_, '_> {
             return Ok(slots);
         }
         if let [Slot::Star(star)] = slots.as_slice()
-            && let super::relation::Rest::Made(origins) = &star.of
+            && let super::relation::Rest::Derived(origins) = &star.of
         {
             let origins = origins.clone();
             let named =
@@ -189,7 +189,7 @@ impl Analysis<'_, '_> {
             SetExpr::SetOperation { .. } => self.set_expr(body),
             SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
                 let origins = self.unresolved(Reason::NotFollowed("a statement that changes rows"), None);
-                Ok(vec![Slot::star(super::relation::Rest::Made(origins))])
+                Ok(vec![Slot::star(super::relation::Rest::Derived(origins))])
             }
         }
     }

@@ -58,16 +58,16 @@ impl Analysis<'_, '_> {
                     }
                     let reason = Reason::Ambiguous(Arc::clone(&keys[0]));
                     let origins = self.unresolved(reason, path.first().copied());
-                    return Ok(vec![Slot::star(Rest::Made(origins))]);
+                    return Ok(vec![Slot::star(Rest::Derived(origins))]);
                 }
                 // A struct's fields.
                 let path: Vec<Ident> = path.into_iter().cloned().collect();
                 let origins = self.compound(&path, Clause::Select)?;
-                Ok(vec![Slot::star(Rest::Made(origins))])
+                Ok(vec![Slot::star(Rest::Derived(origins))])
             }
             SelectItemQualifiedWildcardKind::Expr(expr) => {
                 let origins = self.expr(expr, Clause::Select)?;
-                Ok(vec![Slot::star(Rest::Made(origins))])
+                Ok(vec![Slot::star(Rest::Derived(origins))])
             }
         }
     }
@@ -104,7 +104,7 @@ impl Analysis<'_, '_> {
         }
         if options.opt_ilike.is_some() && slots.iter().any(Slot::is_open) {
             let origins = self.unresolved(Reason::NotFollowed("ILIKE over columns that are not known"), None);
-            return Ok(vec![Slot::star(Rest::Made(origins))]);
+            return Ok(vec![Slot::star(Rest::Derived(origins))]);
         }
         let pattern = options.opt_ilike.as_ref().map(|ilike| ilike.pattern.to_lowercase());
         let all = slots.clone();
@@ -157,7 +157,7 @@ impl Analysis<'_, '_> {
             return Ok(None);
         }
         let origins = self.unresolved(Reason::NotFollowed("COLUMNS(…)"), idents(&function.name).last().copied());
-        Ok(Some(vec![Slot::star(Rest::Made(origins))]))
+        Ok(Some(vec![Slot::star(Rest::Derived(origins))]))
     }
 
     /// The name of a column that the author gave none, where it follows from the expression.

@@ -4,7 +4,7 @@
 
 use terrane_app::ports::governance::{Artifact, Surface, Transition};
 use terrane_app::query::RequestContext;
-use terrane_app::security::caller_json;
+use terrane_json::caller::attribute_to_json;
 
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::ir::Arena;
@@ -22,7 +22,7 @@ pub(super) fn principal(context: &RequestContext) -> wire::Principal {
         attributes: caller
             .attributes
             .iter()
-            .map(|(name, attribute)| (name.to_string(), caller_json::attribute_to_json(attribute).to_string()))
+            .map(|(name, attribute)| (name.to_string(), attribute_to_json(attribute).to_string()))
             .collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! Converts types, values and severities between the contract and the host.
 
-use terrane_app::ports::severity::Severity;
+use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::types::{LogicalType, Value};
 
 use crate::bindings::common::{LogicalType as WireType, Severity as WireSeverity};
@@ -61,12 +61,12 @@ pub(crate) fn scalar_bytes(scalar: &Scalar) -> usize {
     }
 }
 
-pub(crate) fn severity(severity: WireSeverity) -> Severity {
+pub(crate) fn severity(severity: WireSeverity) -> FindingSeverity {
     match severity {
-        WireSeverity::Info => Severity::Info,
-        WireSeverity::Low => Severity::Low,
-        WireSeverity::Medium => Severity::Medium,
-        WireSeverity::High => Severity::High,
-        WireSeverity::Critical => Severity::Critical,
+        WireSeverity::Info => FindingSeverity::Info,
+        WireSeverity::Low => FindingSeverity::Low,
+        WireSeverity::Medium => FindingSeverity::Medium,
+        WireSeverity::High => FindingSeverity::High,
+        WireSeverity::Critical => FindingSeverity::Critical,
     }
 }

@@ -114,7 +114,7 @@ fn info_with(at: u32, pointer: u32, length: u32) -> Guest<'static> {
 #[test]
 fn answers_that_break_the_contract_are_refused() {
     let broken = [
-        ("the identity is no UTF-8", info_with(2048, 1056, 2)),
+        ("the identity is not UTF-8", info_with(2048, 1056, 2)),
         ("a string out of bounds", info_with(2048, 1024, 0x8000_0000)),
         ("a string beyond all addresses", info_with(2048, 0xffff_fff0, 64)),
         ("a list out of bounds", info_with(2048 + 40, 1024, 0x7fff_ffff)),
@@ -268,7 +268,7 @@ fn an_import_that_is_not_granted_is_named() {
 }
 
 #[test]
-fn what_is_looked_for_and_where_is_told() {
+fn what_is_looked_for_and_where_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folders = vec![folder.path().join("plugins"), folder.path().join("components")];
     let mut search = SearchPath { folders: folders.clone(), ..SearchPath::default() };
@@ -324,7 +324,7 @@ impl tracing::Subscriber for Lines {
 }
 
 #[test]
-fn a_flood_of_log_lines_is_cut_off_and_told_once() {
+fn a_flood_of_log_lines_is_cut_off_and_reported_once() {
     let guest = Guest {
         fields: "(import \"terrane:host/log@0.1.0\" \"log\" (func $log (param i32 i32 i32 i32 i32)))",
         describe: "(local $i i32)

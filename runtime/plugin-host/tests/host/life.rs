@@ -75,7 +75,7 @@ fn fault(status: &PluginStatus) -> PluginFault {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_manifest_that_says_something_else_is_refused() {
         assert!(matches!(found, PluginFault::Mismatch { what: found, .. } if found == what), "{what}: {found}");
     }
     let mut rubbish = version("1.0.0");
-    // A custom section that is no manifest: id 0, its size, the name's size, the name, the text.
+    // A custom section other than the manifest: id 0, its size, the name's size, the name, the text.
     rubbish.extend(b"\0\x0e\x0bplugin.tomlid");
     assert!(matches!(refused(&rubbish), PluginFault::Manifest { .. }));
 }
@@ -271,8 +271,8 @@ fn an_operator_turns_a_plugin_off_and_on() {
     // It stays off, whatever is loaded meanwhile.
     assert_eq!(host.reload(ID).unwrap().state, PluginState::Disabled);
     assert_eq!(host.enable(ID).unwrap().state, PluginState::Active);
-    let unknown = ChangeError::Unknown { name: "nobody".to_owned(), known: vec![ID.to_owned()] };
-    assert_eq!(host.reload("nobody"), Err(unknown));
+    let unknown = ChangeError::Unknown { name: "unknown".to_owned(), known: vec![ID.to_owned()] };
+    assert_eq!(host.reload("unknown"), Err(unknown));
 }
 
 #[test]

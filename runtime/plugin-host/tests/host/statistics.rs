@@ -11,7 +11,7 @@ use terrane_app::ports::checks::{
 };
 use terrane_app::ports::detectors::{DetectorError, DetectorParams, Detectors as _, SeriesBatch};
 use terrane_app::ports::plugins::{Limit, PluginFault, PluginRole};
-use terrane_app::ports::severity::Severity;
+use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::types::{LogicalType, Value};
 use terrane_plugin_host::manifest::AskedLimits;
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, PluginHost, PluginSettings, SearchPath, Settings};
@@ -216,7 +216,7 @@ async fn checks_plan_and_judge_through_the_sandbox() {
     assert_eq!(score(1, QualityDimension::Validity), Some(0.9));
     assert_eq!(score(0, QualityDimension::Uniqueness), Some(1.0));
     let skewed = found.iter().find(|finding| &*finding.code == "highly_skewed").unwrap();
-    assert_eq!((skewed.column, skewed.severity), (Some(2), Severity::Low));
+    assert_eq!((skewed.column, skewed.severity), (Some(2), FindingSeverity::Low));
 }
 
 #[tokio::test]

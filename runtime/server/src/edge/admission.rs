@@ -64,7 +64,7 @@ impl<'a> AuthRequirement<'a> {
         let Identity { caller, scopes, credential, tenant } = identity;
         self.context = RequestContext { caller, scopes, tenant, ..self.context };
         if self.context.caller.auth_method != AuthMethod::Anonymous {
-            let recorded = self.app.ports.access.authenticated(&self.context, &credential).await;
+            let recorded = self.app.services.access.authenticated(&self.context, &credential).await;
             recorded.map_err(|error| ApiError::from_store(&error))?;
         }
         if let RouteAccess::Scoped(scope) = self.access
@@ -98,7 +98,7 @@ impl<'a> AuthRequirement<'a> {
     /// Authenticates a caller. For an address that has sent too many invalid credentials, only credentials that were
     /// valid here before are checked, so that others who call from there, through a proxy, go on.
     async fn authenticate(&self, bearer: &str) -> Result<Identity, Denial> {
-        let authenticator = &self.app.ports.authenticator;
+        let authenticator = &self.app.services.authenticator;
         let exceeded = self.app.rates.may_fail(self.context.client).err();
         let refused = |exceeded| Denial { reason: "too many failures", error: ApiError::from_rate(exceeded) };
         if let Some(exceeded) = exceeded
@@ -131,7 +131,7 @@ impl<'a> AuthRequirement<'a> {
 
 /// Records that a request is denied, in the log, the metrics and the audit log.
 pub(crate) async fn deny(app: &App, context: &RequestContext, reason: &'static str) -> Result<(), ApiError> {
-    app.ports.access.denied(context, reason).await.map_err(|error| ApiError::from_store(&error))
+    app.services.access.denied(context, reason).await.map_err(|error| ApiError::from_store(&error))
 }
 
 fn credentials(protocol: &dyn Protocol, request: &Request) -> Result<Credentials, Denial> {

@@ -88,7 +88,7 @@ impl RequestLog {
         let log = RequestLog {
             app: app.clone(),
             span: span.clone(),
-            started: app.ports.clock.elapsed(),
+            started: app.services.clock.elapsed(),
             method: request.method().clone(),
             path: request.uri().path().into(),
             connection,
@@ -198,7 +198,7 @@ impl RequestLog {
 
 impl Drop for RequestLog {
     fn drop(&mut self) {
-        let duration = self.app.ports.clock.elapsed().saturating_sub(self.started);
+        let duration = self.app.services.clock.elapsed().saturating_sub(self.started);
         self.log_end(duration);
         let Some(Matched(shared)) = &self.matched else { return };
         self.count(shared, duration);

@@ -32,7 +32,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 fn accounts(app: &App) -> &Accounts {
-    app.ports.authenticator.accounts()
+    app.services.authenticator.accounts()
 }
 
 fn actor(call: &Call) -> Actor {
@@ -41,14 +41,14 @@ fn actor(call: &Call) -> Actor {
 
 async fn list_keys(app: App, _: Call) -> Result<Response, ApiError> {
     let keys = accounts(&app).keys().await.map_err(self::error)?;
-    Ok(answer(StatusCode::OK, &Keys::new(&keys, app.ports.clock.now())))
+    Ok(answer(StatusCode::OK, &Keys::new(&keys, app.services.clock.now())))
 }
 
 async fn create_key(app: App, call: Call) -> Result<Response, ApiError> {
     let actor = actor(&call);
     let request = wire::new_key_from_wire(&call.json_body(&app).await?)?;
     let issued = accounts(&app).create_key(&actor, request).await.map_err(self::error)?;
-    let mut response = secret(&KeyWithText::new(&issued, app.ports.clock.now()));
+    let mut response = secret(&KeyWithText::new(&issued, app.services.clock.now()));
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -56,14 +56,14 @@ async fn create_key(app: App, call: Call) -> Result<Response, ApiError> {
 async fn read_key(app: App, mut call: Call) -> Result<Response, ApiError> {
     let id = call.path_parameter().await?;
     let key = accounts(&app).key(&id).await.map_err(self::error)?;
-    Ok(answer(StatusCode::OK, &Key::new(&key, app.ports.clock.now())))
+    Ok(answer(StatusCode::OK, &Key::new(&key, app.services.clock.now())))
 }
 
 async fn change_key(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (id, actor) = (call.path_parameter().await?, actor(&call));
     let change = wire::key_change_from_wire(&call.json_body(&app).await?)?;
     let key = accounts(&app).change_key(&actor, &id, change).await.map_err(self::error)?;
-    Ok(answer(StatusCode::OK, &Key::new(&key, app.ports.clock.now())))
+    Ok(answer(StatusCode::OK, &Key::new(&key, app.services.clock.now())))
 }
 
 async fn revoke_key(app: App, mut call: Call) -> Result<Response, ApiError> {

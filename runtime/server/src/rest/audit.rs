@@ -17,8 +17,8 @@ pub(super) fn register(routes: Routes) -> Routes {
 async fn records(app: App, call: Call) -> Result<Response, ApiError> {
     let filter = filter_from_parameters(call.query_string())?;
     // What happened up to now belongs to the answer.
-    app.ports.audit_buffer.flush().await.map_err(|error| ApiError::from_store(&error))?;
-    let records = app.ports.audit.records(&filter).await.map_err(|error| ApiError::from_store(&error))?;
+    app.services.audit_buffer.flush().await.map_err(|error| ApiError::from_store(&error))?;
+    let records = app.services.audit.records(&filter).await.map_err(|error| ApiError::from_store(&error))?;
     Ok(json_answer(&AuditPage::new(&records, filter.limit)))
 }
 

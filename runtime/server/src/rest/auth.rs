@@ -26,21 +26,21 @@ pub(super) fn register(routes: Routes) -> Routes {
 async fn sign_in(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let (username, password) = sign_in_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.sign_in(&username, &password, &context).await;
+    let pair = app.services.authenticator.sign_in(&username, &password, &context).await;
     Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
-    let pair = app.ports.authenticator.refresh(&token, &context).await;
+    let pair = app.services.authenticator.refresh(&token, &context).await;
     Ok(secret(&Tokens::from(&pair.map_err(ApiError::from_auth)?)))
 }
 
 async fn revoke(app: App, call: Call) -> Result<Response, ApiError> {
     let (origin, identity) = (call.origin(), call.identity());
     let token = refresh_token_from_wire(&call.json_body(&app).await?)?;
-    let ended = app.ports.authenticator.revoke(&identity, &token, &origin).await;
+    let ended = app.services.authenticator.revoke(&identity, &token, &origin).await;
     ended.map_err(ApiError::from_auth)?;
     Ok(secret(&Revoked { revoked: true }))
 }
@@ -49,7 +49,7 @@ async fn revoke_tokens(app: App, call: Call) -> Result<Response, ApiError> {
     let (origin, identity) = (call.origin(), call.identity());
     let tokens = revoked_tokens_from_wire(&call.json_body(&app).await?)?;
     let actor = Actor::of_request(&identity, origin);
-    app.ports.authenticator.accounts().revoke_tokens(&actor, tokens).await.map_err(accounts::error)?;
+    app.services.authenticator.accounts().revoke_tokens(&actor, tokens).await.map_err(accounts::error)?;
     Ok(json_answer(&Revoked { revoked: true }))
 }
 

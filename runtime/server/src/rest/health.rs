@@ -70,12 +70,12 @@ async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
 /// Returns whether the dialect and every required plugin can be called. Reads recorded states only: the profile was
 /// read when the project was loaded.
 fn has_plugins(app: &App) -> bool {
-    let missing = app.ports.plugins.missing();
+    let missing = app.services.plugins.missing();
     if !missing.is_empty() {
         let error_message = format!("required and not in use: {}", missing.join(", "));
         tracing::warn!(event = "health_check_failed", check = "plugins", error_message);
     }
-    missing.is_empty() && app.ports.plugins.dialect(app.ports.warehouse.name()).is_ok()
+    missing.is_empty() && app.services.plugins.dialect(app.services.warehouse.name()).is_ok()
 }
 
 async fn status(app: App, _: Call) -> Result<Response, ApiError> {
@@ -92,7 +92,7 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
             plugins: CheckStatus::of(plugins),
         },
         uptime_seconds: app.uptime().as_secs(),
-        project: project_health(&app.ports.projects.served_status()),
+        project: project_health(&app.services.projects.served_status()),
     };
     Ok(json_answer(&status))
 }
@@ -101,14 +101,15 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
 /// that a flood of probes neither floods the warehouse nor delays the load balancer's own.
 async fn check_dependencies(app: &App) -> (bool, bool) {
     let mut last = app.dependencies.lock().await;
-    let now = app.ports.clock.elapsed();
+    let now = app.services.clock.elapsed();
     if let Some((at, found)) = *last
         && now.saturating_sub(at) < FRESH
     {
         return found;
     }
-    let found = tokio::join!(check("database", app.ports.store.ping()), check("warehouse", app.ports.warehouse.ping()));
-    *last = Some((app.ports.clock.elapsed(), found));
+    let found =
+        tokio::join!(check("database", app.services.store.ping()), check("warehouse", app.services.warehouse.ping()));
+    *last = Some((app.services.clock.elapsed(), found));
     found
 }
 
@@ -159,7 +160,7 @@ static READY: Doc = Doc {
         content: &[Content::Json(schema::of::<Ready>())],
         compression: Compression::Accepted,
     }],
-    errors: &[Code::WarehouseUnavailable],
+    errors: &[Code::WarehouseUnavailable, Code::Overloaded],
     detail_errors: &[],
 };
 

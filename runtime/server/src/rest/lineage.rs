@@ -21,16 +21,16 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
-    let snapshot = app.ports.catalog.snapshot();
-    let lineage = snapshot.lineage(&*app.ports.warehouse).await;
+    let snapshot = app.services.catalog.snapshot();
+    let lineage = snapshot.lineage(&*app.services.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
     Ok(json_answer(&lineage::graph(lineage, &sight)))
 }
 
 async fn measure(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (cube, measure) = call.path_parameters().await?;
-    let snapshot = app.ports.catalog.snapshot();
-    let lineage = snapshot.lineage(&*app.ports.warehouse).await;
+    let snapshot = app.services.catalog.snapshot();
+    let lineage = snapshot.lineage(&*app.services.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
     let start = find(lineage, &sight, &format!("measure.{cube}.{measure}"))?;
     Ok(json_answer(&lineage::upstream(lineage, start, &sight)))
@@ -39,8 +39,8 @@ async fn measure(app: App, mut call: Call) -> Result<Response, ApiError> {
 async fn impact(app: App, call: Call) -> Result<Response, ApiError> {
     let caller = call.context.caller.clone();
     let id = column_from_wire(&call.json_body(&app).await?)?;
-    let snapshot = app.ports.catalog.snapshot();
-    let lineage = snapshot.lineage(&*app.ports.warehouse).await;
+    let snapshot = app.services.catalog.snapshot();
+    let lineage = snapshot.lineage(&*app.services.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &caller));
     let start = find(lineage, &sight, &id)?;
     Ok(json_answer(&lineage::impact(lineage, start, &sight)))

@@ -33,13 +33,13 @@ pub(super) fn register(routes: Routes) -> Routes {
 }
 
 async fn cubes(app: App, call: Call) -> Result<Response, ApiError> {
-    let snapshot = app.ports.catalog.snapshot();
+    let snapshot = app.services.catalog.snapshot();
     Ok(answer(call.headers(), &metadata::cubes(&Visible::of(&snapshot.model, &call.context.caller))))
 }
 
 async fn cube(app: App, mut call: Call) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
-    let snapshot = app.ports.catalog.snapshot();
+    let snapshot = app.services.catalog.snapshot();
     match metadata::cube(&Visible::of(&snapshot.model, &call.context.caller), &name) {
         Some(cube) => Ok(answer(call.headers(), &cube)),
         None => Err(ApiError::cube_not_found(&name)),
@@ -47,21 +47,21 @@ async fn cube(app: App, mut call: Call) -> Result<Response, ApiError> {
 }
 
 async fn metrics(app: App, call: Call) -> Result<Response, ApiError> {
-    let snapshot = app.ports.catalog.snapshot();
+    let snapshot = app.services.catalog.snapshot();
     Ok(answer(call.headers(), &metadata::metrics(&Visible::of(&snapshot.model, &call.context.caller))))
 }
 
 async fn dimensions(app: App, call: Call) -> Result<Response, ApiError> {
-    let snapshot = app.ports.catalog.snapshot();
+    let snapshot = app.services.catalog.snapshot();
     Ok(answer(call.headers(), &metadata::dimensions(&Visible::of(&snapshot.model, &call.context.caller))))
 }
 
 async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let cube = cube_from_wire(&call.json_body(&app).await?)?;
-    let registered = app.ports.projects.register(&cube, &context).await;
+    let registered = app.services.projects.register(&cube, &context).await;
     registered.map_err(|error| refusal(error, Audience::of(context.scopes)))?;
-    let snapshot = app.ports.catalog.snapshot();
+    let snapshot = app.services.catalog.snapshot();
     // A policy of its table may close the cube to its author, who knows the definition anyway.
     let body = match snapshot.model.cube_named(&cube.name) {
         Some(built) => serde_json::to_vec(&metadata::registered(built)).unwrap_or_default(),
@@ -74,7 +74,7 @@ async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn delete_cube(app: App, mut call: Call) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
-    let deleted = app.ports.projects.unregister(&name, &call.context).await;
+    let deleted = app.services.projects.unregister(&name, &call.context).await;
     deleted.map_err(|error| refusal(error, Audience::of(call.context.scopes)))?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -30,7 +30,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 
 async fn login(app: App, mut call: Call) -> Result<Response, ApiError> {
     let provider = call.path_parameter().await?;
-    let begun = app.ports.oauth.begin(&provider).map_err(ApiError::from_oauth)?;
+    let begun = app.services.oauth.begin(&provider).map_err(ApiError::from_oauth)?;
     let mut response = Response::default();
     *response.status_mut() = StatusCode::FOUND;
     let location = HeaderValue::from_str(&begun.location);
@@ -46,7 +46,7 @@ async fn callback(app: App, mut call: Call) -> Result<Response, ApiError> {
     let provider = call.path_parameter().await?;
     let parameters = CallbackParameters::read(call.query_string())?;
     let binding = only_cookie(call.headers(), &cookie_name(&app, &provider));
-    let pair = app.ports.oauth.finish(&provider, parameters.with(binding.as_deref()), &call.context).await;
+    let pair = app.services.oauth.finish(&provider, parameters.with(binding.as_deref()), &call.context).await;
     let pair = pair.map_err(ApiError::from_oauth)?;
     let mut response = secret(&Tokens::from(&pair));
     let headers = response.headers_mut();
@@ -63,13 +63,13 @@ fn keep_to_yourself(headers: &mut HeaderMap) {
 
 /// One for each provider. Over https by a name that no other host and no script can set.
 fn cookie_name(app: &App, provider: &str) -> String {
-    let prefix = if app.ports.oauth.transport() == Transport::Https { "__Host-" } else { "" };
+    let prefix = if app.services.oauth.transport() == Transport::Https { "__Host-" } else { "" };
     format!("{prefix}terrane_sign_in_{provider}")
 }
 
 /// `SameSite=Lax`, because the way back from the provider is a link from another site.
 fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<HeaderValue, ApiError> {
-    let secure = if app.ports.oauth.transport() == Transport::Https { "; Secure" } else { "" };
+    let secure = if app.services.oauth.transport() == Transport::Https { "; Secure" } else { "" };
     let name = cookie_name(app, provider);
     let text = format!("{name}={binding}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
     HeaderValue::from_str(&text).map_err(|_| ApiError::new(Code::InternalError, "the cookie fits in no header"))

@@ -50,8 +50,8 @@ async fn enable(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn change(app: App, mut call: Call, change: Change) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
-    app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
-    let ports = &app.ports;
+    app.services.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
+    let ports = &app.services;
     let changed = change.make(&ports.plugins, &ports.audit, &ports.access, &name, &call.context).await;
     let status = changed.map_err(|failure| match failure {
         Failure::Change(error) => refusal(&error),
@@ -63,7 +63,7 @@ async fn change(app: App, mut call: Call, change: Change) -> Result<Response, Ap
 
 /// Looking for them may compile them.
 async fn inventory(app: &App) -> Result<Vec<PluginStatus>, ApiError> {
-    let plugins = Arc::clone(&app.ports.plugins);
+    let plugins = Arc::clone(&app.services.plugins);
     tokio::task::spawn_blocking(move || plugins.inventory()).await.map_err(|_| broken())
 }
 

@@ -26,8 +26,8 @@ pub(super) fn register(routes: Routes) -> Routes {
 async fn load(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let request = load_from_wire(&call.json_body_or_none(&app).await?)?;
-    app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
-    let loaded = app.ports.projects.load(&request, &context).await;
+    app.services.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
+    let loaded = app.services.projects.load(&request, &context).await;
     let audience = Audience::of(context.scopes);
     let loaded = loaded.map_err(|error| refusal(error, audience))?;
     Ok(json_answer(&ProjectLoadResult::new(&loaded, audience)))
@@ -36,8 +36,8 @@ async fn load(app: App, call: Call) -> Result<Response, ApiError> {
 async fn compile(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let request = compile_from_wire(&call.json_body_or_none(&app).await?)?;
-    app.ports.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
-    let compiled = app.ports.projects.compile(&request, &context).await;
+    app.services.store.ping().await.map_err(|error| ApiError::from_store(&error))?;
+    let compiled = app.services.projects.compile(&request, &context).await;
     let audience = Audience::of(context.scopes);
     let compiled = compiled.map_err(|error| refusal(error, audience))?;
     Ok(json_answer(&CompileResult::new(&compiled, audience)))
@@ -46,7 +46,7 @@ async fn compile(app: App, call: Call) -> Result<Response, ApiError> {
 async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
     let path = path_from_parameters(call.query_string())?;
     let Some(path) = path else {
-        let snapshot = app.ports.catalog.snapshot();
+        let snapshot = app.services.catalog.snapshot();
         let graph = snapshot.graph(&Visible::of(&snapshot.model, &call.context.caller));
         return Ok(json_answer(&Graph::from(&graph)));
     };
@@ -56,7 +56,7 @@ async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
         return Err(ApiError::missing_scope(Scope::Write));
     }
     let audience = Audience::of(call.scopes);
-    let snapshot = app.ports.projects.read(&path).await.map_err(|error| refusal(error, audience))?;
+    let snapshot = app.services.projects.read(&path).await.map_err(|error| refusal(error, audience))?;
     let graph = snapshot.graph(&Visible::of(&snapshot.model, &call.context.caller));
     Ok(json_answer(&Graph::from(&graph)))
 }

@@ -47,7 +47,7 @@ async fn run(
         RowFormat::Csv | RowFormat::Arrow => QueryKind::Export,
     };
     let context = RequestContext { kind, ..context };
-    let session = app.ports.queries.session(&context);
+    let session = app.services.queries.session(&context);
     let opened = async { session.prepare(&request.query).await?.open().await }.await;
     let opened = opened.map_err(|error| ApiError::from_run(error, context.scopes))?;
     answer::respond(opened, request, format).await
@@ -58,7 +58,7 @@ async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
     let refused = |error| ApiError::from_run(error, context.scopes);
     let body = call.json_body(&app).await?;
     let request = query::from_wire_for_sql(&body)?;
-    let session = app.ports.queries.session(&context);
+    let session = app.services.queries.session(&context);
     let prepared = session.prepare(&request.query).await.map_err(refused)?;
     if request.inline {
         let sql = prepared.inline_sql().await.map_err(refused)?;
@@ -73,7 +73,7 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     let refused = |error| ApiError::from_run(error, context.scopes);
     let body = call.json_body(&app).await?;
     let QueryRequest { query, .. } = query::from_wire(&body)?;
-    let session = app.ports.queries.session(&context);
+    let session = app.services.queries.session(&context);
     let prepared = session.prepare(&query).await.map_err(refused)?;
     let explanation = prepared.explain().await.map_err(refused)?;
     let plan = if context.scopes.hold(Scope::Admin) {

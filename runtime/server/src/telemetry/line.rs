@@ -12,7 +12,7 @@ use super::mask::{is_secret_name, mask};
 use super::{LogFormat, level_word};
 use terrane_wire::json::write_string;
 
-/// The number of bytes after which a text is cut.
+/// The number of bytes after which strings are cut.
 const MAX_TEXT_BYTES: usize = 4_096;
 /// The number of bytes of a longer text in which secrets are masked. A secret that begins before the cut is masked.
 const MAX_LOOKED_AT_BYTES: usize = 2 * MAX_TEXT_BYTES;

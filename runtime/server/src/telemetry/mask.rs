@@ -1,6 +1,6 @@
 //! Masking of secrets in any text.
 //!
-//! In: a text that is about to be written. Out: the same, with `***` in place of API keys, bearer and basic
+//! In: text that is about to be written. Out: the same, with `***` in place of API keys, bearer and basic
 //! credentials, JWTs, passwords of URLs, and values of parameters with secret names. Clients put credentials into
 //! paths, agents and ids by mistake; in doubt the text is masked. Absent on purpose: fields with secret names (`line`).
 
@@ -150,7 +150,7 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     if !rest.starts_with(b"://") {
         return None;
     }
-    // A bound, so that the cost stays linear for a text of many such beginnings.
+    // Bounds the search, so that the cost stays linear if the text has many prefixes of URLs.
     let url = &rest[3..rest.len().min(3 + MAX_URL_BYTES)];
     let url = &url[..run(url, |letter| !letter.is_ascii_whitespace() && !b"\"'<>`".contains(&letter))];
     let authority = run(url, |letter| !b"/?#".contains(&letter));

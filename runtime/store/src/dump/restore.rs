@@ -1,15 +1,15 @@
 //! Reading a dump into an empty state, all of it or nothing.
 //!
 //! Nothing is there for others before the checksum, the numbers of rows and the audit chain were found
-//! right: one transaction. A state that has anything in it is not touched: whoever wants another in its
-//! place names a new database.
+//! right: one transaction. A state that contains rows is not touched: restore into a new
+//! database instead.
 
 use std::io::BufRead;
 
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
-use terrane_app::ports::audit::{AuditEntry, ChainState};
+use terrane_app::ports::audit::{AuditEntry, ChainState, Details};
 use terrane_app::ports::store::{Store as _, StoreError};
 
 use super::write::count;
@@ -29,7 +29,7 @@ pub enum RestoreError {
     Store(#[from] StoreError),
     #[error("the dump cannot be read: {0}")]
     Input(#[from] std::io::Error),
-    #[error("this is no dump of a state: its first line is not the header of one")]
+    #[error("not a dump of a state database: the first line is not a dump header")]
     NoDump,
     #[error("the dump has format {found}, and this version reads format {FORMAT_VERSION}")]
     Format { found: u64 },
@@ -49,7 +49,7 @@ pub enum RestoreError {
     Chain { sequence: u64, why: String },
 }
 
-/// What is there now.
+/// The contents after a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     pub rows: u64,
@@ -164,7 +164,8 @@ impl StateStore {
             }
         };
         let after = json!({"rows": rows, "audit_records": audit_records, "sha256": sha256});
-        append_in(&mut change, vec![AuditEntry { after: Some(after.to_string().into()), ..entry }]).await?;
+        let after = Some(Details::Encoded(after.to_string().into()));
+        append_in(&mut change, vec![AuditEntry { after, ..entry }]).await?;
         change.commit().await?;
         Ok(Restored { rows, audit_records })
     }
@@ -197,7 +198,7 @@ async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u
         match line.map_err(|_| lines.wrong("it is neither a row nor the end of a dump"))? {
             Line::Row { table, row } => {
                 let known = TABLES.iter().find(|known| known.name == table);
-                let table = known.ok_or_else(|| lines.wrong(format!("there is no table `{table}`")))?;
+                let table = known.ok_or_else(|| lines.wrong(format!("unknown table `{table}`")))?;
                 let row = bound(table, &row).map_err(|what| lines.wrong(what))?;
                 waiting.add(change, table, row).await.map_err(|error| lines.wrong(error.message))?;
                 rows += 1;

@@ -12,7 +12,7 @@ use crate::database::{Row, Transaction};
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
-/// Why there is no dump.
+/// The cause of a failed dump.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     #[error(transparent)]
@@ -39,7 +39,7 @@ impl StateStore {
     /// Writes all of one moment. How many rows that were.
     ///
     /// # Errors
-    /// [`DumpError`]; what was written by then is no dump, as its missing last line tells.
+    /// [`DumpError`]; the output then lacks the last line and cannot be restored.
     pub async fn dump(&self, to: &mut (dyn Write + Send), made_at: Timestamp) -> Result<u64, DumpError> {
         let schema_version = self.schema_version().await?;
         let mut transaction = self.database.read().await?;

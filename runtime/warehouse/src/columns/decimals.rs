@@ -2,7 +2,7 @@
 //!
 //! In: digits as text, or an integer with its scale. Out: the narrowest of `Decimal128(38, s)`,
 //! `Decimal256(76, s)` and text that holds every digit of every row. `s` is the largest scale that was
-//! sent, so a sum of whole numbers stays whole. Text is a named exception and is logged.
+//! sent, so a sum of integers has no fraction. Text is a named exception and is logged.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ enum Number {
     Wide(Box<str>),
 }
 
-/// The error for a text that is not a decimal.
+/// An error for a string that is not a decimal.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a decimal")]
 pub(crate) struct NotADecimal(String);

@@ -1,8 +1,8 @@
 //! Dynamic columns: each cell has a type of its own, and all cells together decide about the type of the column.
 //!
 //! In: cells, and the type that the query expects. Out: one Arrow array without loss: integers stay integers, integers
-//! and reals become doubles if each value has an exact one, and any other mixture becomes text. A text becomes a time
-//! only if the query expects a time.
+//! and reals become doubles if each value has an exact one, and any other mixture becomes text. Strings become
+//! times only if the query expects a time.
 
 use std::sync::Arc;
 

@@ -51,8 +51,8 @@ impl Kind {
         Kind::Dynamic,
     ];
 
-    /// Engines without a boolean send 0 and 1, engines without dates send text, and a text that is
-    /// compared byte by byte may come as bytes.
+    /// Engines without a boolean send 0 and 1, engines without dates send text, and text that is
+    /// compared byte by byte may arrive as bytes.
     pub(super) fn meant_as(self, meaning: Option<Meaning>) -> Kind {
         match (self, meaning) {
             (Kind::Integer | Kind::Unsigned, Some(DimensionType::Boolean)) => Kind::Boolean,

@@ -70,7 +70,7 @@ impl DuckDbBuilder {
             let outcome = work(&connection, &is_unwanted);
             is_over.store(true, Ordering::SeqCst);
             drop((connection, permit));
-            // Whoever waited may be gone.
+            // The receiver may have been dropped.
             let _ = answer.send(outcome);
         });
         started.map_err(|error| error::unavailable(&format!("no thread for a build: {error}")))?;

@@ -160,7 +160,7 @@ fn spill_folder(project: &Path) -> PathBuf {
     }
 }
 
-/// A text that is not known, of a view of another version for one, may read anything.
+/// An unknown definition, such as a view of another version, may read anything.
 fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
     let texts = || {
         let mut statement = connection.prepare(STORED_TEXTS)?;

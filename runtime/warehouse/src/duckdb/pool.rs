@@ -16,13 +16,13 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::error;
 use super::permit::{OrphanedStatements, StatementPermit};
-use super::session::{Answer, Reply, Request, Session};
+use super::session::{Answer, DuckdbSession, Reply, Request};
 use super::stream;
 
 pub(super) struct Pool {
     /// Only new connections are made from it; it runs nothing itself.
     root: Mutex<Connection>,
-    idle: Mutex<Vec<Session>>,
+    idle: Mutex<Vec<DuckdbSession>>,
     turns: Arc<Semaphore>,
     turn_count: usize,
     /// A reader may be slow, and its statement keeps a turn meanwhile: half of the turns at most.
@@ -117,7 +117,7 @@ impl Pool {
         Ok(Running { session: Some(session), turn, pool: self.clone() })
     }
 
-    fn session(&self) -> Result<Session, WarehouseError> {
+    fn session(&self) -> Result<DuckdbSession, WarehouseError> {
         if let Some(session) = lock(&self.idle).pop() {
             return Ok(session);
         }
@@ -133,14 +133,15 @@ impl Pool {
         lock(&self.root).try_clone().map_err(|e| error::from_engine(&e))
     }
 
-    fn start_session(&self) -> Result<Session, WarehouseError> {
-        Session::start(self.connection()?).map_err(|e| error::unavailable(&format!("no thread for a session: {e}")))
+    fn start_session(&self) -> Result<DuckdbSession, WarehouseError> {
+        DuckdbSession::start(self.connection()?)
+            .map_err(|e| error::unavailable(&format!("no thread for a session: {e}")))
     }
 }
 
 /// A statement with a caller. Dropped early, it stops the statement.
 struct Running {
-    session: Option<Session>,
+    session: Option<DuckdbSession>,
     turn: Arc<StatementPermit>,
     pool: Arc<Pool>,
 }

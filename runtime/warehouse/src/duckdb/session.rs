@@ -1,7 +1,7 @@
 //! One connection on a thread of its own, which runs one statement after the other.
 //!
 //! In: a [`Request`] and where to answer. Out: the answer, when the engine has it, or its batches as
-//! they come. The thread ends when its [`Session`] is dropped.
+//! they come. The thread ends when its [`DuckdbSession`] is dropped.
 //!
 //! The optimizer of DuckDB 1.4 makes a plan that its executor refuses ("INTERNAL Error: Failed to bind column
 //! reference") if it proves that two conditions exclude each other below a join. A statement that fails with an
@@ -64,12 +64,12 @@ struct Job {
 }
 
 /// A handle on the thread. Dropping it lets the thread end after the statement that it is at.
-pub(super) struct Session {
+pub(super) struct DuckdbSession {
     jobs: mpsc::Sender<Job>,
     interrupt: Arc<InterruptHandle>,
 }
 
-impl Session {
+impl DuckdbSession {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let interrupt = connection.interrupt_handle();
@@ -90,7 +90,7 @@ impl Session {
                 }
             }
         })?;
-        Ok(Session { jobs, interrupt })
+        Ok(DuckdbSession { jobs, interrupt })
     }
 
     /// Starts a statement. A thread that has ended drops `reply`, which its receiver notices.

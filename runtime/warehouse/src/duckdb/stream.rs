@@ -1,8 +1,7 @@
 //! The channel for a statement's batches, from the engine's thread to the reader.
 //!
 //! In: batches, as the engine makes them. Out: the same, while few of them wait: an engine that is
-//! faster than its reader stops until there is room. Only an end that was sent is an end; a way that
-//! is cut off is an error.
+//! faster than its reader stops until there is space. A stream without a sent end is an error.
 
 use std::time::Duration;
 

@@ -249,7 +249,7 @@ async fn readers_of(connection: &mut PgConnection, oid: i64, new: &NewRelation<'
     Ok(readers)
 }
 
-/// One that no longer fits what it reads is left out: its model is inlined until it is built again.
+/// Recreates a reader. A reader that no longer fits its inputs is omitted: its model is inlined until it is rebuilt.
 async fn make_again(connection: &mut PgConnection, reader: &Reader) -> Result<(), BuildError> {
     let Reader { relation, text, comment } = reader;
     run(connection, "SAVEPOINT reader".to_owned()).await?;

@@ -15,14 +15,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::answer::answer;
 use super::failure::{timeout, unavailable};
-use super::{Answer, Engine, Request, Session};
+use super::{Answer, Engine, Request, WarehouseSession};
 
 /// The time for which a cancelled statement keeps its permit at most.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Pool<E: Engine> {
     engine: Arc<E>,
-    idle: Mutex<Vec<Session<E>>>,
+    idle: Mutex<Vec<WarehouseSession<E>>>,
     turns: Arc<Semaphore>,
     turn_count: usize,
     /// Probes never queue behind queries: one at a time, beside them.
@@ -38,7 +38,7 @@ impl<E: Engine> fmt::Debug for Pool<E> {
 }
 
 impl<E: Engine> Pool<E> {
-    pub(super) fn new(engine: E, first: Session<E>, connections: usize) -> Self {
+    pub(super) fn new(engine: E, first: WarehouseSession<E>, connections: usize) -> Self {
         Pool {
             engine: Arc::new(engine),
             idle: Mutex::new(vec![first]),
@@ -105,7 +105,7 @@ impl<E: Engine> Pool<E> {
         }
     }
 
-    async fn connect(&self) -> Result<Session<E>, WarehouseError> {
+    async fn connect(&self) -> Result<WarehouseSession<E>, WarehouseError> {
         let connected = self.engine.connect().await;
         if connected.is_err() {
             self.failed.fetch_add(1, Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl<E: Engine> Pool<E> {
 /// A request with a caller. Dropped early, it stops the statement of its session.
 struct Running<'a, E: Engine> {
     engine: &'a Arc<E>,
-    held: Option<(Session<E>, OwnedSemaphorePermit)>,
+    held: Option<(WarehouseSession<E>, OwnedSemaphorePermit)>,
 }
 
 impl<E: Engine> Running<'_, E> {

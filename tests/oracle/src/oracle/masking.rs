@@ -46,10 +46,7 @@ pub(crate) fn masked(mask: &Mask, value: Value) -> Value {
     match (mask, value) {
         (Mask::Null, _) => Value::Null,
         (Mask::Constant(cell), _) => cell.value(ColumnType::Text, false),
-        (Mask::Hash, Value::Text(text)) => {
-            let digest = Sha256::digest(text.as_bytes());
-            Value::Text(digest.iter().map(|byte| format!("{byte:02x}")).collect())
-        }
+        (Mask::Hash, Value::Text(text)) => Value::Text(hex::encode(Sha256::digest(text.as_bytes()))),
         (Mask::Partial, Value::Text(text)) => Value::Text(text.chars().take(1).chain("***".chars()).collect()),
         (Mask::Hash | Mask::Partial, _) => Value::Null,
     }

@@ -58,8 +58,13 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        package: "terrane-json",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+    Rule {
         package: "terrane-plugin-host",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-terminal"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-json", "terrane-terminal"],
         must_not_reach: &[
             "axum",
             "hyper",
@@ -83,8 +88,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-store",
-        may_use: &["terrane-app", "terrane-compiler"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-json"],
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
+    },
+    Rule {
+        package: "terrane-results",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
     },
     Rule {
         package: "terrane-outgoing",
@@ -94,7 +104,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-identity",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-outgoing"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-json", "terrane-outgoing"],
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
     },
     Rule {
@@ -104,7 +114,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-wire",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-json", "terrane-lineage"],
         must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule {
@@ -133,6 +143,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-expectations",
             "terrane-identity",
+            "terrane-json",
             "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-plugin-kit",
@@ -162,6 +173,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-app",
             "terrane-identity",
+            "terrane-json",
             "terrane-outgoing",
             "terrane-server",
             "terrane-store",
@@ -177,6 +189,7 @@ const RULES: &[Rule] = &[
             "terrane-cli",
             "terrane-compiler",
             "terrane-expectations",
+            "terrane-json",
             "terrane-plugin-host",
             "terrane-plugin-kit",
             "terrane-server",

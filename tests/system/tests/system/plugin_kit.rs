@@ -402,7 +402,7 @@ fn an_unused_component_is_reported() {
         "calls itself `detector-template`, and its file's name says `detector-mine`",
         "my-check.wasm is a check that nothing uses",
         "is a governance hook that is not listed",
-        "text.wasm is no plugin of any role",
+        "text.wasm is not a plugin of any role",
     ] {
         assert!(reported.contains(words), "{words} is not in\n{reported}");
     }

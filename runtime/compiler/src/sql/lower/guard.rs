@@ -7,7 +7,7 @@ use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::CubeId;
 use crate::plan::{JoinTree, RowGuard};
 use crate::sql::ast::{JoinClause, JoinKind};
-use crate::sql::predicate::connect;
+use crate::sql::predicate::Connective;
 use crate::sql::scope::{PASSES, RowScope};
 
 impl<'a> Lowering<'a> {
@@ -31,7 +31,7 @@ impl<'a> Lowering<'a> {
         let scope = self.scope(tree).judging(None);
         let conditions = scope.row_filters(all, predicates);
         // Of the filter, not a constant: where engines merge the selects, it must still be the filter.
-        let passes = connect(true, conditions.clone());
+        let passes = Connective::And.join(conditions.clone());
         let items = vec![(SqlExpr::Star(own), Name::Key(own)), (passes, Name::Fixed(PASSES))];
         let mut query = Select::new(items, rows(own));
         query.filters = conditions;

@@ -26,7 +26,7 @@ impl Image {
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Room for so many bytes; where it begins.
+    /// Reserves bytes and returns their address.
     pub(crate) fn room(&mut self, bytes: usize) -> usize {
         let at = self.free;
         self.free = (at + bytes).next_multiple_of(8);

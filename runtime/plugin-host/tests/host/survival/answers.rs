@@ -136,13 +136,13 @@ fn wide(members: usize, bytes: usize) -> Arc<QueryFacts> {
 }
 
 #[tokio::test]
-async fn a_model_of_megabytes_is_told_or_refused_by_the_guests_memory() {
+async fn a_model_of_megabytes_is_reported_or_refused_by_the_guests_memory() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", "(i32.const 4096)");
     let growing = RoleGuest { grows: true, ..hook.clone() };
     // Over 1 MB, which fits into what a guest may have.
     let stage = Stage::of(&growing, |_| {});
     assert_eq!(stage.authorize(INPUT, &wide(10_000, 100)).await, Ok(Decision::Abstain));
-    // A guest that makes no room has broken the contract: what it says is its room is none.
+    // A guest that reserves no memory violates the contract: the address that it returns is invalid.
     let fault = Stage::of(&hook, |_| {}).authorize(INPUT, &wide(10_000, 100)).await.unwrap_err();
     assert!(fault.contains("in `on-query`"), "{fault}");
     // Over 64 MiB.
@@ -152,7 +152,7 @@ async fn a_model_of_megabytes_is_told_or_refused_by_the_guests_memory() {
 }
 
 #[tokio::test]
-async fn an_artifact_of_megabytes_is_told_or_refused_as_well() {
+async fn an_artifact_of_megabytes_is_reported_or_refused_as_well() {
     use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test")
         .with("on-certify", "(i32.const 4096)")
@@ -160,16 +160,16 @@ async fn an_artifact_of_megabytes_is_told_or_refused_as_well() {
     let stage = Stage::of(&RoleGuest { grows: true, ..hook }, |_| {});
     let context = context(INPUT);
     let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
-    for (bytes, is_told) in [(2 << 20, true), (65 << 20, false)] {
+    for (bytes, is_reported) in [(2 << 20, true), (65 << 20, false)] {
         let model = Artifact { kind: "model".to_owned(), body_json: "x".repeat(bytes), ..Artifact::default() };
         let certified = stage.hooks.certify(&asking, &model, Transition::Certify, "").await.remove(0).answer;
         let changed = stage.hooks.change(&asking, &MetadataChange::Added(model)).await.remove(0).answer;
         for (function, answer) in [("on-certify", certified), ("on-metadata-change", changed)] {
             match answer {
-                Ok(findings) => assert!(is_told && findings.is_empty()),
+                Ok(findings) => assert!(is_reported && findings.is_empty()),
                 Err(fault) => {
                     assert_eq!(fault.message, format!("reached its limit of memory in `{function}`"));
-                    assert!(!is_told);
+                    assert!(!is_reported);
                 }
             }
         }

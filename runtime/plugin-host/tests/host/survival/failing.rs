@@ -34,7 +34,7 @@ async fn a_function_that_keeps_failing_is_let_alone() {
 }
 
 #[tokio::test]
-async fn one_callers_questions_take_a_hook_from_nobody_else() {
+async fn one_callers_faults_open_no_breaker_of_others() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", UNLUCKY);
     let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
     let eve = CallInput { user: "eve", now: 13, ..INPUT };
@@ -81,7 +81,7 @@ async fn obligations_that_can_not_be_met_count_against_the_hook() {
     let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
     for _ in 0..5 {
         stage.call(INPUT).await.unwrap();
-        stage.blame(INPUT, "there is no cube `nowhere`");
+        stage.blame(INPUT, "unknown cube `nowhere`");
     }
     let [status] = &stage.host.loaded()[..] else { panic!("one plugin") };
     let [export] = &status.exports[..] else { panic!("one function") };
@@ -91,7 +91,7 @@ async fn obligations_that_can_not_be_met_count_against_the_hook() {
     // A try that answers well, and is then found wanting, keeps it closed for longer.
     stage.clock.advance(1);
     stage.call(INPUT).await.unwrap();
-    stage.blame(INPUT, "there is no cube `nowhere`");
+    stage.blame(INPUT, "unknown cube `nowhere`");
     stage.clock.advance(1);
     assert!(stage.call(INPUT).await.unwrap_err().contains("1000 more ms"));
 }

@@ -33,7 +33,7 @@ pub(super) struct RuntimeValues {
 impl ScrapedValues {
     /// Waits for nothing.
     pub(crate) fn of(app: &App) -> Self {
-        let ports = &app.ports;
+        let ports = &app.services;
         let (queries_running, queries_queued) = ports.queries.load();
         let runtime = tokio::runtime::Handle::try_current().ok().map(|handle| {
             let metrics = handle.metrics();

@@ -5,7 +5,6 @@ use std::fs;
 use serde_json::Value;
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::RequestContext;
-use terrane_app::security::caller_json;
 use terrane_app::services::Services;
 use terrane_cli::config::Environment;
 use terrane_cli::on_large_stack;
@@ -54,7 +53,7 @@ fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Row
                 let query = wire::parse(&case.query.to_string()).map_err(|refused| format!("{refused:?}"))?;
                 let caller = match &case.caller {
                     Value::Null => SecurityContext::default(),
-                    caller => caller_json::from_json(caller).map_err(|error| error.to_string())?,
+                    caller => terrane_json::caller::from_json(caller).map_err(|error| error.to_string())?,
                 };
                 let context = RequestContext { caller, ..RequestContext::default() };
                 let answer = match wire::run(&engine, &context, &query).await {

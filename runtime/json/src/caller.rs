@@ -1,9 +1,8 @@
 //! A caller as JSON and back: `{user_id, email, roles, groups, attributes}`, and `auth_method` when it is read.
 //!
-//! In: a [`SecurityContext`], or JSON of the same fields. Out: the other. Numbers keep all their digits.
-//! Reading refuses what a caller is not made of, and says what it is. Null is a value of an attribute: it
-//! equals nothing, and policies treat an attribute of null as missing. Not here: claims of tokens, which
-//! have names of their own (identity).
+//! In: a [`SecurityContext`], or JSON of the same fields. Out: the other. Numbers keep all their digits. Unknown fields
+//! and values of other types are errors. Null is a value of an attribute: it equals nothing, and policies treat an
+//! attribute of null as missing. Deliberately absent: claims of tokens, which have other names (identity).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,34 +13,34 @@ use terrane_compiler::{Attribute, AuthMethod, SecurityContext};
 
 const FIELDS: &[&str] = &["user_id", "email", "roles", "groups", "attributes", "auth_method"];
 
-/// An unknown word is repeated in an error as far as this.
+/// The number of characters of an unknown word that an error repeats.
 const MAX_WORD_CHARS: usize = 40;
 
-/// Why JSON is no caller.
+/// An error in the JSON form of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoCaller {
-    #[error("a caller is a JSON object")]
-    NoObject,
-    #[error("`{field}` is no field of a caller; those are {}", FIELDS.join(", "))]
+pub enum CallerError {
+    #[error("expected a JSON object")]
+    NotAnObject,
+    #[error("unknown field `{field}`; expected one of {}", FIELDS.join(", "))]
     UnknownField { field: String },
-    #[error("`{field}` is {wanted}")]
+    #[error("expected {wanted} at `{field}`")]
     WrongType { field: &'static str, wanted: &'static str },
-    #[error("attribute `{name}` is a text, a number, true, false or null, or a list of those")]
+    #[error("expected a string, a number, a boolean or null, or a list of those, at attribute `{name}`")]
     Attribute { name: String },
     #[error("unknown `auth_method` `{word}`; expected one of {}", AuthMethod::OF_REQUESTS.map(AuthMethod::as_str).join(", "))]
     AuthMethod { word: String },
 }
 
-/// Why a text of the command line is no attribute.
+/// An error in an attribute of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AttributeTextError {
     #[error("expected JSON after `[`, `{{` or `\"`")]
     Syntax,
-    #[error("expected a text, a number, true or false, or a list of those")]
+    #[error("expected a string, a number or a boolean, or a list of those")]
     Type,
 }
 
-/// All fields of a stored caller, also those that are empty. `auth_method` belongs to a request and is not stored.
+/// Returns all fields of a stored caller, also empty ones. `auth_method` belongs to a request and is not stored.
 pub fn to_json(caller: &SecurityContext) -> Json {
     let attributes: Map<String, Json> =
         caller.attributes.iter().map(|(name, attribute)| (name.to_string(), attribute_to_json(attribute))).collect();
@@ -55,7 +54,7 @@ pub fn to_json(caller: &SecurityContext) -> Json {
     })
 }
 
-/// One attribute.
+/// Returns one attribute.
 pub fn attribute_to_json(attribute: &Attribute) -> Json {
     match attribute {
         Attribute::One(value) => value_to_json(value),
@@ -63,19 +62,19 @@ pub fn attribute_to_json(attribute: &Attribute) -> Json {
     }
 }
 
-/// A missing field is an empty one.
+/// Reads a caller. A missing field is empty.
 ///
 /// # Errors
-/// [`NoCaller`] says which field is wrong.
-pub fn from_json(json: &Json) -> Result<SecurityContext, NoCaller> {
-    let fields = json.as_object().ok_or(NoCaller::NoObject)?;
+/// [`CallerError`] names the invalid field.
+pub fn from_json(json: &Json) -> Result<SecurityContext, CallerError> {
+    let fields = json.as_object().ok_or(CallerError::NotAnObject)?;
     if let Some(unknown) = fields.keys().find(|key| !FIELDS.contains(&key.as_str())) {
-        return Err(NoCaller::UnknownField { field: unknown.clone() });
+        return Err(CallerError::UnknownField { field: unknown.clone() });
     }
     let text = |field: &'static str| match &json[field] {
         Json::Null => Ok(None::<Arc<str>>),
         Json::String(text) => Ok(Some(text.as_str().into())),
-        _ => Err(NoCaller::WrongType { field, wanted: "a text" }),
+        _ => Err(CallerError::WrongType { field, wanted: "a string" }),
     };
     Ok(SecurityContext {
         user_id: text("user_id")?.unwrap_or_default(),
@@ -87,37 +86,38 @@ pub fn from_json(json: &Json) -> Result<SecurityContext, NoCaller> {
             None => AuthMethod::default(),
             Some(word) => AuthMethod::of_request(&word).ok_or_else(|| {
                 let word = word.chars().take(MAX_WORD_CHARS).collect();
-                NoCaller::AuthMethod { word }
+                CallerError::AuthMethod { word }
             })?,
         },
     })
 }
 
-fn texts(json: &Json, field: &'static str) -> Result<Vec<Arc<str>>, NoCaller> {
+fn texts(json: &Json, field: &'static str) -> Result<Vec<Arc<str>>, CallerError> {
     match &json[field] {
         Json::Null => Ok(Vec::new()),
         Json::Array(all) if all.iter().all(Json::is_string) => {
             Ok(all.iter().filter_map(Json::as_str).map(Into::into).collect())
         }
-        _ => Err(NoCaller::WrongType { field, wanted: "a list of texts" }),
+        _ => Err(CallerError::WrongType { field, wanted: "a list of strings" }),
     }
 }
 
-fn attributes(json: &Json) -> Result<BTreeMap<Arc<str>, Attribute>, NoCaller> {
+fn attributes(json: &Json) -> Result<BTreeMap<Arc<str>, Attribute>, CallerError> {
     match &json["attributes"] {
         Json::Null => Ok(BTreeMap::new()),
         Json::Object(all) => all
             .iter()
             .map(|(name, value)| {
-                let attribute = attribute_from_json(value).ok_or_else(|| NoCaller::Attribute { name: name.clone() })?;
+                let attribute =
+                    attribute_from_json(value).ok_or_else(|| CallerError::Attribute { name: name.clone() })?;
                 Ok((name.as_str().into(), attribute))
             })
             .collect(),
-        _ => Err(NoCaller::WrongType { field: "attributes", wanted: "an object" }),
+        _ => Err(CallerError::WrongType { field: "attributes", wanted: "an object" }),
     }
 }
 
-/// `None` for what no attribute holds.
+/// Reads one attribute; `None` for objects and nested lists.
 pub fn attribute_from_json(json: &Json) -> Option<Attribute> {
     match json {
         Json::Array(all) => all.iter().map(value_from_json).collect::<Option<_>>().map(Attribute::Many),
@@ -125,8 +125,8 @@ pub fn attribute_from_json(json: &Json) -> Option<Attribute> {
     }
 }
 
-/// A claim as an attribute; `None` if it has no value. Parts of a list that no attribute holds are null, so
-/// that the list's other values count and a row filter over the list lets no row through.
+/// Reads a claim; `None` if it has no value. Objects and lists inside a list become null, so that the other values
+/// count and a row filter never matches the null.
 pub fn attribute_from_claim(json: &Json) -> Option<Attribute> {
     match json {
         Json::Array(all) => {
@@ -137,11 +137,10 @@ pub fn attribute_from_claim(json: &Json) -> Option<Attribute> {
     }
 }
 
-/// An attribute of the command line: a JSON number, boolean, text in quotes or list is what it is in JSON;
-/// any other text stays a text.
+/// Reads an attribute of the command line: a JSON number, boolean, string in quotes or list; any other text is a string.
 ///
 /// # Errors
-/// JSON that does not parse, and JSON that no attribute of the command line holds.
+/// JSON that does not parse; an object, a nested list or null.
 pub fn attribute_from_text(text: &str) -> Result<Attribute, AttributeTextError> {
     let json = match serde_json::from_str::<Json>(text) {
         Ok(json) => json,
@@ -152,7 +151,8 @@ pub fn attribute_from_text(text: &str) -> Result<Attribute, AttributeTextError> 
     if attribute.values().contains(&Value::Null) { Err(AttributeTextError::Type) } else { Ok(attribute) }
 }
 
-fn value_to_json(value: &Value) -> Json {
+/// Returns one value; values that no attribute holds become null.
+pub(crate) fn value_to_json(value: &Value) -> Json {
     match value {
         Value::Boolean(is_true) => (*is_true).into(),
         Value::Integer(number) => (*number).into(),
@@ -192,15 +192,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_caller_is_told() {
+    fn an_invalid_field_is_named() {
         for (json, words) in [
             (json!([]), "JSON object"),
-            (json!({"rols": []}), "`rols` is no field"),
-            (json!({"user_id": 1}), "`user_id` is a text"),
-            (json!({"roles": "a"}), "`roles` is a list of texts"),
-            (json!({"roles": [1]}), "`roles` is a list of texts"),
-            (json!({"attributes": []}), "`attributes` is an object"),
-            (json!({"auth_method": 1}), "`auth_method` is a text"),
+            (json!({"rols": []}), "unknown field `rols`"),
+            (json!({"user_id": 1}), "expected a string at `user_id`"),
+            (json!({"roles": "a"}), "expected a list of strings at `roles`"),
+            (json!({"roles": [1]}), "expected a list of strings at `roles`"),
+            (json!({"attributes": []}), "expected an object at `attributes`"),
+            (json!({"auth_method": 1}), "expected a string at `auth_method`"),
             (json!({"auth_method": "oauth"}), "unknown `auth_method` `oauth`; expected one of anonymous, api_key"),
             (json!({"attributes": {"a": {}}}), "attribute `a`"),
             (json!({"attributes": {"a": [[1]]}}), "attribute `a`"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_the_command_line_are_json_or_texts() {
+    fn attributes_of_the_command_line_are_json_or_strings() {
         let word = |text: &str| Value::Text(text.into());
         for (text, expected) in [
             ("EU", Ok(Attribute::One(word("EU")))),

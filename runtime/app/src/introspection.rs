@@ -1,6 +1,6 @@
 //! What the warehouse says of a project's cubes: the types of their members, and what of them it can't read.
 //!
-//! In: a model, the warehouse, what is known already. Out: [`Described`], column types, warnings at the place
+//! In: a model, the warehouse, what is known already. Out: [`SchemaIntrospection`], column types, warnings at the place
 //! that the warehouse complains of. Not here: the columns of tables (`inspection`), serving (`catalog`).
 
 use std::collections::{HashMap, HashSet};
@@ -22,13 +22,13 @@ use terrane_compiler::text::nearest::suggest;
 use terrane_compiler::types::LogicalType;
 
 use crate::inspection::Inspected;
-use crate::located::Located;
 use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseErrorKind};
+use crate::table_lookup::FoundTables;
 
 /// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
 /// changed.
 #[derive(Debug, Clone, Default)]
-pub struct Described {
+pub struct SchemaIntrospection {
     /// Of each type probe, by its text.
     types: HashMap<Arc<str>, Arc<[LogicalType]>>,
     /// Models that it could read, by their runnable text.
@@ -36,7 +36,7 @@ pub struct Described {
     /// Columns of tables.
     inspected: Inspected,
     /// Tables of registered cubes.
-    pub(crate) located: Located,
+    pub(crate) tables: FoundTables,
     refused: Vec<Refused>,
 }
 
@@ -51,11 +51,16 @@ struct Refused {
     is_lost: bool,
 }
 
-impl Described {
+impl SchemaIntrospection {
     /// Makes errors of what the warehouse refuses of cubes that it could read in the project `before`, and that
     /// were changed since, until it can read them again. A new cube, or a table that went away, keeps nobody from
     /// changing the rest.
-    pub(crate) fn harden(&mut self, diagnostics: &mut [Diagnostic], before: &Described, had: impl Fn(&str) -> bool) {
+    pub(crate) fn harden(
+        &mut self,
+        diagnostics: &mut [Diagnostic],
+        before: &SchemaIntrospection,
+        had: impl Fn(&str) -> bool,
+    ) {
         let refused_before: HashMap<&str, bool> =
             before.refused.iter().map(|refused| (&*refused.cube, refused.is_lost)).collect();
         for refused in &mut self.refused {
@@ -93,7 +98,7 @@ const READABLE_HINT: &str = "check the columns and functions that its `sql` name
 const AT_ONCE: usize = 4;
 
 /// What the warehouse can't read of a cube: a warning, since the rest can be served.
-pub const NOT_DESCRIBED: Code = Code::CubeNotDescribed;
+pub const UNREADABLE_CUBE: Code = Code::CubeNotDescribed;
 /// The same of one member.
 pub const NOT_READABLE: Code = Code::MemberNotReadable;
 /// The warehouse can't be asked about a cube.
@@ -101,7 +106,7 @@ pub const NOT_ASKED: Code = Code::CubeNotAsked;
 
 /// Whether the warehouse can't read a part of the project, or could not be asked.
 pub fn is_unread(told: &Diagnostic) -> bool {
-    [NOT_DESCRIBED, NOT_READABLE, NOT_ASKED].contains(&told.code)
+    [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&told.code)
 }
 
 /// The warehouse's answer, or the compiler's, that there is none.
@@ -118,13 +123,13 @@ impl Unread {
     }
 }
 
-pub(crate) struct Reading<'a> {
+pub(crate) struct Introspector<'a> {
     model: &'a Model,
     definitions: &'a Definitions,
     profile: &'a DialectProfile,
     asked: Asked<'a>,
     types: ColumnTypes,
-    described: Described,
+    introspection: SchemaIntrospection,
     /// What is wrong with conditions.
     conditions: Vec<Diagnostic>,
 }
@@ -132,7 +137,7 @@ pub(crate) struct Reading<'a> {
 /// Who is asked: what was said before, then the warehouse.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
-    known: &'a Described,
+    known: &'a SchemaIntrospection,
     warehouse: &'a dyn Warehouse,
 }
 
@@ -170,29 +175,30 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Introspector<'a> {
     pub(crate) fn new(
         model: &'a Model,
         definitions: &'a Definitions,
         profile: &'a DialectProfile,
         warehouse: &'a dyn Warehouse,
-        known: &'a Described,
+        known: &'a SchemaIntrospection,
     ) -> Self {
-        let described = Described { inspected: known.inspected.clone(), ..Described::default() };
-        Reading {
+        let introspection =
+            SchemaIntrospection { inspected: known.inspected.clone(), ..SchemaIntrospection::default() };
+        Introspector {
             model,
             definitions,
             profile,
             asked: Asked { known, warehouse },
             conditions: Vec::new(),
             types: ColumnTypes::default(),
-            described,
+            introspection,
         }
     }
 
     /// Asks the warehouse for the types of each cube's members. What the warehouse refuses is a warning: its
     /// queries will be refused with the warehouse's own words.
-    pub(crate) async fn types(mut self, diagnostics: &mut Vec<Diagnostic>) -> (ColumnTypes, Described) {
+    pub(crate) async fn types(mut self, diagnostics: &mut Vec<Diagnostic>) -> (ColumnTypes, SchemaIntrospection) {
         let (model, profile, asked) = (self.model, self.profile, self.asked);
         let questions: Vec<BoxFuture<'_, _>> = model.cubes.iter().map(|cube| asked.of(model, cube, profile)).collect();
         let mut answers = stream::iter(questions).buffered(AT_ONCE);
@@ -210,7 +216,7 @@ impl<'a> Reading<'a> {
             if cube.alias_of.is_none() {
                 let probe = probe.map_or_else(|_| Arc::from(""), |probe| Arc::from(probe.text));
                 let refusals = told.iter().filter(|told| told.code != NOT_ASKED).cloned().collect();
-                self.described.refused.push(Refused {
+                self.introspection.refused.push(Refused {
                     cube: Arc::clone(&cube.name),
                     probe,
                     told: refusals,
@@ -220,7 +226,7 @@ impl<'a> Reading<'a> {
             }
         }
         diagnostics.append(&mut self.conditions);
-        (self.types, self.described)
+        (self.types, self.introspection)
     }
 
     /// What must hold of a row is true or false, or a number where an engine has no truth values.
@@ -267,7 +273,7 @@ impl<'a> Reading<'a> {
                 | ProbedMember::Join(_) => self.condition(cube, *member, ty),
             }
         }
-        self.described.types.insert(text, types);
+        self.introspection.types.insert(text, types);
     }
 
     /// The columns of a cube's rows; none where they can't be told.
@@ -330,7 +336,7 @@ impl<'a> Reading<'a> {
             };
             let hint = format!("check that {table} exists and that each `sql` names columns of it");
             let hint = hint_to(problem.cause, hint);
-            let told = Diagnostic::warning(NOT_DESCRIBED, message)
+            let told = Diagnostic::warning(UNREADABLE_CUBE, message)
                 .detail(complaint(&problem.message))
                 .hint(hint)
                 .about(Arc::clone(&cube.name));

@@ -17,7 +17,7 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube};
 use terrane_compiler::snippet::allowed;
 
-use crate::described::NOT_ASKED;
+use crate::introspection::NOT_ASKED;
 use crate::ports::warehouse::{CatalogTable, Warehouse, WarehouseErrorKind};
 
 /// The warehouse's catalog lists no table or view of the name.
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 4;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The tables that were found, by `sql_table`.
-pub(crate) type Located = HashMap<Arc<str>, Arc<CatalogTable>>;
+pub(crate) type FoundTables = HashMap<Arc<str>, Arc<CatalogTable>>;
 
 /// The catalog's answer about one name.
 enum Answer {
@@ -43,9 +43,9 @@ enum Answer {
 /// table that it listed before (`known`) is taken for listed still.
 pub(crate) async fn locate(
     inputs: &Inputs,
-    known: &Located,
+    known: &FoundTables,
     warehouse: &dyn Warehouse,
-) -> (Inputs, Located, Vec<Diagnostic>) {
+) -> (Inputs, FoundTables, Vec<Diagnostic>) {
     let (mut inputs, mut diagnostics) = (inputs.clone(), Vec::new());
     let registered = std::mem::take(&mut inputs.registered);
     let answers = ask(&registered, &inputs.warehouse, known, warehouse).await;
@@ -56,7 +56,7 @@ pub(crate) async fn locate(
         };
         let told = match answers.get(&table) {
             Some(Answer::Found(found)) => {
-                cube.located = Some(found.name.iter().map(|part| Arc::from(part.as_str())).collect());
+                cube.catalog_name = Some(found.name.iter().map(|part| Arc::from(part.as_str())).collect());
                 inputs.registered.push(cube);
                 continue;
             }
@@ -83,7 +83,7 @@ fn looked_up(cube: &RegisteredCube, warehouse: &str) -> Option<Arc<str>> {
 async fn ask(
     registered: &[RegisteredCube],
     kind: &str,
-    known: &Located,
+    known: &FoundTables,
     warehouse: &dyn Warehouse,
 ) -> HashMap<Arc<str>, Answer> {
     let tables = registered.iter().filter_map(|cube| looked_up(cube, kind));

@@ -18,13 +18,8 @@ const FORMAT: &str = "terrane.format";
 const GRANULARITY: &str = "terrane.granularity";
 const ZONE: &str = "terrane.zone";
 
-const TYPES: [DimensionType; 5] = [
-    DimensionType::String,
-    DimensionType::Number,
-    DimensionType::Time,
-    DimensionType::Boolean,
-    DimensionType::Geo,
-];
+const TYPES: [DimensionType; 5] =
+    [DimensionType::String, DimensionType::Number, DimensionType::Time, DimensionType::Boolean, DimensionType::Geo];
 
 const fn type_name(ty: DimensionType) -> &'static str {
     match ty {

@@ -42,7 +42,9 @@ async fn pages_are_the_rows_at_their_offsets() {
     let rows = 20_500;
     let manifest = write(&folder, rows).await;
     assert_eq!(manifest.rows, 20_500);
-    for (offset, limit) in [(0, 1), (0, 50_000), (8_191, 2), (8_192, 1), (16_383, 4_117), (20_499, 9), (20_500, 9), (u64::MAX, 1), (5, 0)] {
+    for (offset, limit) in
+        [(0, 1), (0, 50_000), (8_191, 2), (8_192, 1), (16_383, 4_117), (20_499, 9), (20_500, 9), (u64::MAX, 1), (5, 0)]
+    {
         let from = i64::try_from(offset).unwrap_or(rows).min(rows);
         let to = from.saturating_add(i64::try_from(limit).expect("small")).min(rows);
         assert_eq!(read(&folder, &manifest, offset, limit).await, (from..to).collect::<Vec<_>>(), "{offset} {limit}");
@@ -55,7 +57,8 @@ async fn pages_are_the_rows_at_their_offsets() {
 async fn unfinished_result_is_invisible_and_leaves_nothing() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = ResultFolder::open(place.path(), 0).expect("opened");
-    let mut writer = folder.create("a.1", &[column(ColumnFormat::Plain)], batch(0, 0).schema()).await.expect("a writer");
+    let mut writer =
+        folder.create("a.1", &[column(ColumnFormat::Plain)], batch(0, 0).schema()).await.expect("a writer");
     writer.write(batch(0, 9_000)).await.expect("written");
     assert_eq!(folder.names().await.expect("names"), ["a.1".into()]);
     let manifest = Manifest { name: "a.1".into(), rows: 9_000, bytes: 1 };

@@ -79,8 +79,7 @@ impl ResultWriter for Writing {
         let columns = columns.collect::<Result<Vec<_>, _>>().map_err(unavailable)?;
         let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(unavailable)?;
         self.rows += batch.num_rows() as u64;
-        let (mut chunks, mut file) =
-            (self.chunks.take().ok_or_else(closed)?, self.file.take().ok_or_else(closed)?);
+        let (mut chunks, mut file) = (self.chunks.take().ok_or_else(closed)?, self.file.take().ok_or_else(closed)?);
         let folder = self.folder.clone();
         let (chunks, file) = blocking(move || {
             chunks.push_batch(batch).map_err(unavailable)?;

@@ -10,6 +10,7 @@ mod auth;
 mod docs;
 mod format;
 mod health;
+mod jobs;
 mod lineage;
 mod metadata;
 mod metrics;
@@ -70,7 +71,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 }
 
 fn all() -> Routes {
-    let routes = lineage::register(project::register(query::register(Routes::default())));
+    let routes = lineage::register(project::register(jobs::register(query::register(Routes::default()))));
     let routes = health::register(metadata::register(routes));
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }

@@ -34,9 +34,12 @@ use crate::fakes::{
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
+use crate::jobs::NoJobs;
 use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
+use terrane_app::jobs::JobSettings;
+use terrane_wire::jobs::Texts;
 
 /// One file: cases that belong together.
 #[derive(Debug, Deserialize)]
@@ -243,6 +246,9 @@ impl World {
             registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
             leases: Arc::new(MemoryLeases::default()),
             invalidations: Arc::new(MemoryInvalidations::default()),
+            jobs: Arc::new(NoJobs),
+            results: Arc::new(NoJobs),
+            job_texts: Arc::new(Texts),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,
             passwords: Arc::new(Argon2Passwords::default()),
@@ -252,6 +258,7 @@ impl World {
         };
         let settings = ServerSettings {
             queries,
+            jobs: JobSettings::default(),
             sessions: SessionSettings::default(),
             state_token_key: StateTokenKey::derived_from(b"tests"),
             transport: security.transport,

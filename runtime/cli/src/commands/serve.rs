@@ -144,7 +144,8 @@ struct Background {
     audit_buffer: Arc<AuditBuffer>,
     writing: JoinHandle<()>,
     worker: JoinHandle<()>,
-    end: oneshot::Sender<()>,
+    /// Stop the worker and the runner of jobs.
+    ends: [oneshot::Sender<()>; 2],
 }
 
 impl Background {
@@ -157,14 +158,21 @@ impl Background {
         });
         let (end, ended) = oneshot::channel::<()>();
         // The sender may be gone; that is the end too.
-        let worker = tokio::spawn(services.worker().run(async { drop(ended.await) }));
-        Background { audit_buffer, writing, worker, end }
+        let (end_jobs, jobs_ended) = oneshot::channel::<()>();
+        let worker = services.worker().run(async { drop(ended.await) });
+        let jobs = services.job_runner().run(async { drop(jobs_ended.await) });
+        let worker = tokio::spawn(async {
+            tokio::join!(worker, jobs);
+        });
+        Background { audit_buffer, writing, worker, ends: [end, end_jobs] }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
-        let _ = self.end.send(());
+        for end in self.ends {
+            let _ = end.send(());
+        }
         let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.audit_buffer.flush());
         let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));
         match flushed {

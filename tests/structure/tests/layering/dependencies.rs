@@ -147,6 +147,7 @@ const RULES: &[Rule] = &[
             "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-plugin-kit",
+            "terrane-results",
             "terrane-server",
             "terrane-store",
             "terrane-terminal",

@@ -16,7 +16,7 @@ use terrane_app::security::Scopes;
 use terrane_compiler::query::SemanticQuery;
 
 use crate::answer::Row;
-use crate::error::{Code, ErrorBody};
+use crate::error::ErrorBody;
 use crate::fields::{FieldError, Path};
 use crate::query;
 use crate::rows::RowFormat;

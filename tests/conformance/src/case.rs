@@ -27,14 +27,13 @@ use terrane_server::{
     Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Scopes, TrustedProxies, Watchers,
 };
 
-use crate::builds::{MemoryBuilder, MemoryInvalidations, MemoryLeases};
+use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
-use crate::jobs::NoJobs;
 use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
@@ -244,10 +243,10 @@ impl World {
             audit: security.audit,
             credentials: security.credentials,
             registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
-            leases: Arc::new(MemoryLeases::default()),
+            leases: security.jobs.leases,
             invalidations: Arc::new(MemoryInvalidations::default()),
-            jobs: Arc::new(NoJobs),
-            results: Arc::new(NoJobs),
+            jobs: security.jobs.jobs,
+            results: security.jobs.results,
             job_texts: Arc::new(Texts),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,

@@ -7,13 +7,30 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::jobs::{Job, JobEnd, JobQuota, Jobs, Maker, Manifest, NewJob, Submitted};
-use terrane_app::ports::leases::Lease;
+use terrane_app::ports::leases::{Lease, Leases};
 use terrane_app::ports::results::{ResultPage, ResultWriter, Results, ResultsError};
 use terrane_app::ports::store::StoreError;
 use terrane_compiler::sql::ResultColumn;
 
+use crate::builds::MemoryLeases;
+
+/// The adapters of a server's jobs.
+#[derive(Clone)]
+pub struct JobAdapters {
+    pub jobs: Arc<dyn Jobs>,
+    pub results: Arc<dyn Results>,
+    pub leases: Arc<dyn Leases>,
+}
+
+impl JobAdapters {
+    /// Returns adapters without jobs.
+    pub fn none() -> Self {
+        JobAdapters { jobs: Arc::new(NoJobs), results: Arc::new(NoJobs), leases: Arc::new(MemoryLeases::default()) }
+    }
+}
+
 /// Answers no call.
-pub(crate) struct NoJobs;
+struct NoJobs;
 
 fn away<T>() -> Result<T, StoreError> {
     Err(StoreError { message: "the table of jobs is away".to_owned() })

@@ -8,7 +8,7 @@ pub mod case;
 pub mod compare;
 pub mod fakes;
 pub mod hooks;
-mod jobs;
+pub mod jobs;
 pub mod project;
 pub mod projects;
 pub mod provider;

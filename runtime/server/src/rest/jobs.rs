@@ -48,7 +48,7 @@ async fn submit(app: App, call: Call) -> Result<Response, ApiError> {
     let text = String::from_utf8_lossy(&body).into();
     let submission = Submission { text, query: &request.query, idempotency_key };
     let refused = |error| self::error(error, &context.scopes);
-    let jobs = &app.ports.jobs;
+    let jobs = &app.services.jobs;
     let job = jobs.submit(&identity, &context, submission).await.map_err(refused)?;
     let job = if wait.is_zero() { job } else { jobs.wait(&identity, &job.id, wait).await.map_err(refused)? };
     let mut response = state(&job);
@@ -64,20 +64,20 @@ async fn submit(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn list(app: App, call: Call) -> Result<Response, ApiError> {
     let limit = wire::list_from_parameters(call.query_string())?;
-    let jobs = app.ports.jobs.list(&call.identity(), limit).await;
+    let jobs = app.services.jobs.list(&call.identity(), limit).await;
     Ok(json_answer(&JobList::new(&jobs.map_err(|error| self::error(error, &call.scopes))?)))
 }
 
 async fn show(app: App, mut call: Call) -> Result<Response, ApiError> {
     let wait = wire::wait_from_parameters(call.query_string())?;
     let id = call.path_parameter().await?;
-    let job = app.ports.jobs.wait(&call.identity(), &id, wait).await;
+    let job = app.services.jobs.wait(&call.identity(), &id, wait).await;
     Ok(state(&job.map_err(|error| self::error(error, &call.scopes))?))
 }
 
 async fn cancel(app: App, mut call: Call) -> Result<Response, ApiError> {
     let id = call.path_parameter().await?;
-    let job = app.ports.jobs.cancel(&call.identity(), &call.origin(), &id).await;
+    let job = app.services.jobs.cancel(&call.identity(), &call.origin(), &id).await;
     Ok(state(&job.map_err(|error| self::error(error, &call.scopes))?))
 }
 
@@ -85,7 +85,7 @@ async fn result(app: App, mut call: Call) -> Result<Response, ApiError> {
     let format = format::accepted(call.headers())?;
     let (offset, limit) = wire::page_from_parameters(call.query_string(), format)?;
     let id = call.path_parameter().await?;
-    let page = app.ports.jobs.page(&call.identity(), &call.context, &id, offset, limit).await;
+    let page = app.services.jobs.page(&call.identity(), &call.context, &id, offset, limit).await;
     let JobPage { job, total_rows, page } = page.map_err(|error| self::error(error, &call.scopes))?;
     let numbers = query::from_wire(job.query.as_bytes())?.numbers;
     let returned_rows = limit.min(total_rows.saturating_sub(offset));

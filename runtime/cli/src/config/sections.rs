@@ -55,7 +55,7 @@ fn state(s: &mut Section<'_>) -> StateConfig {
 fn jobs(s: &mut Section<'_>) -> JobsConfig {
     JobsConfig {
         path: s.text("path").unwrap_or_else(|| DEFAULT_JOBS.to_owned()),
-        concurrency: s.count("concurrency", 1..=64).unwrap_or(2),
+        concurrency: s.integer("concurrency", 1..=64).map_or(2, |n| n as usize),
         timeout_seconds: s.integer("timeout_seconds", 1..=86_400).unwrap_or(3_600),
         result_hours: s.integer("result_hours", 1..=8_760).unwrap_or(24),
         retention_days: s.integer("retention_days", 1..=3_650).unwrap_or(7),

@@ -11,6 +11,7 @@ use terrane_app::domain::{Identity, Scopes};
 use terrane_app::ports::jobs::{JobState, Jobs as _, lease_name};
 use terrane_app::ports::leases::Leases as _;
 use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
+use terrane_conformance_tests::fakes::Column;
 use terrane_conformance_tests::jobs::JobAdapters;
 use terrane_conformance_tests::security::Security;
 use terrane_results::ResultFolder;
@@ -32,7 +33,10 @@ impl House {
         let results = Arc::new(ResultFolder::open(&folder.path().join("results"), 0).unwrap());
         let adapters = JobAdapters { jobs: store.clone(), results, leases: store.clone() };
         let security = Security::of(store.clone(), None).with_jobs(adapters);
-        let edge = World { caller: Caller::Reader, ..World::default() }.edge_with(security);
+        let statuses = Column { ty: "text".to_owned(), values: vec![json!("open"), json!("paid")] };
+        let counts = Column { ty: "integer".to_owned(), values: vec![json!(3), json!(4)] };
+        let world = World { caller: Caller::Reader, columns: vec![statuses, counts], ..World::default() };
+        let edge = world.edge_with(security);
         House { edge, store, folder }
     }
 

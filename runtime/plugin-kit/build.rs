@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 const ROOTS: [&str; 4] = ["sdk/src", "sdk/README.md", "wit", "LICENSE"];
 
 fn main() -> io::Result<()> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    // Read when the script runs: clones that share a target folder share the compiled script.
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
+    let workspace = package.join("../..").canonicalize()?;
     let mut files = Vec::new();
     for root in ROOTS {
         println!("cargo:rerun-if-changed=../../{root}");

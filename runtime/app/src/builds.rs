@@ -47,12 +47,12 @@ pub struct Builds {
     pub timeout: Duration,
 }
 
-/// What is to be built, and who wants it.
+/// The models to build, and the audit record of the request.
 #[derive(Debug, Clone)]
 pub struct BuildRequest<'a> {
     /// `None`: all models.
     pub models: Option<&'a [String]>,
-    /// Who, and where from; the rest is told by the run.
+    /// The actor and origin of the request. The run adds the rest.
     pub entry: AuditEntry,
 }
 
@@ -109,7 +109,7 @@ pub enum BuildRunError {
     UnknownModel { name: String, nearest: Vec<String> },
     #[error("another run is building models of this project")]
     Busy,
-    #[error("the run was stopped; models that were not told of are as they were")]
+    #[error("the run was stopped; models that were not reported are unchanged")]
     Stopped,
     #[error("the run was stopped: another one took its lease over")]
     LeaseLost,
@@ -129,15 +129,15 @@ impl From<LeaseLoss> for BuildRunError {
 }
 
 impl Builds {
-    /// Builds models, all or those that are named, and nothing else, until `stop`. `told` hears how it goes on.
+    /// Builds all or the named models until `stop`, and calls `report` with the progress.
     ///
     /// # Errors
-    /// [`BuildRunError`]; what was built by then stays. A model that fails is no error but an outcome.
+    /// [`BuildRunError`]; finished models remain. A failed model is an outcome, not an error.
     pub async fn run(
         &self,
         snapshot: &Snapshot,
         wanted: BuildRequest<'_>,
-        told: &(dyn Fn(BuildProgress<'_>) + Send + Sync),
+        report: &(dyn Fn(BuildProgress<'_>) + Send + Sync),
         stop: impl Future<Output = ()> + Send,
     ) -> Result<Vec<ModelBuild>, BuildRunError> {
         let plan = Plan::of(snapshot, wanted.models)?;
@@ -149,7 +149,7 @@ impl Builds {
         let lease =
             HeldLease::acquire(&self.leases, &name, &self.holder, settings).await?.ok_or(BuildRunError::Busy)?;
         let outcome = tokio::select! {
-            outcome = self.build(&plan, &wanted.entry, told) => outcome,
+            outcome = self.build(&plan, &wanted.entry, report) => outcome,
             loss = lease.until_lost(&*self.clock, settings) => Err(loss.into()),
             () = stop => Err(BuildRunError::Stopped),
         };
@@ -163,7 +163,7 @@ impl Builds {
         &self,
         plan: &Plan<'_>,
         entry: &AuditEntry,
-        told: &(dyn Fn(BuildProgress<'_>) + Send + Sync),
+        report: &(dyn Fn(BuildProgress<'_>) + Send + Sync),
     ) -> Result<Vec<ModelBuild>, BuildRunError> {
         let schemas: BTreeSet<&str> =
             plan.wanted().filter_map(|at| plan.built_as(at)).map(|(schema, _)| schema).collect();
@@ -185,7 +185,7 @@ impl Builds {
                     match cause {
                         Some(because_of) => (at, plan.over(at, ModelOutcome::Skipped { because_of }, Duration::ZERO)),
                         None => {
-                            told(BuildProgress::Started { model: &plan.model(at).name.value });
+                            report(BuildProgress::Started { model: &plan.model(at).name.value });
                             (at, self.one(plan, at, there).await)
                         }
                     }
@@ -196,7 +196,7 @@ impl Builds {
             while let Some((at, build)) = running.next().await {
                 over += 1;
                 log(&build);
-                told(BuildProgress::Ended { build: &build, place: over, of });
+                report(BuildProgress::Ended { build: &build, place: over, of });
                 ended.push((at, build));
             }
             drop(running);

@@ -41,6 +41,13 @@ const UNSETTLED: Duration = Duration::from_secs(2);
 pub struct DataVersion([u8; 16]);
 
 impl DataVersion {
+    /// The version of results that no other query may use.
+    pub const UNKNOWN: DataVersion = DataVersion([0; 16]);
+
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        DataVersion(bytes)
+    }
+
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -103,7 +110,7 @@ impl DataVersions {
     /// Returns the version of the data that a statement over these cubes reads.
     ///
     /// # Errors
-    /// [`VersionError`]; the data has some version that nobody knows.
+    /// [`VersionError`]; the data has some version that is unknown.
     pub async fn read(
         &self,
         model: &Model,

@@ -46,7 +46,7 @@ struct Refused {
     cube: Arc<str>,
     /// The text that it was asked about.
     probe: Arc<str>,
-    told: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
     /// It could be read before it was changed.
     is_lost: bool,
 }
@@ -69,11 +69,14 @@ impl SchemaIntrospection {
                 None => had(&refused.cube) && !before.types.contains_key(&refused.probe),
             };
         }
-        let lost = self.refused.iter().filter(|refused| refused.is_lost).flat_map(|refused| &refused.told);
-        let identity = |told: &Diagnostic| (told.code, told.subject.clone(), told.detail.clone());
+        let lost = self.refused.iter().filter(|refused| refused.is_lost).flat_map(|refused| &refused.diagnostics);
+        let identity =
+            |diagnostic: &Diagnostic| (diagnostic.code, diagnostic.subject.clone(), diagnostic.detail.clone());
         let lost: Vec<_> = lost.map(identity).collect();
-        for told in diagnostics.iter_mut().filter(|told| is_unread(told) && lost.contains(&identity(told))) {
-            told.severity = Severity::Error;
+        for diagnostic in
+            diagnostics.iter_mut().filter(|diagnostic| is_unread(diagnostic) && lost.contains(&identity(diagnostic)))
+        {
+            diagnostic.severity = Severity::Error;
         }
     }
 
@@ -105,8 +108,8 @@ pub const NOT_READABLE: Code = Code::MemberNotReadable;
 pub const NOT_ASKED: Code = Code::CubeNotAsked;
 
 /// Whether the warehouse can't read a part of the project, or could not be asked.
-pub fn is_unread(told: &Diagnostic) -> bool {
-    [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&told.code)
+pub fn is_unread(diagnostic: &Diagnostic) -> bool {
+    [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&diagnostic.code)
 }
 
 /// The warehouse's answer, or the compiler's, that there is none.
@@ -211,18 +214,18 @@ impl<'a> Introspector<'a> {
                 (_, Err(problem)) => problem,
                 (Err(error), Ok(_)) => Unread::refused(error),
             };
-            let told = self.culprits(cube, &problem).await;
+            let found = self.culprits(cube, &problem).await;
             // An alias has its cube's problems.
             if cube.alias_of.is_none() {
                 let probe = probe.map_or_else(|_| Arc::from(""), |probe| Arc::from(probe.text));
-                let refusals = told.iter().filter(|told| told.code != NOT_ASKED).cloned().collect();
+                let refusals = found.iter().filter(|diagnostic| diagnostic.code != NOT_ASKED).cloned().collect();
                 self.introspection.refused.push(Refused {
                     cube: Arc::clone(&cube.name),
                     probe,
-                    told: refusals,
+                    diagnostics: refusals,
                     is_lost: false,
                 });
-                diagnostics.extend(told);
+                diagnostics.extend(found);
             }
         }
         diagnostics.append(&mut self.conditions);
@@ -244,10 +247,10 @@ impl<'a> Introspector<'a> {
         let culprit = culprit(self.model, self.definitions, cube.id, member, "");
         let message = format!("{} has a condition that is {what}, neither true nor false", culprit.what);
         let hint = "write what must hold, as in `{status} = 'paid'`";
-        let told = Diagnostic::warning(COLUMN_MISMATCH, message).hint(hint);
+        let diagnostic = Diagnostic::warning(COLUMN_MISMATCH, message).hint(hint);
         self.conditions.push(match culprit.span {
-            Some(span) => told.at(span),
-            None => told,
+            Some(span) => diagnostic.at(span),
+            None => diagnostic,
         });
     }
 
@@ -276,7 +279,7 @@ impl<'a> Introspector<'a> {
         self.introspection.types.insert(text, types);
     }
 
-    /// The columns of a cube's rows; none where they can't be told.
+    /// The columns of a cube's rows; none if they cannot be determined.
     async fn columns_of(&self, cube: &Cube) -> Vec<String> {
         let Ok(probe) = rows_probe(self.model, cube.id, self.profile) else { return Vec::new() };
         let described = self.asked.warehouse.describe(Statement::plain(&probe)).await;
@@ -336,13 +339,13 @@ impl<'a> Introspector<'a> {
             };
             let hint = format!("check that {table} exists and that each `sql` names columns of it");
             let hint = hint_to(problem.cause, hint);
-            let told = Diagnostic::warning(UNREADABLE_CUBE, message)
+            let diagnostic = Diagnostic::warning(UNREADABLE_CUBE, message)
                 .detail(complaint(&problem.message))
                 .hint(hint)
                 .about(Arc::clone(&cube.name));
             found.push(match relation_place(self.definitions, cube, &problem.message) {
-                Some(place) => told.at(place),
-                None => at_cube(told, cube),
+                Some(place) => diagnostic.at(place),
+                None => at_cube(diagnostic, cube),
             });
         }
         found
@@ -369,10 +372,10 @@ fn not_asked(cube: &Cube, problem: &Unread) -> Diagnostic {
     at_cube(diagnostic.hint("load the project again when the warehouse answers").about(Arc::clone(&cube.name)), cube)
 }
 
-fn at_cube(told: Diagnostic, cube: &Cube) -> Diagnostic {
+fn at_cube(diagnostic: Diagnostic, cube: &Cube) -> Diagnostic {
     match &cube.span {
-        Some(span) => told.at(span.clone()),
-        None => told,
+        Some(span) => diagnostic.at(span.clone()),
+        None => diagnostic,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod domain;
 pub mod governance;
 mod inspection;
 pub mod introspection;
+pub mod invalidation;
 pub mod jobs;
 pub mod limits;
 pub mod maintenance;

@@ -16,6 +16,7 @@ pub mod plugins;
 pub mod projects;
 pub mod providers;
 pub mod registrations;
+pub mod result_cache;
 pub mod results;
 pub mod retention;
 pub mod severity;

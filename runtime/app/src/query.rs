@@ -22,7 +22,11 @@
 
 mod answer;
 mod authorization;
+mod cache;
+mod cache_use;
 mod error;
+mod flights;
+mod job;
 mod key;
 mod limiter;
 mod prepared;
@@ -39,25 +43,31 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::Environment;
 use terrane_compiler::query::QueryError;
 
-pub use answer::{Answer, AnswerStream, Opened, Piece, Totals};
+pub use answer::{Answer, AnswerStream, Freshness, Opened, Piece, Totals};
 pub use authorization::Denied;
+pub use cache::{CacheControl, CacheSettings};
 pub use error::QueryRunError;
+pub use key::CacheSecret;
 pub use limiter::{ConcurrencyLimiter, LimiterSettings, Overloaded, Permit};
 pub use prepared::Prepared;
 pub use session::QuerySession;
 
 use crate::catalog::Catalog;
+use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
 use crate::ports::clock::Clock;
 use crate::ports::governance::Governance;
 use crate::ports::observer::{Observer, QueryOutcome};
+use crate::ports::result_cache::{CacheStatistics, ResultCache};
 use crate::ports::warehouse::Warehouse;
 use crate::security::AccessRecorder;
+use cache::Results;
+use flights::Executor;
 use runner::StatementRunner;
 
 /// The operator's settings of queries.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct QuerySettings {
     /// The time that a query may take until its answer begins.
     pub timeout: Duration,
@@ -74,19 +84,6 @@ pub struct QuerySettings {
     pub cache: CacheSettings,
 }
 
-/// The operator's settings of the result cache.
-#[derive(Debug, Clone)]
-pub struct CacheSettings {
-    /// The time for which results over cubes without a data version are used again; zero: not at all.
-    pub ttl: Duration,
-}
-
-impl Default for CacheSettings {
-    fn default() -> Self {
-        CacheSettings { ttl: Duration::from_secs(10) }
-    }
-}
-
 /// The ports of the query pipeline.
 #[derive(Clone)]
 pub struct QueryPorts {
@@ -96,6 +93,7 @@ pub struct QueryPorts {
     pub governance: Arc<dyn Governance>,
     pub observer: Arc<dyn Observer>,
     pub access: Arc<AccessRecorder>,
+    pub versions: Arc<DataVersions>,
 }
 
 /// Compiles and runs queries.
@@ -105,7 +103,8 @@ pub struct QueryService {
     observer: Arc<dyn Observer>,
     access: Arc<AccessRecorder>,
     clock: Arc<dyn Clock>,
-    runner: StatementRunner,
+    runner: Arc<StatementRunner>,
+    results: Results,
     zones: TimeZoneDatabase,
     settings: QuerySettings,
     /// The project's time zone, as hooks see it.
@@ -115,10 +114,22 @@ pub struct QueryService {
 
 impl QueryService {
     pub fn new(ports: QueryPorts, settings: QuerySettings) -> Self {
-        let QueryPorts { catalog, warehouse, clock, governance, observer, access } = ports;
+        let QueryPorts { catalog, warehouse, clock, governance, observer, access, versions } = ports;
         let warehouse_name = warehouse.name().into();
         let limiter = ConcurrencyLimiter::new(settings.limiter);
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
+        let runner = Arc::new(runner);
+        let results = Results {
+            executor: Executor {
+                runner: Arc::clone(&runner),
+                tiers: settings.cache.tiers.clone().into(),
+                max_entry: settings.cache.max_entry,
+                flights: Arc::default(),
+            },
+            clock: Arc::clone(&clock),
+            versions,
+            settings: Arc::new(settings.cache.clone()),
+        };
         QueryService {
             catalog,
             governance,
@@ -126,6 +137,7 @@ impl QueryService {
             access,
             clock,
             runner,
+            results,
             zones: TimeZoneDatabase::bundled(),
             time_zone: zone_name(&settings.timezone),
             settings,
@@ -149,6 +161,7 @@ impl QueryService {
                 QueryKind::Export | QueryKind::Job => self.settings.max_export_rows,
                 _ => self.settings.max_limit,
             },
+            rollups: Arc::default(),
         };
         QuerySession { service: self, context, snapshot: self.catalog.snapshot(), environment }
     }
@@ -156,6 +169,16 @@ impl QueryService {
     /// Returns the numbers of queries that run and that wait.
     pub fn load(&self) -> (usize, usize) {
         self.runner.limiter.load()
+    }
+
+    /// Returns the statistics of each tier of the result cache by its name.
+    pub fn cache_statistics(&self) -> Vec<(&'static str, CacheStatistics)> {
+        self.settings.cache.tiers.iter().map(|tier| (tier.name(), tier.statistics())).collect()
+    }
+
+    /// Returns the tiers of the result cache.
+    pub fn cache_tiers(&self) -> &[Arc<dyn ResultCache>] {
+        &self.settings.cache.tiers
     }
 
     /// Returns the most rows of a page.

@@ -26,7 +26,7 @@ pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, 
 pub use access::AccessRecorder;
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
-pub use revocations::MAX_APPLICATION_TOKEN_AGE;
+pub use revocations::{CLOCK_TOLERANCE, MAX_APPLICATION_TOKEN_AGE};
 pub(crate) use sessions::from as with_origin;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 

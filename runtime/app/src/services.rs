@@ -12,6 +12,7 @@ use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
 use crate::governance::ApprovalService;
+use crate::invalidation::InvalidationService;
 use crate::jobs::{JobPorts, JobRunner, JobService, JobSettings, JobUpkeep};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
@@ -115,6 +116,7 @@ pub struct ServerServices {
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
     pub versions: Arc<DataVersions>,
+    pub invalidations: Arc<InvalidationService>,
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
     pub projects: Arc<ProjectService>,
@@ -162,6 +164,7 @@ impl Services {
             governance,
             observer,
             access: Arc::clone(&access),
+            versions: Arc::clone(&versions),
         };
         let queries = Arc::new(QueryService::new(query_ports, settings));
         let anomalies = AnomalyService::new(Arc::clone(&queries), Arc::clone(&detectors), Arc::clone(&clock));
@@ -227,6 +230,7 @@ impl ServerServices {
             governance: Arc::clone(&governance),
             observer: Arc::clone(&observer),
             access: Arc::clone(&services.access),
+            versions: Arc::clone(&services.versions),
         };
         let job_ports = JobPorts {
             jobs: server.jobs,
@@ -272,6 +276,9 @@ impl ServerServices {
         let projects = ProjectService::new(project_ports, approvals, texts);
         let maintenance =
             MaintenanceSettings { retention: settings.retention, access_lifetime: settings.sessions.access_lifetime };
+        let (catalog, versions, access) =
+            (Arc::clone(&services.catalog), Arc::clone(&services.versions), Arc::clone(&services.access));
+        let invalidation = InvalidationService::new(catalog, versions, access);
         ServerServices {
             projects: Arc::new(projects),
             jobs,
@@ -287,6 +294,7 @@ impl ServerServices {
             lease_settings: settings.leases,
             catalog: services.catalog,
             queries: services.queries,
+            invalidations: Arc::new(invalidation),
             versions: services.versions,
             anomalies: services.anomalies,
             profiling: services.profiling,

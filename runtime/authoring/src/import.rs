@@ -70,6 +70,7 @@ pub fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, AuthoringErro
         .filter_map(|entry| view::view(entry, &drafts, &scope, &mut findings))
         .collect();
     drafts.extend(views);
+    cube::close_derived(&mut drafts, &mut findings);
     let files = validate::validate(&mut drafts, &scope, warehouse, &mut findings);
     diagnostic::sort(&mut findings);
     Ok(ImportReport { counts: cube_draft::counts(&drafts), files, findings, tree })

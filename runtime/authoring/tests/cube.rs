@@ -158,6 +158,28 @@ fn masked_members_are_closed_with_one_finding() {
 }
 
 #[test]
+fn members_that_read_masked_members_are_closed() {
+    let imported = Imported::orders(
+        "    dimensions:
+      - {name: email, sql: email, type: string, mask: \"'***'\"}
+      - {name: shown_email, sql: \"{email}\", type: string}
+      - {name: upper_email, sql: \"UPPER({CUBE.shown_email})\", type: string}
+      - {name: status, sql: status, type: string}
+    measures:
+      - {name: longest, sql: \"{email}\", type: max}
+      - {name: statuses, sql: \"{status}\", type: count_distinct}
+    segments:
+      - {name: with_email, sql: \"{email} IS NOT NULL\"}
+",
+    );
+    for member in ["email", "shown_email", "upper_email", "longest", "with_email"] {
+        let member = format!("orders.{member}");
+        assert!(imported.has(&member) && !imported.can_name(&member), "{member}");
+    }
+    assert!(imported.can_name("orders.status") && imported.can_name("orders.statuses"));
+}
+
+#[test]
 fn private_cubes_and_cubes_with_unknown_visibility_are_closed() {
     for value in ["false", "\"{{ COMPILE_CONTEXT.x }}\"", "[a]"] {
         let imported =

@@ -61,6 +61,7 @@ pub struct Config {
     pub log: LogSettings,
     pub metrics: MetricsConfig,
     pub telemetry: TelemetryConfig,
+    pub cache: CacheConfig,
     pub unused: Vec<UnusedSetting>,
     /// All settings as text, without secrets.
     pub settings: Vec<Setting>,
@@ -96,6 +97,22 @@ pub struct WarehouseConfig {
     pub connect_timeout_seconds: Option<u64>,
     /// The timeout for building one model.
     pub build_timeout_seconds: u64,
+}
+
+/// The settings of the result cache.
+#[derive(Debug, Clone)]
+pub struct CacheConfig {
+    pub enabled: bool,
+    /// A Redis server.
+    pub url: Option<Secret>,
+    /// The time for which results over data without a version are used.
+    pub ttl_seconds: u64,
+    /// The most bytes in memory.
+    pub max_size: u64,
+    /// The most bytes of one result.
+    pub max_entry: u64,
+    /// The time for which outdated results may be used while new ones are computed.
+    pub stale_seconds: u64,
 }
 
 #[derive(Debug, Clone)]

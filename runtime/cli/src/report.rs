@@ -38,14 +38,15 @@ const BOLD: &str = "1";
 const SHOWN_WIDTH: usize = 120;
 
 /// Sorts by file, line and column; diagnostics without a place come first. A problem that the configuration and the
-/// compiler both report is kept once.
+/// compiler both report is kept once; settings without effect that share a place are separate problems.
 pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.sort_by(|a, b| (&a.span, b.severity).cmp(&(&b.span, a.severity)));
-    let mut seen: Vec<(Code, Span)> = Vec::new();
+    let mut seen: Vec<(Code, Span, Option<String>)> = Vec::new();
     diagnostics.retain(|diagnostic| {
         let Some(span) = &diagnostic.span else { return true };
-        let key = (diagnostic.code, span.clone());
-        let is_new = !seen.iter().rev().take_while(|(_, other)| other == span).any(|known| *known == key);
+        let setting = (diagnostic.code == Code::NotYet).then(|| diagnostic.full_message().into_owned());
+        let key = (diagnostic.code, span.clone(), setting);
+        let is_new = !seen.iter().rev().take_while(|(_, other, _)| other == span).any(|known| *known == key);
         seen.push(key);
         is_new
     });

@@ -229,7 +229,7 @@ mod tests {
     fn only_anonymous_readers_are_served() {
         assert!(check(ANONYMOUS).is_empty());
         for (file, words) in [
-            ("security: {api_keys: {enabled: false}}\n", "no credentials"),
+            ("security: {api_keys: {enabled: false}}\n", "neither credentials nor"),
             ("security: {api_keys: {enabled: false}, anonymous: {scopes: [read], public: true}}\n", "public: true"),
             ("security: {anonymous: {scopes: [read, admin]}}\n", "must be [read]"),
             ("security: {anonymous: {scopes: []}}\n", "must be [read]"),
@@ -250,7 +250,7 @@ mod tests {
         for (file, words) in [
             (metrics("path: /health/live"), "where /health/live answers"),
             (metrics("path: /api/v1/query/meta/cubes/metrics"), "{cube_name} answers"),
-            (format!("{ANONYMOUS}telemetry: {{otlp_endpoint: \"collector:4318\"}}\n"), "no http or https URL"),
+            (format!("{ANONYMOUS}telemetry: {{otlp_endpoint: \"collector:4318\"}}\n"), "is not an http or https URL"),
         ] {
             let refused = check(&file);
             assert!(refused.len() == 1 && refused[0].contains(words), "{file}: {refused:?}");
@@ -305,13 +305,11 @@ mod tests {
             warned.collect::<Vec<_>>()
         };
         let at = |key: &str, line, column| (key.to_owned(), (line, column));
-        assert_eq!(found("cache: {enabled: true}\n", &[]), [at("cache.enabled", 1, 8)]);
-        assert_eq!(found("cache: {enabled: false}\n", &[]), []);
+        assert_eq!(found("optimization: {daily_budget: 1}\n", &[]), [at("optimization.daily_budget", 1, 15)]);
         let lines = "cache:\n  enabled: true\n  ttl_seconds: 60\noptimization:\n  alert_at_percent: 80\n";
-        let keys =
-            [at("cache.enabled", 2, 3), at("cache.ttl_seconds", 3, 16), at("optimization.alert_at_percent", 5, 3)];
-        assert_eq!(found(lines, &[]), keys);
-        assert_eq!(found("name: a\n", &[("SERVICE_CACHE__MAX_SIZE", "1GB")]), [at("cache.max_size", 0, 0)]);
+        assert_eq!(found(lines, &[]), [at("optimization.alert_at_percent", 5, 3)]);
+        let variable = [("SERVICE_OPTIMIZATION__DAILY_BUDGET", "1")];
+        assert_eq!(found("name: a\n", &variable), [at("optimization.daily_budget", 0, 0)]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! In: a [`Project`]. Out: ports with their adapters, from which `terrane_app::services` assembles the use
 //! cases. Absent: behaviour of any of them.
 
+mod cache;
 mod network;
 mod plugins;
 mod projects;
@@ -188,7 +189,7 @@ fn query_settings(config: &Config) -> QuerySettings {
             running_per_tenant: config.limits.max_concurrent_per_tenant,
             queued_per_tenant: config.limits.max_queued_per_tenant,
         },
-        cache: CacheSettings::default(),
+        cache: CacheSettings::disabled(),
     }
 }
 
@@ -281,8 +282,9 @@ pub async fn server_services(
         files: Arc::new(projects::FolderProjects::of(project)),
         providers,
     };
+    let cache = cache::settings(project, store).await?;
     let settings = ServerSettings {
-        queries: query_settings(config),
+        queries: QuerySettings { cache, ..query_settings(config) },
         jobs: job_settings(config),
         sessions,
         state_token_key,
@@ -365,7 +367,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         cors: network::cors(&config.server.cors),
         trusted_proxies: TrustedProxies::new(&config.server.trusted_proxies),
         rates: config.limits.rates,
-        has_cache_url: config.unused.iter().any(|setting| setting.key == "cache.url"),
+        has_cache_url: config.cache.url.is_some(),
     }
 }
 

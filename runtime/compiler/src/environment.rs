@@ -1,7 +1,11 @@
 //! The inputs of the compiler that are neither the project nor the query.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use crate::ready_rollups::ReadyRollups;
 
 /// The current time, time zones and the server's limits.
 #[derive(Debug, Clone)]
@@ -12,4 +16,6 @@ pub struct Environment {
     pub default_timezone: TimeZone,
     pub default_limit: u64,
     pub max_limit: u64,
+    /// The pre-aggregations that may be read in place of rows.
+    pub rollups: Arc<ReadyRollups>,
 }

@@ -5,6 +5,7 @@
 //! print → CompiledSql`; each noun is one type, each arrow one public function.
 
 mod access;
+mod calendar;
 pub mod column_statistics;
 mod compile;
 pub mod diagnostic;
@@ -18,7 +19,9 @@ mod parallel;
 pub mod plan;
 pub mod project;
 pub mod query;
+mod ready_rollups;
 mod resolve;
+pub mod rollup;
 mod security;
 pub mod snippet;
 pub mod sql;

@@ -20,6 +20,7 @@ mod pre_aggregations;
 mod prune;
 mod read;
 mod relation;
+mod rollup;
 mod runnable;
 mod scope;
 mod shared_rows;
@@ -38,6 +39,8 @@ pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
 pub use join_graph::{Hop, JoinPaths, Tie};
 pub use policy::{CubePolicy, Mask, Policy};
+pub(crate) use rollup::state_type;
+pub use rollup::{Fingerprint, Rollup, RollupTime};
 pub use runnable::{ModelQueries, RunnableModel, runnable_models};
 pub(crate) use shared_rows::SharedRows;
 pub use warehouse_error::place_of_warehouse_error;
@@ -86,6 +89,7 @@ pub struct Cube {
     pub measures: Vec<Measure>,
     pub dimensions: Vec<Dimension>,
     pub segments: Vec<Segment>,
+    pub rollups: Vec<Rollup>,
     /// In the order of `joins:`; the position decides ties between paths.
     pub joins: Vec<Join>,
     /// Indexes into `dimensions`; several form one key.

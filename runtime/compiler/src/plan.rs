@@ -6,6 +6,7 @@
 
 mod build;
 mod join_path;
+mod rollup;
 mod rules;
 mod secure;
 mod semi_join;
@@ -19,6 +20,8 @@ pub use build::plan;
 pub(crate) use build::plan_statistics;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
 pub(crate) use join_path::{joins_for, joins_over};
+pub(crate) use rollup::{RollupRows, plan_rollup};
+pub(crate) use secure::without_policies;
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 pub use semi_join::SemiJoin;
 pub(crate) use user_values::{fit, type_of};

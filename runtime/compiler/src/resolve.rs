@@ -12,7 +12,7 @@ mod time;
 mod values;
 
 pub(crate) use self::filter::{number, refusal};
-pub(crate) use self::time::time_point;
+pub(crate) use self::time::{bucket_start, micros_of, span_of, time_point};
 
 use jiff::tz::TimeZone;
 

@@ -84,6 +84,11 @@ impl Granularity {
         }
     }
 
+    /// Returns whether each bucket lies within one bucket of the other granularity.
+    pub fn nests_in(self, coarser: Granularity) -> bool {
+        self == coarser || (self < coarser && self != Granularity::Week)
+    }
+
     /// Hour and finer: a bucket is a stretch of instants, so that the repeated hour in autumn stays two.
     pub fn is_sub_day(self) -> bool {
         self < Granularity::Day

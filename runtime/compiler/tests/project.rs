@@ -282,6 +282,22 @@ fn join_of_text_and_number_is_found() {
     assert_eq!(found("{orders}.customer_id = {customers}.id || ''", &mixed), 0);
     assert_eq!(found("'x' || {customers}.id = {orders}.customer_id", &mixed), 0);
     assert_eq!(found("({orders}.customer_id = {customers}.id)", &mixed), 1);
+    for same in [
+        "({orders}.customer_id) = ({customers}.id)",
+        "(({orders}.customer_id) = {customers}.id)",
+        "{orders}.customer_id IN ({customers}.id)",
+        "{orders}.customer_id IS NOT DISTINCT FROM {customers}.id",
+    ] {
+        assert_eq!(found(same, &mixed), 1, "{same}");
+    }
+    for other in [
+        "trim({orders}.customer_id) = ({customers}.id)",
+        "{orders}.customer_id = abs({customers}.id)",
+        "{orders}.customer_id IN ({customers}.id, 'x')",
+        "({orders}.customer_id) = ({customers}.id || '')",
+    ] {
+        assert_eq!(found(other, &mixed), 0, "{other}");
+    }
 }
 
 #[test]

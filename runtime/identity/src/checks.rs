@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use jsonwebtoken::Header;
 use serde_json::Value as Json;
 use terrane_app::ports::tokens::TokenFault;
+use terrane_app::security::CLOCK_TOLERANCE;
 
 use crate::claims::Claims;
 
 /// The size of the longest token. Longer ones are refused unread.
 pub(crate) const MAX_TOKEN_BYTES: usize = 16 * 1_024;
 /// The accepted difference between this clock and the issuer's.
-const LEEWAY_SECONDS: i64 = 5;
+const LEEWAY_SECONDS: i64 = CLOCK_TOLERANCE.as_secs() as i64;
 
 /// The required claims of one issuer.
 #[derive(Debug, Clone)]

@@ -330,7 +330,8 @@ impl Building<'_> {
         for cube in &model.cubes {
             for (index, join) in (0u32..).zip(&cube.joins) {
                 let (id, target) = (self.join_id(cube.id, index), &model.cube(join.target).name);
-                let at = self.member(NodeType::Join, id, target, cube, Subject::Cube(cube.id));
+                let at =
+                    self.member(NodeType::Join, id, target, cube, Subject::Join { cube: cube.id, target: join.target });
                 // A dimension's node may not be there yet, so members' parts come by id.
                 self.snippet(&join.on, at, Use::Join, None);
                 // A member behind the join depends on the rows of the other side.

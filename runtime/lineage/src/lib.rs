@@ -96,6 +96,11 @@ pub struct Node {
 #[derive(Debug, Clone, Copy)]
 enum Subject {
     Cube(CubeId),
+    /// A join of a cube to another one.
+    Join {
+        cube: CubeId,
+        target: CubeId,
+    },
     Member(Member),
     Metric(MetricId),
     Policy,

@@ -43,6 +43,7 @@ impl Sight {
         let model = access.model();
         let is_visible = |node: &Node| match node.subject {
             Subject::Cube(id) => !access.is_closed(model.cube(id)),
+            Subject::Join { cube, target } => [cube, target].iter().all(|id| !access.is_closed(model.cube(*id))),
             Subject::Member(member) => {
                 let cube = match member {
                     terrane_compiler::model::Member::Dimension(id) => id.cube,

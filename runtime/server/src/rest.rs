@@ -7,6 +7,8 @@ mod accounts;
 mod answer;
 mod audit;
 mod auth;
+mod cache;
+mod conditional;
 mod docs;
 mod format;
 mod health;
@@ -72,7 +74,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 
 fn all() -> Routes {
     let routes = lineage::register(project::register(jobs::register(query::register(Routes::default()))));
-    let routes = health::register(metadata::register(routes));
+    let routes = health::register(metadata::register(cache::register(routes)));
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 

@@ -40,7 +40,26 @@ fn scope_list(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn attribute_map(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object" })
+    json_schema!({ "type": "object", "additionalProperties": true })
+}
+
+/// Makes fields optional that have a schema of their own, and removes null where the readers refuse it.
+fn optional_fields(schema: &mut Schema) {
+    const OPTIONAL: [&str; 2] = ["scopes", "attributes"];
+    const NEVER_NULL: [&str; 5] = ["name", "password", "disabled", "roles", "groups"];
+    if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
+        required.retain(|name| !OPTIONAL.iter().any(|optional| name == optional));
+    }
+    for name in NEVER_NULL {
+        let kind =
+            schema.get_mut("properties").and_then(|all| all.get_mut(name)).and_then(|field| field.get_mut("type"));
+        if let Some(kind) = kind
+            && let Some(kinds) = kind.as_array()
+            && let Some(only) = kinds.iter().find(|kind| *kind != "null").cloned()
+        {
+            *kind = only;
+        }
+    }
 }
 
 fn key_state(_: &mut SchemaGenerator) -> Schema {
@@ -49,7 +68,7 @@ fn key_state(_: &mut SchemaGenerator) -> Schema {
 
 /// An API key to create.
 #[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, transform = optional_fields)]
 pub struct NewKey {
     pub name: String,
     /// A lifetime from now, such as `365d`.
@@ -68,7 +87,7 @@ pub struct NewKey {
 
 /// A change of an API key. Fields that are left out stay as they are.
 #[derive(Debug, JsonSchema)]
-#[schemars(rename = "KeyChange", deny_unknown_fields)]
+#[schemars(rename = "KeyChange", deny_unknown_fields, transform = optional_fields)]
 pub struct KeyPatch {
     pub name: Option<String>,
     /// A lifetime from now, such as `365d`; null removes the expiry.
@@ -87,7 +106,7 @@ pub struct KeyPatch {
 
 /// A user to create.
 #[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, transform = optional_fields)]
 pub struct NewUser {
     pub username: String,
     /// At least 12 characters and at most 1,024 bytes.
@@ -106,7 +125,7 @@ pub struct NewUser {
 
 /// A change of a user. Fields that are left out stay as they are.
 #[derive(Debug, JsonSchema)]
-#[schemars(rename = "UserChange", deny_unknown_fields)]
+#[schemars(rename = "UserChange", deny_unknown_fields, transform = optional_fields)]
 pub struct UserPatch {
     /// At least 12 characters and at most 1,024 bytes.
     pub password: Option<String>,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use terrane_app::query::{Piece, Totals};
+use terrane_app::query::{Freshness, Piece, Totals};
 use terrane_compiler::types::Value;
 
 use crate::filter::Scalar;
@@ -45,8 +45,19 @@ pub struct QueryMeta {
     /// Each measure without dimensions, if asked for.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub totals: Option<Row>,
+    /// The rows were computed before, for this or another query.
     pub cached: bool,
+    /// A digest of the statements. Equal statements with equal values have the same.
     pub cache_key: String,
+    /// The rows are at least as new as the data was at this time.
+    #[schemars(schema_with = "schema::timestamp")]
+    pub as_of: String,
+    /// The time since `as_of`, if the rows are cached.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub age_ms: Option<u64>,
+    /// The data changed since, or the rows' time is over, if the rows are cached.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<bool>,
     /// The `cube` of the query, if it has one.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub cube: Option<String>,
@@ -70,6 +81,7 @@ pub struct AnswerFacts {
     pub totals: Option<Totals>,
     pub warnings: Vec<String>,
     pub cache_key: String,
+    pub freshness: Freshness,
     /// The `cube` of the query.
     pub cube: Option<String>,
     pub numbers: Numbers,
@@ -106,8 +118,20 @@ pub fn after(format: RowFormat, facts: &AnswerFacts, end: &Piece) -> Vec<u8> {
         out.extend_from_slice(b",\"totals\":");
         write_totals(totals, facts.numbers, &mut out);
     }
-    out.extend_from_slice(b",\"cached\":false,\"cache_key\":");
+    let Freshness { as_of, is_cached, is_stale, age } = facts.freshness;
+    let word = |is_true: bool| if is_true { "true" } else { "false" };
+    out.extend_from_slice(b",\"cached\":");
+    out.extend_from_slice(word(is_cached).as_bytes());
+    out.extend_from_slice(b",\"cache_key\":");
     write_string(&facts.cache_key, &mut out);
+    out.extend_from_slice(b",\"as_of\":");
+    write_string(&as_of.to_string(), &mut out);
+    if is_cached {
+        out.extend_from_slice(b",\"age_ms\":");
+        write_integer(u64::try_from(age.as_millis()).unwrap_or(u64::MAX), &mut out);
+        out.extend_from_slice(b",\"stale\":");
+        out.extend_from_slice(word(is_stale).as_bytes());
+    }
     if let Some(cube) = &facts.cube {
         out.extend_from_slice(b",\"cube\":");
         write_string(cube, &mut out);
@@ -173,7 +197,14 @@ mod tests {
 
     #[test]
     fn written_fields_are_those_of_the_schema() {
+        let freshness = Freshness {
+            as_of: jiff::Timestamp::UNIX_EPOCH,
+            is_cached: true,
+            is_stale: false,
+            age: Duration::from_secs(1),
+        };
         let facts = AnswerFacts {
+            freshness,
             sql: "SELECT 1".to_owned(),
             total_rows: None,
             totals: None,

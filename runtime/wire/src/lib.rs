@@ -13,6 +13,7 @@ mod arrow_stream;
 pub mod audit;
 pub mod auth;
 mod body;
+pub mod cache;
 mod csv;
 pub mod error;
 pub mod explanation;
@@ -49,12 +50,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use crate::schema::{self, Components, SchemaOf};
-    use crate::{accounts, auth, lineage, project, query, registration, time};
+    use crate::{accounts, auth, cache, lineage, project, query, registration, time};
 
     /// The schema of each body, and the fields that its reader knows.
     const BODIES: &[(&str, SchemaOf, &[&str])] = &[
         ("Query", schema::of::<query::Query>(), query::FIELDS),
         ("SqlQuery", schema::of::<query::SqlQuery>(), query::FIELDS_FOR_SQL),
+        ("CacheInvalidation", schema::of::<cache::CacheInvalidation>(), cache::INVALIDATION),
         ("SignIn", schema::of::<auth::SignIn>(), auth::SIGN_IN),
         ("RefreshToken", schema::of::<auth::RefreshToken>(), auth::REFRESH_TOKEN),
         ("RevokedTokens", schema::of::<auth::TokensToRevoke>(), auth::REVOKED_TOKENS),

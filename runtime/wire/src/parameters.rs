@@ -4,6 +4,8 @@
 //! POST, or `metrics`, `measures` and `dimensions` (each once a name) with the other fields that are not lists of
 //! objects. Ranges are words, or JSON as in a body. Absent on purpose: the credential `api_key` (server).
 
+use std::time::Duration;
+
 use serde_json::Value as Json;
 use terrane_compiler::query::MemberRef;
 
@@ -28,6 +30,9 @@ const KNOWN: &[&str] = &[
     "timezone",
     "total",
     "totals",
+    "cache",
+    "max_age",
+    "stale",
     "api_key",
 ];
 
@@ -73,6 +78,9 @@ pub fn from_parameters(text: &str) -> Result<QueryRequest, FieldError> {
             "ungrouped" => target.ungrouped = boolean(&value, &path)?,
             "total" => target.skip_total = !boolean(&value, &path)?,
             "totals" => target.totals = boolean(&value, &path)?,
+            "cache" => request.cache.bypass = !boolean(&value, &path)?,
+            "max_age" => request.cache.max_age = Some(Duration::from_secs(integer(&value, &path)?)),
+            "stale" => request.cache.stale = Some(Duration::from_secs(integer(&value, &path)?)),
             "cube" => target.cube = Some(value.into()),
             "timezone" => target.timezone = Some(value.into()),
             "api_key" => {}

@@ -5,9 +5,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value as Json, json};
+use terrane_app::query::CacheControl;
 use terrane_compiler::query::{MemberRef, OrderBy, SemanticQuery};
 use terrane_compiler::types::Granularity;
 
@@ -22,6 +24,7 @@ pub use crate::parameters::from_parameters;
 pub struct QueryRequest {
     pub query: SemanticQuery,
     pub numbers: Numbers,
+    pub cache: CacheControl,
     /// One statement that runs as it is, instead of a statement and its values; for `/query/sql`.
     pub inline: bool,
 }
@@ -57,6 +60,12 @@ pub struct Query {
     /// Adds each measure without dimensions as `meta.totals`.
     pub totals: Option<bool>,
     pub numbers: Option<NumberForm>,
+    /// `false`: the rows are computed now.
+    pub cache: Option<bool>,
+    /// The most seconds since cached rows were read from the warehouse.
+    pub max_age: Option<schema::Integer>,
+    /// The seconds for which outdated rows will do while new ones are computed; 0: never.
+    pub stale: Option<schema::Integer>,
 }
 
 fn example() -> Json {
@@ -162,6 +171,9 @@ pub(crate) const FIELDS_FOR_SQL: &[&str] = &[
     "total",
     "totals",
     "numbers",
+    "cache",
+    "max_age",
+    "stale",
     "inline",
 ];
 /// The fields of a query without `inline`.
@@ -219,7 +231,15 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Fie
         fill_gaps: fields.boolean("fill_gaps")? == Some(true),
         ungrouped: fields.boolean("ungrouped")? == Some(true),
     };
-    Ok(QueryRequest { query, numbers: numbers(&fields, &path)?, inline: fields.boolean("inline")? == Some(true) })
+    let seconds = |field| Ok::<_, FieldError>(fields.integer(field)?.map(Duration::from_secs));
+    let bypass = fields.boolean("cache")? == Some(false);
+    let cache = CacheControl { bypass, max_age: seconds("max_age")?, stale: seconds("stale")? };
+    Ok(QueryRequest {
+        query,
+        numbers: numbers(&fields, &path)?,
+        cache,
+        inline: fields.boolean("inline")? == Some(true),
+    })
 }
 
 pub(crate) const ORDER_BY: &[&str] = &["field", "direction"];

@@ -11,9 +11,19 @@ use serde::{Deserialize, Serialize};
 use crate::http::{Answer, Request};
 use crate::scenario::{CANARY, SECRET};
 
-const VOLATILE_HEADERS: &[&str] = &["date", "content-length"];
-const VOLATILE_FIELDS: &[&str] =
-    &["duration_ms", "query_time_ms", "compile_time_ms", "load_time_ms", "execution_time_ms", "uptime_seconds"];
+/// Cache keys and tags are digests under a secret of each server.
+const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-cache-key"];
+const VOLATILE_FIELDS: &[&str] = &[
+    "duration_ms",
+    "query_time_ms",
+    "compile_time_ms",
+    "load_time_ms",
+    "execution_time_ms",
+    "uptime_seconds",
+    "cache_key",
+    "as_of",
+    "age_ms",
+];
 /// The parts of a long answer that a report quotes.
 const MAX_QUOTED: usize = 4_000;
 
@@ -99,19 +109,23 @@ fn compared_body(answer: &Answer) -> Vec<u8> {
     }
     let mut text = answer.text();
     for field in VOLATILE_FIELDS {
-        text = without_number(&text, field);
+        text = without_value(&text, field);
     }
     text.into_bytes()
 }
 
-/// The text without the numbers that a field has.
-fn without_number(text: &str, field: &str) -> String {
+/// The text without the numbers and strings that a field has.
+fn without_value(text: &str, field: &str) -> String {
     let key = format!("\"{field}\":");
     let mut parts = text.split(&key);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         out.push_str(&key);
-        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+.eE".contains(c)));
+        let rest = match part.strip_prefix('"') {
+            Some(string) => string.split_once('"').map_or("", |(_, rest)| rest),
+            None => part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+.eE".contains(c)),
+        };
+        out.push_str(rest);
     }
     out
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -16,11 +17,13 @@ use serde_json::Value as Json;
 use terrane_app::limits::RateSettings;
 use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::detectors::NoDetectors;
+use terrane_app::ports::result_cache::ResultCache;
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts};
 use terrane_app::worker::LeaseSettings;
+use terrane_cache::MemoryCache;
 use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_server::telemetry::Watch;
 use terrane_server::{
@@ -93,6 +96,11 @@ pub struct World {
     pub cors: Vec<String>,
     /// The settings name a Redis.
     pub has_cache_url: bool,
+    /// Results are stored in memory.
+    pub has_cache: bool,
+    /// The number of statements that the warehouse ran.
+    #[serde(skip)]
+    pub statements: Arc<AtomicUsize>,
     #[serde(skip)]
     pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
@@ -153,6 +161,11 @@ pub struct Expected {
     pub lacks: Vec<String>,
 }
 
+fn cache() -> CacheSettings {
+    let memory: Arc<dyn ResultCache> = Arc::new(MemoryCache::new(64 * 1024 * 1024));
+    CacheSettings { tiers: vec![memory], max_entry: 1024 * 1024, ..CacheSettings::disabled() }
+}
+
 /// What came back.
 #[derive(Debug)]
 pub struct Answered {
@@ -189,7 +202,7 @@ impl World {
         self.edge_watched(security, Watch::default(), false)
     }
 
-    /// With somebody who watches.
+    /// With metrics and traces.
     pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
         let snapshot = project::snapshot();
         let profile = match (self.is_dialect_missing, self.is_dialect_out_of_fuel) {
@@ -211,6 +224,7 @@ impl World {
             stream_ends: self.stream_ends,
             catalog: self.warehouse_catalog,
             builder: builder.clone(),
+            statements: Arc::clone(&self.statements),
         });
         let queries = QuerySettings {
             timeout: Duration::from_secs(30),
@@ -225,7 +239,7 @@ impl World {
                 running_per_tenant: None,
                 queued_per_tenant: None,
             },
-            cache: CacheSettings::default(),
+            cache: if self.has_cache { cache() } else { CacheSettings::disabled() },
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {

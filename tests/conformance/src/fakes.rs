@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arrow::array::{
@@ -96,6 +96,8 @@ pub struct FakeWarehouse {
     pub catalog: FakeBehavior,
     /// What was built in it.
     pub builder: MemoryBuilder,
+    /// The number of statements that it ran.
+    pub statements: Arc<AtomicUsize>,
 }
 
 impl FakeWarehouse {
@@ -134,6 +136,7 @@ impl Warehouse for FakeWarehouse {
     }
 
     async fn execute(&self, _: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
         Self::act(self.behavior).await?;
         let batch = self.batch();
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })

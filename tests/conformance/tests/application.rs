@@ -510,7 +510,7 @@ async fn tokens_are_revoked_by_id_and_by_subject() {
     revoke(RevokedTokens::Subject("customer-18".into())).await;
     assert_eq!(house.get(CUBES, &other).await, refused());
     assert_eq!(house.get(CUBES, &without_iat).await, refused());
-    assert_eq!(house.get(CUBES, &newer).await.0, 200, "issued after the revocation");
+    assert_eq!(house.get(CUBES, &newer).await, refused(), "the clock of its issuer may be ahead");
     assert_eq!(house.get(CUBES, &two).await.0, 200);
     revoke(RevokedTokens::Subject("root".into())).await;
     let root = house.store.session(session["session_id"].as_str().unwrap()).await.unwrap().unwrap();

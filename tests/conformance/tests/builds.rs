@@ -37,6 +37,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         batches: 1,
         stream_ends: FakeBehavior::Answers,
         catalog: FakeBehavior::Answers,
+        statements: Arc::default(),
         builder: builder.clone(),
     };
     let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -142,6 +143,7 @@ pub fn environment() -> Environment {
         default_timezone: TimeZone::UTC,
         default_limit: 1_000,
         max_limit: 50_000,
+        rollups: Arc::default(),
     }
 }
 

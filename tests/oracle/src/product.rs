@@ -190,7 +190,7 @@ impl Product {
                 export_timeout: Duration::from_secs(60),
                 timezone: TimeZone::UTC,
                 limiter: LimiterSettings { running: 1, queued: 1, running_per_tenant: None, queued_per_tenant: None },
-                cache: CacheSettings::default(),
+                cache: CacheSettings::disabled(),
             };
             let ports = ServicePorts {
                 warehouse: self.warehouse.clone(),

@@ -34,6 +34,8 @@ impl Program {
     pub fn new(binary: &str, arguments: &[&str], folder: &Path) -> Self {
         let mut command = Command::new(binary);
         command.args(arguments).arg(folder).env_clear().stdin(Stdio::null());
+        // Tests that ask the same query again measure the warehouse; tests of the cache turn it on.
+        command.env("SERVICE_CACHE__ENABLED", "false");
         Program { command, input: None }
     }
 

@@ -14,7 +14,7 @@ use crate::ports::clock::Clock;
 use crate::ports::invalidations::{InvalidationScope, Invalidations};
 use crate::ports::store::StoreError;
 
-/// The age from which reports are read again, while callers use those that are known.
+/// The age from which reports are reloaded, while callers use those that are known.
 const REREAD: Duration = Duration::from_millis(300);
 /// The age from which callers wait for the reports.
 const MAX_AGE: Duration = Duration::from_millis(800);

@@ -21,7 +21,7 @@ cubes:
   - name: queried
     sql_table: queried
     refresh: {every: 30s, sql: SELECT max(updated_at) FROM queried}
-  - {name: heir, extends: queried}
+  - {name: derived, extends: queried}
 ";
 
 /// Starts at the beginning of a minute.
@@ -223,9 +223,10 @@ async fn a_period_ends_at_the_same_time_everywhere() {
 #[tokio::test]
 async fn a_refresh_query_runs_once_per_interval_for_everyone() {
     let replica = Replica::new();
-    let (first, second, heir) = tokio::join!(replica.read("queried"), replica.read("queried"), replica.read("heir"));
+    let (first, second, derived) =
+        tokio::join!(replica.read("queried"), replica.read("queried"), replica.read("derived"));
     assert_eq!(first.version, second.version);
-    assert_ne!(first.version, heir.version, "another cube");
+    assert_ne!(first.version, derived.version, "another cube");
     assert_eq!(replica.warehouse.statements.load(Ordering::Relaxed), 1);
     replica.warehouse.value.store(7, Ordering::Relaxed);
     replica.clock.advance(Duration::from_secs(29));

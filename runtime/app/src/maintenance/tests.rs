@@ -1,4 +1,4 @@
-//! What is deleted, in which steps, and under which fence.
+//! Tests of maintenance: deleted records, batches and fences.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The port to invalidations: the changes of data that somebody reported, shared by all replicas.
+//! The port to invalidations: the changes of data that callers reported, shared by all replicas.
 
 use std::sync::Arc;
 

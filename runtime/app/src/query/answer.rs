@@ -1,15 +1,18 @@
 //! The answer of a query: its rows, whole or as a stream, and facts about them.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use futures_util::stream::BoxStream;
+use jiff::Timestamp;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
 use super::QueryRunError;
+use crate::ports::result_cache::StoredResult;
 
 /// The rows of a query, in columns.
 #[derive(Debug)]
@@ -30,11 +33,27 @@ pub struct Answer {
     /// Warnings for the reader of these rows.
     pub warnings: Vec<String>,
     pub cache_key: String,
+    pub freshness: Freshness,
+    /// The result that the rows are from, if other queries may get it too.
+    pub shared: Option<Arc<StoredResult>>,
     pub duration: Duration,
 }
 
+/// The time and the source of the rows of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freshness {
+    /// The rows are at least as new as the data at this time.
+    pub as_of: Timestamp,
+    /// The rows are from the cache.
+    pub is_cached: bool,
+    /// The data changed meanwhile, or the time of the rows is over.
+    pub is_stale: bool,
+    /// The time since `as_of`.
+    pub age: Duration,
+}
+
 /// Each measure without dimensions: one row.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Totals {
     pub columns: Vec<ResultColumn>,
     pub batches: Vec<RecordBatch>,
@@ -54,6 +73,7 @@ pub struct AnswerStream {
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
     pub cache_key: String,
+    pub freshness: Freshness,
     /// The rows. A stream without a [`Piece::End`] is incomplete.
     pub pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
 }

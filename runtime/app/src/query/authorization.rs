@@ -120,15 +120,21 @@ impl QuerySession<'_> {
         let facts = facts.iter().map(|(name, value)| format!("{name}={value:?}")).collect::<Vec<_>>().join(" ");
         let durability = match event {
             "policy_denied" => {
-                tracing::warn!(event = "policy_denied", hook = &*hook.id, cube = &*recorder.cube, reason, facts);
+                tracing::warn!(event = "policy_denied", hook = &*hook.id, cube = &*recorder.origin.cube, reason, facts);
                 Durability::BeforeAnswer
             }
             "policy_unavailable" => {
-                tracing::error!(event = "policy_unavailable", hook = &*hook.id, cube = &*recorder.cube, reason, facts);
+                tracing::error!(
+                    event = "policy_unavailable",
+                    hook = &*hook.id,
+                    cube = &*recorder.origin.cube,
+                    reason,
+                    facts
+                );
                 Durability::BeforeAnswer
             }
             _ => {
-                tracing::info!(event = "policy_audit", hook = &*hook.id, cube = &*recorder.cube, reason, facts);
+                tracing::info!(event = "policy_audit", hook = &*hook.id, cube = &*recorder.origin.cube, reason, facts);
                 Durability::NextBatch
             }
         };
@@ -211,5 +217,5 @@ fn log_monitored(hook: &Hook, checked: &CheckedResponse, recorder: &QueryRecorde
         }
         Err(message) => ("fault", message.clone()),
     };
-    tracing::info!(event = "policy_monitored", hook = &*hook.id, cube = &*recorder.cube, decision, detail);
+    tracing::info!(event = "policy_monitored", hook = &*hook.id, cube = &*recorder.origin.cube, decision, detail);
 }

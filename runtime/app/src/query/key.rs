@@ -1,29 +1,79 @@
 //! Digests of statements: cache keys, and the hashes that name statements in the log.
 
-use sha2::{Digest, Sha256};
+use std::fmt;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
 use terrane_compiler::sql::CompiledSql;
 use terrane_compiler::types::Value;
 
-/// Returns a hex digest of the statement, its values and the warehouse. Policies are part of the SQL and
-/// its values, so nothing about the caller is added.
-pub(super) fn cache_key(warehouse: &str, sql: &CompiledSql) -> String {
-    let mut hash = Sha256::new();
-    field(&mut hash, b'w', warehouse.as_bytes());
-    field(&mut hash, b's', sql.text.as_bytes());
-    for param in &sql.params {
-        match param {
-            Value::Null => field(&mut hash, b'n', &[]),
-            Value::Boolean(value) => field(&mut hash, b'b', &[u8::from(*value)]),
-            Value::Integer(value) => field(&mut hash, b'i', &value.to_le_bytes()),
-            Value::Float(value) => field(&mut hash, b'f', &value.to_bits().to_le_bytes()),
-            Value::Decimal(value) => field(&mut hash, b'd', value.as_bytes()),
-            Value::Text(value) => field(&mut hash, b't', value.as_bytes()),
-            Value::Date(value) => field(&mut hash, b'D', &value.to_le_bytes()),
-            Value::Timestamp(value) => field(&mut hash, b'T', &value.to_le_bytes()),
-            Value::TimestampTz(value) => field(&mut hash, b'Z', &value.to_le_bytes()),
-        }
+use crate::ports::result_cache::CacheKey;
+
+/// The format of keys and stored results. Another format has other keys.
+const FORMAT: u8 = 1;
+
+/// The secret under which statements are digested: without it, a caller could test guesses of other callers' filter
+/// values against the digest of their statements.
+#[derive(Clone)]
+pub struct CacheSecret(Hmac<Sha256>);
+
+impl CacheSecret {
+    pub fn new(secret: &[u8; 32]) -> Self {
+        // A key of one block is taken as it is.
+        let mut block = [0; 64];
+        block[..32].copy_from_slice(secret);
+        let mut hmac = Hmac::new(&block.into());
+        hmac.update(b"terrane: result cache");
+        CacheSecret(hmac)
     }
-    hex::encode(hash.finalize())
+
+    /// Returns the digest of statements with their values, for a warehouse and a tenant. Policies are part of the SQL
+    /// and its values, so nothing else about the caller is added.
+    pub(super) fn key<'s>(
+        &self,
+        warehouse: &str,
+        tenant: Option<&str>,
+        statements: impl Iterator<Item = &'s CompiledSql>,
+        skip_total: bool,
+    ) -> CacheKey {
+        let mut hash = self.0.clone();
+        hash.update(&[FORMAT, u8::from(tenant.is_some()), u8::from(skip_total)]);
+        field(&mut hash, b'w', warehouse.as_bytes());
+        field(&mut hash, b'c', tenant.unwrap_or_default().as_bytes());
+        for sql in statements {
+            field(&mut hash, b's', sql.text.as_bytes());
+            sql.params.iter().for_each(|param| value(&mut hash, param));
+        }
+        CacheKey(hash.finalize().into_bytes().into())
+    }
+
+    /// Returns the tag that proves that a server with this secret wrote the bytes for this purpose.
+    pub fn tag(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+        let mut hash = self.0.clone();
+        field(&mut hash, b'p', purpose);
+        parts.iter().for_each(|part| field(&mut hash, b'b', part));
+        hash.finalize().into_bytes().into()
+    }
+}
+
+impl fmt::Debug for CacheSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CacheSecret(***)")
+    }
+}
+
+fn value(hash: &mut Hmac<Sha256>, value: &Value) {
+    match value {
+        Value::Null => field(hash, b'n', &[]),
+        Value::Boolean(value) => field(hash, b'b', &[u8::from(*value)]),
+        Value::Integer(value) => field(hash, b'i', &value.to_le_bytes()),
+        Value::Float(value) => field(hash, b'f', &value.to_bits().to_le_bytes()),
+        Value::Decimal(value) => field(hash, b'd', value.as_bytes()),
+        Value::Text(value) => field(hash, b't', value.as_bytes()),
+        Value::Date(value) => field(hash, b'D', &value.to_le_bytes()),
+        Value::Timestamp(value) => field(hash, b'T', &value.to_le_bytes()),
+        Value::TimestampTz(value) => field(hash, b'Z', &value.to_le_bytes()),
+    }
 }
 
 /// Returns the name of a statement in the log.
@@ -32,8 +82,8 @@ pub(super) fn sql_hash(text: &str) -> String {
 }
 
 /// Hashes a field after its kind and length, so that no two sequences of fields hash the same bytes.
-fn field(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
-    hash.update([kind]);
-    hash.update((bytes.len() as u64).to_le_bytes());
+fn field(hash: &mut Hmac<Sha256>, kind: u8, bytes: &[u8]) {
+    hash.update(&[kind]);
+    hash.update(&(bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
 }

@@ -4,25 +4,31 @@
 //! The main statement, its count and its totals are compiled from one authorization and run under one
 //! permit. Absent: reading a stream to its end (`row_reader`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use futures_util::StreamExt as _;
+use jiff::Timestamp;
 use terrane_compiler::explanation::{Explanation, explain};
-use terrane_compiler::query::{QueryError, SemanticQuery};
-use terrane_compiler::sql::CompiledSql;
+use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::{compile, compile_count, compile_inline, compile_totals};
 
-use super::answer::{self, Answer, AnswerStream, Opened, Totals, first_integer, row_count};
+use super::answer::{self, Answer, AnswerStream, Freshness, Opened, Totals, first_integer, row_count};
 use super::authorization::Authorization;
+use super::cache::{CacheControl, Fetched};
+use super::cache_use::{CacheUse, MissReason};
+use super::job::{JobResult, QueryJob};
 use super::limiter::Permit;
 use super::recorder::QueryRecorder;
 use super::row_reader::{RowReader, StreamRecord};
 use super::runner::{OpenedStatement, Statements};
 use super::session::QuerySession;
 use super::{QueryRunError, key, milliseconds, outcome_of};
+use crate::data_versions::DataVersion;
 use crate::ports::observer::QueryOutcome;
-use crate::ports::warehouse::ResultSet;
+use crate::ports::result_cache::CacheKey;
 
 /// Answers with more rows are read as a stream.
 const MAX_WHOLE_ROWS: u64 = 10_000;
@@ -34,26 +40,28 @@ pub struct Prepared<'q> {
     /// The authorization for all statements of the query.
     pub(super) authorization: Authorization<'q>,
     pub(super) recorder: QueryRecorder,
-}
-
-/// The rows of a query with their totals, from one permit.
-struct Rows {
-    rows: ResultSet,
-    total_rows: Option<u64>,
-    totals: Option<Totals>,
-    waited: Duration,
+    pub(super) cache: CacheControl,
 }
 
 /// The beginning of a streamed answer.
 struct Beginning {
+    job: QueryJob,
     statement: OpenedStatement,
     total_rows: Option<u64>,
-    totals: Option<Totals>,
+    totals: Option<Vec<RecordBatch>>,
     waited: Duration,
     permit: Permit,
+    /// The time before the statement began.
+    as_of: Timestamp,
 }
 
 impl Prepared<'_> {
+    /// Sets the caller's wishes about cached results.
+    #[must_use]
+    pub fn with_cache(self, cache: CacheControl) -> Self {
+        Prepared { cache, ..self }
+    }
+
     /// Returns the statement that [`Prepared::run`] would run. Nothing is executed.
     ///
     /// # Errors
@@ -116,9 +124,16 @@ impl Prepared<'_> {
         if let Some(first) = beginning.statement.rows.batches.first().cloned() {
             return Ok(Opened::Streamed(self.streamed(sql, beginning, first)));
         }
-        let Beginning { mut statement, total_rows, totals, waited, .. } = beginning;
+        let Beginning { job, mut statement, total_rows, totals, waited, as_of, .. } = beginning;
         statement.recorder.outcome = Some(QueryOutcome::Success);
-        Ok(Opened::Whole(self.whole(sql, Rows { rows: statement.rows, total_rows, totals, waited })))
+        let done = JobResult { rows: statement.rows, total_rows, totals, waited };
+        let result = Arc::new(done.stored(DataVersion::UNKNOWN, as_of));
+        let used = CacheUse::Miss(MissReason::Streamed);
+        let key = self.key(&job);
+        let QueryJob { main, totals, .. } = job;
+        let columns = totals.map(|totals| totals.columns);
+        let fetched = Fetched { result, key, used, is_stale: false, is_shared: false, age: Duration::ZERO };
+        Ok(Opened::Whole(self.whole(main, columns, fetched)))
     }
 
     fn compile(&self) -> Result<CompiledSql, QueryRunError> {
@@ -131,7 +146,7 @@ impl Prepared<'_> {
         sql.warnings.extend(self.authorization.warnings.iter().cloned());
         tracing::info!(
             event = "query_compiled",
-            cube = &*self.recorder.cube,
+            cube = &*self.recorder.origin.cube,
             sql_hash = key::sql_hash(&sql.text),
             compile_duration_ms = milliseconds(duration),
         );
@@ -140,36 +155,57 @@ impl Prepared<'_> {
 
     async fn admit(&self) -> Result<Statements<'_>, QueryRunError> {
         let QuerySession { service, context, .. } = self.session;
-        service.runner.admit(context.tenant.as_ref(), &self.recorder).await
+        service.runner.admit(context.tenant.as_ref(), &self.recorder.origin).await
     }
 
     async fn run_whole(&mut self, sql: CompiledSql) -> Result<Answer, QueryRunError> {
-        let run = async {
-            let statements = self.admit().await?;
-            let rows = statements.execute(&sql).await?;
-            let total_rows = self.total_rows(&statements, &sql, &rows).await?;
-            let totals = self.totals(&statements).await?;
-            Ok(Rows { rows, total_rows, totals, waited: statements.elapsed() })
+        let job = self.job(sql)?;
+        let (main, totals) = (job.main.clone(), job.totals.as_ref().map(|totals| totals.columns.clone()));
+        let fetched = self.session.fetch(job, self.cache, &self.recorder).await?;
+        Ok(self.whole(main, totals, fetched))
+    }
+
+    /// Compiles the statements that the query may need besides the main one.
+    fn job(&self, main: CompiledSql) -> Result<QueryJob, QueryRunError> {
+        let QuerySession { snapshot, environment, .. } = self.session;
+        let (profile, authorized) = (&snapshot.profile, &self.authorization.authorized);
+        let skip_total = self.query.skip_total;
+        let may_count = QueryJob::may_count(&main, skip_total);
+        let totals = match self.query.totals {
+            true => compile_totals(profile, self.query, authorized, environment)?,
+            false => None,
         };
-        let rows = self.session.service.runner.in_time(run).await?;
-        Ok(self.whole(sql, rows))
+        Ok(QueryJob {
+            count: may_count.then(|| compile_count(profile, self.query, authorized, environment)),
+            main,
+            totals,
+            skip_total,
+        })
+    }
+
+    fn key(&self, job: &QueryJob) -> CacheKey {
+        self.session.service.results.key(job, self.session.context.tenant.as_ref())
     }
 
     async fn begin(&self, sql: &CompiledSql) -> Result<Beginning, QueryRunError> {
+        let as_of = self.session.service.clock.now();
+        let job = self.job(sql.clone())?;
         let begin = async {
             let statements = self.admit().await?;
-            let statement = statements.open(sql).await?;
-            let totals = self.totals(&statements).await?;
+            let statement = statements.open(&job.main).await?;
+            let totals = job.totals(&statements).await?;
             let batches = &statement.rows.batches;
             let total_rows = match batches.is_empty() {
-                true => self.total_rows(&statements, sql, &statement.rows).await?,
+                true => job.total_rows(&statements, &statement.rows).await?,
                 // More rows follow, so only a column of these can hold the total.
-                false => sql.total_column.and_then(|column| first_integer(batches, column)),
+                false => job.main.total_column.and_then(|column| first_integer(batches, column)),
             };
-            let waited = statements.elapsed();
-            Ok(Beginning { statement, total_rows, totals, waited, permit: statements.into_permit() })
+            let (waited, permit) = (statements.elapsed(), statements.into_permit());
+            Ok((statement, total_rows, totals, waited, permit))
         };
-        self.session.service.runner.in_time(begin).await
+        let begun = self.session.service.runner.in_time(begin).await?;
+        let (statement, total_rows, totals, waited, permit) = begun;
+        Ok(Beginning { job, statement, total_rows, totals, waited, permit, as_of })
     }
 
     /// Returns whether the answer may have many rows and its first row holds their number.
@@ -179,83 +215,40 @@ impl Prepared<'_> {
         has_groups && knows_total && sql.limit.is_none_or(|limit| limit > MAX_WHOLE_ROWS)
     }
 
-    /// Returns each measure without dimensions, if the query asks for totals.
-    async fn totals(&self, statements: &Statements<'_>) -> Result<Option<Totals>, QueryRunError> {
-        if !self.query.totals {
-            return Ok(None);
-        }
-        let QuerySession { snapshot, environment, .. } = self.session;
-        let sql = compile_totals(&snapshot.profile, self.query, &self.authorization.authorized, environment)?;
-        let Some(sql) = sql else { return Ok(None) };
-        let rows = statements.execute(&sql).await?;
-        Ok(Some(Totals { columns: sql.columns, batches: rows.batches }))
-    }
-
-    /// Returns the number of groups before paging: from the rows themselves, or from a counting statement
-    /// where no row carries it. The counting statement also reports added rows, which no page may hide.
-    async fn total_rows(
-        &self,
-        statements: &Statements<'_>,
-        sql: &CompiledSql,
-        rows: &ResultSet,
-    ) -> Result<Option<u64>, QueryRunError> {
-        let returned = row_count(&rows.batches);
-        if returned == 0 && sql.added_column.is_some() {
-            let total = self.count(statements).await?;
-            return Ok(total.filter(|_| !self.query.skip_total));
-        }
-        if self.query.skip_total {
-            return Ok(None);
-        }
-        if let Some(column) = sql.total_column
-            && let Some(total) = first_integer(&rows.batches, column)
-        {
-            return Ok(Some(total));
-        }
-        let is_whole_page = returned > 0 && sql.limit.is_none_or(|limit| returned < limit);
-        let is_first_page = sql.offset == 0 && sql.limit != Some(0);
-        if is_whole_page || is_first_page {
-            return Ok(Some(sql.offset + returned));
-        }
-        self.count(statements).await
-    }
-
-    async fn count(&self, statements: &Statements<'_>) -> Result<Option<u64>, QueryRunError> {
-        let QuerySession { snapshot, environment, .. } = self.session;
-        let count: Result<CompiledSql, QueryError> =
-            compile_count(&snapshot.profile, self.query, &self.authorization.authorized, environment);
-        let counted = statements.execute(&count?).await?;
-        Ok(first_integer(&counted.batches, 0))
-    }
-
-    fn whole(&mut self, sql: CompiledSql, Rows { rows, total_rows, totals, waited }: Rows) -> Answer {
-        let returned_rows = row_count(&rows.batches);
+    fn whole(&mut self, sql: CompiledSql, totals: Option<Vec<ResultColumn>>, fetched: Fetched) -> Answer {
+        let Fetched { result, key, used, is_stale, is_shared, age } = fetched;
+        let returned_rows = row_count(&result.rows.batches);
+        let waited = if used.is_hit() { Duration::ZERO } else { result.waited };
         self.recorder.succeed(waited, returned_rows);
         let duration = self.recorder.duration();
-        self.recorder.log_executed(waited, duration, returned_rows);
+        self.recorder.log_executed(waited, duration, returned_rows, used);
+        let total_rows = result.total_rows;
         let truncated = answer::truncated(&sql, returned_rows, total_rows);
         Answer {
             warnings: answer::warnings(&sql, self.query.limit.is_some(), truncated, returned_rows, total_rows),
-            cache_key: key::cache_key(&self.recorder.warehouse, &sql),
+            cache_key: shown(&key),
             sql: sql.text,
             columns: sql.columns,
-            schema: rows.schema,
-            batches: rows.batches,
+            schema: result.rows.schema.clone(),
+            batches: result.rows.batches.clone(),
             returned_rows,
             total_rows,
-            totals,
+            totals: with_columns(totals, result.totals.clone()),
             truncated,
+            freshness: Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age },
+            shared: is_shared.then_some(result),
             duration,
         }
     }
 
     fn streamed(self, sql: CompiledSql, beginning: Beginning, first: RecordBatch) -> AnswerStream {
+        let key = self.key(&beginning.job);
         let Prepared { session, query, recorder, .. } = self;
-        let Beginning { statement, total_rows, totals, waited, permit } = beginning;
+        let Beginning { job, statement, total_rows, totals, waited, permit, as_of } = beginning;
+        let totals = with_columns(job.totals.map(|totals| totals.columns), totals);
         let settings = &session.service.settings;
         let returned = total_rows.map(|total| total.saturating_sub(sql.offset).min(sql.limit.unwrap_or(u64::MAX)));
         let truncated = returned.and_then(|returned| answer::truncated(&sql, returned, total_rows));
-        let warehouse = recorder.warehouse.clone();
         let reader = RowReader {
             first: Some(first),
             batches: statement.batches,
@@ -270,6 +263,7 @@ impl Prepared<'_> {
                 statement: statement.recorder,
                 waited,
                 rows: 0,
+                cache: CacheUse::Miss(MissReason::Streamed),
                 is_open: true,
             },
             _permit: permit,
@@ -280,10 +274,20 @@ impl Prepared<'_> {
             totals,
             truncated,
             warnings: answer::warnings(&sql, query.limit.is_some(), truncated, returned.unwrap_or(0), total_rows),
-            cache_key: key::cache_key(&warehouse, &sql),
+            cache_key: shown(&key),
+            freshness: Freshness { as_of, is_cached: false, is_stale: false, age: Duration::ZERO },
             sql: sql.text,
             columns: sql.columns,
             pieces: reader.pieces().boxed(),
         }
     }
+}
+
+fn with_columns(columns: Option<Vec<ResultColumn>>, batches: Option<Vec<RecordBatch>>) -> Option<Totals> {
+    columns.zip(batches).map(|(columns, batches)| Totals { columns, batches })
+}
+
+/// Returns the part of a key that callers see.
+fn shown(key: &CacheKey) -> String {
+    hex::encode(&key.0[..16])
 }

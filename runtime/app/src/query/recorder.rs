@@ -10,24 +10,31 @@ use std::time::Duration;
 use terrane_compiler::model::{CubeId, MetricId, Model, Snippet, SqlPart};
 use terrane_compiler::query::SemanticQuery;
 
+use super::cache_use::CacheUse;
 use super::{QueryRunError, key, milliseconds};
 use crate::domain::{QueryKind, TraceContext};
 use crate::ports::clock::Clock;
 use crate::ports::observer::{EndedQuery, Executed, Observer, QueryOutcome, Step, UNKNOWN_CUBE, WarehouseShare};
 use crate::ports::warehouse::WarehouseErrorKind;
 
-/// The record of a query, from its arrival to its last row.
-pub(super) struct QueryRecorder {
+/// The facts that the records of a query's statements share. A clone is of the same query.
+#[derive(Clone)]
+pub(super) struct StatementOrigin {
     pub(super) observer: Arc<dyn Observer>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) trace: Option<TraceContext>,
     pub(super) cube: Arc<str>,
     pub(super) warehouse: Arc<str>,
+    /// The clock's `elapsed` when the query got its permit.
+    pub(super) admitted: Arc<OnceLock<Duration>>,
+}
+
+/// The record of a query, from its arrival to its last row.
+pub(super) struct QueryRecorder {
+    pub(super) origin: StatementOrigin,
     pub(super) kind: QueryKind,
     /// The clock's `elapsed` at the start.
     pub(super) started: Duration,
-    /// The clock's `elapsed` when the query got its permit.
-    pub(super) admitted: OnceLock<Duration>,
     /// Time spent on the warehouse, if it is less than the time since admission.
     pub(super) waited: Option<Duration>,
     pub(super) rows: u64,
@@ -36,11 +43,11 @@ pub(super) struct QueryRecorder {
 
 impl QueryRecorder {
     pub(super) fn duration(&self) -> Duration {
-        self.clock.elapsed().saturating_sub(self.started)
+        self.origin.clock.elapsed().saturating_sub(self.started)
     }
 
     pub(super) fn compiled(&self, duration: Duration, outcome: QueryOutcome) {
-        self.observer.compiled(&Step { trace: self.trace, cube: &self.cube, duration, outcome });
+        self.origin.observer.compiled(&Step { trace: self.origin.trace, cube: &self.origin.cube, duration, outcome });
     }
 
     /// Records success and what it took.
@@ -53,7 +60,7 @@ impl QueryRecorder {
         self.outcome = QueryOutcome::from(error);
         tracing::error!(
             event = "query_failed",
-            cube = &*self.cube,
+            cube = &*self.origin.cube,
             error_type = error_type(error),
             error_message = %error,
             retry_count = retry_count(error),
@@ -66,7 +73,7 @@ impl QueryRecorder {
         self.outcome = QueryOutcome::from(error);
         tracing::error!(
             event = "query_failed",
-            cube = &*self.cube,
+            cube = &*self.origin.cube,
             error_type = error_type(error),
             error_message = %error,
             rows_returned = self.rows,
@@ -76,21 +83,24 @@ impl QueryRecorder {
     }
 
     /// Logs that all rows were read.
-    pub(super) fn log_executed(&self, waited: Duration, duration: Duration, rows: u64) {
+    pub(super) fn log_executed(&self, waited: Duration, duration: Duration, rows: u64, cache: CacheUse) {
         tracing::info!(
             event = "query_executed",
-            cube = &*self.cube,
-            warehouse = &*self.warehouse,
+            cube = &*self.origin.cube,
+            warehouse = &*self.origin.warehouse,
             warehouse_duration_ms = milliseconds(waited),
             total_duration_ms = milliseconds(duration),
             rows_returned = rows,
             // No engine reports how much it read.
             bytes_scanned = tracing::field::Empty,
-            cache_hit = false,
+            cache_hit = cache.is_hit(),
+            cache_miss_reason = cache.miss_reason(),
             preagg_used = false,
         );
     }
+}
 
+impl StatementOrigin {
     /// Begins the record of a statement.
     pub(super) fn statement(&self, text: &str, limit: Duration) -> StatementRecorder {
         // Only spans show the hash.
@@ -115,14 +125,14 @@ impl QueryRecorder {
 
 impl Drop for QueryRecorder {
     fn drop(&mut self) {
-        let now = self.clock.elapsed();
-        let share = self.admitted.get().map(|admitted| WarehouseShare {
-            name: &self.warehouse,
+        let now = self.origin.clock.elapsed();
+        let share = self.origin.admitted.get().map(|admitted| WarehouseShare {
+            name: &self.origin.warehouse,
             waited: self.waited.unwrap_or(now.saturating_sub(*admitted)),
             rows: self.rows,
         });
-        self.observer.query_ended(&EndedQuery {
-            cube: &self.cube,
+        self.origin.observer.query_ended(&EndedQuery {
+            cube: &self.origin.cube,
             kind: self.kind,
             outcome: self.outcome,
             duration: now.saturating_sub(self.started),
@@ -182,6 +192,7 @@ impl From<WarehouseErrorKind> for QueryOutcome {
 
 fn error_type(error: &QueryRunError) -> &'static str {
     match error {
+        QueryRunError::Query(_) if error.is_denial() => "policy",
         QueryRunError::Query(_) => "query",
         QueryRunError::Warehouse(_) => "warehouse",
         QueryRunError::Timeout { .. } => "timeout",

@@ -12,6 +12,7 @@ use futures_util::stream::{self, Stream};
 use tokio::time::Sleep;
 
 use super::answer::Piece;
+use super::cache_use::CacheUse;
 use super::limiter::Permit;
 use super::recorder::{QueryRecorder, StatementRecorder};
 use super::{QueryRunError, milliseconds};
@@ -41,6 +42,7 @@ pub(super) struct StreamRecord {
     /// The time spent waiting for the warehouse.
     pub(super) waited: Duration,
     pub(super) rows: u64,
+    pub(super) cache: CacheUse,
     pub(super) is_open: bool,
 }
 
@@ -69,13 +71,13 @@ impl RowReader {
     }
 
     async fn read_batch(&mut self) -> Result<Option<RecordBatch>, QueryRunError> {
-        let started = self.record.query.clock.elapsed();
+        let started = self.record.query.origin.clock.elapsed();
         let batch = tokio::select! {
             biased;
             () = &mut self.deadline => return Err(QueryRunError::Timeout { timeout: self.stream_timeout }),
             batch = self.batches.next() => batch,
         };
-        self.record.waited += self.record.query.clock.elapsed().saturating_sub(started);
+        self.record.waited += self.record.query.origin.clock.elapsed().saturating_sub(started);
         batch.transpose().map_err(|error: WarehouseError| QueryRunError::from_warehouse(error, self.statement_timeout))
     }
 
@@ -92,7 +94,7 @@ impl StreamRecord {
         self.query.outcome = QueryOutcome::Success;
         self.end(QueryOutcome::Success);
         let duration = self.query.duration();
-        self.span.in_scope(|| self.query.log_executed(self.waited, duration, self.rows));
+        self.span.in_scope(|| self.query.log_executed(self.waited, duration, self.rows, self.cache));
         duration
     }
 
@@ -121,7 +123,7 @@ impl Drop for StreamRecord {
             self.span.in_scope(|| {
                 tracing::info!(
                     event = "query_abandoned",
-                    cube = &*self.query.cube,
+                    cube = &*self.query.origin.cube,
                     total_duration_ms,
                     rows_returned = self.rows
                 );

@@ -15,7 +15,7 @@ use terrane_compiler::sql::{CompiledSql, MAX_ADDED_ROWS};
 use super::QueryRunError;
 use super::answer::{first_integer, row_count};
 use super::limiter::{ConcurrencyLimiter, Permit};
-use super::recorder::{QueryRecorder, StatementRecorder};
+use super::recorder::{StatementOrigin, StatementRecorder};
 use crate::ports::clock::Clock;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::warehouse::{BatchStream, ResultSet, Statement, Warehouse, WarehouseError};
@@ -31,7 +31,7 @@ pub(super) struct StatementRunner {
 /// The statements of one query, which run under one permit.
 pub(super) struct Statements<'r> {
     runner: &'r StatementRunner,
-    recorder: &'r QueryRecorder,
+    origin: &'r StatementOrigin,
     permit: Permit,
     admitted: Duration,
 }
@@ -52,11 +52,11 @@ impl StatementRunner {
     pub(super) async fn admit<'r>(
         &'r self,
         tenant: Option<&Arc<str>>,
-        recorder: &'r QueryRecorder,
+        origin: &'r StatementOrigin,
     ) -> Result<Statements<'r>, QueryRunError> {
         let permit = self.limiter.acquire(tenant).await?;
-        let admitted = *recorder.admitted.get_or_init(|| self.clock.elapsed());
-        Ok(Statements { runner: self, recorder, permit, admitted })
+        let admitted = *origin.admitted.get_or_init(|| self.clock.elapsed());
+        Ok(Statements { runner: self, origin, permit, admitted })
     }
 
     /// Ends work that takes longer than the timeout of queries, the wait for a permit included.
@@ -82,7 +82,7 @@ impl Statements<'_> {
 
     pub(super) async fn execute_statement(&self, statement: Statement<'_>) -> Result<ResultSet, QueryRunError> {
         let timeout = self.runner.timeout;
-        let mut recorder = self.recorder.statement(statement.text, timeout);
+        let mut recorder = self.origin.statement(statement.text, timeout);
         let rows = self.runner.warehouse.execute(statement, timeout).await;
         recorder.outcome = Some(rows.as_ref().map_or_else(|error| error.kind.into(), |_| QueryOutcome::Success));
         recorder.rows = rows.as_ref().map_or(0, |rows| row_count(&rows.batches));
@@ -92,7 +92,7 @@ impl Statements<'_> {
     /// Begins a statement whose rows are read as a stream, and reads its first rows.
     pub(super) async fn open(&self, sql: &CompiledSql) -> Result<OpenedStatement, QueryRunError> {
         let timeout = self.runner.timeout;
-        let mut recorder = self.recorder.statement(&sql.text, timeout);
+        let mut recorder = self.origin.statement(&sql.text, timeout);
         let mut failed = |error: WarehouseError| {
             recorder.outcome = Some(error.kind.into());
             QueryRunError::from_warehouse(error, timeout)

@@ -4,7 +4,7 @@
 //! explained statement. Every failure leaves through [`QuerySession::finish`]: it is counted, logged, and
 //! audited if it is a denial. Absent: running statements (`runner`), asking hooks (`authorization`).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
@@ -20,8 +20,10 @@ use terrane_compiler::sql::CompiledSql;
 
 use super::answer::row_count;
 use super::authorization::Authorization;
+use super::cache::{CacheControl, CallerOfJob, Fetched};
+use super::job::QueryJob;
 use super::prepared::Prepared;
-use super::recorder::{QueryRecorder, cube_of};
+use super::recorder::{QueryRecorder, StatementOrigin, cube_of};
 use super::{QueryRunError, QueryService, outcome_of};
 use crate::catalog::Snapshot;
 use crate::domain::{QueryKind, RequestContext};
@@ -53,7 +55,7 @@ impl QuerySession<'_> {
             Ok(authorization) => authorization,
             refused => self.finish(&mut recorder, refused).await?,
         };
-        Ok(Prepared { session: self, query, authorization, recorder })
+        Ok(Prepared { session: self, query, authorization, recorder, cache: CacheControl::default() })
     }
 
     /// Returns the warehouse's own plan of an explained statement, in the warehouse's words; `None` if the
@@ -70,7 +72,7 @@ impl QuerySession<'_> {
         let mut recorder = self.recorder(query, QueryKind::Plan);
         let runner = &self.service.runner;
         let run = async {
-            let statements = runner.admit(self.context.tenant.as_ref(), &recorder).await?;
+            let statements = runner.admit(self.context.tenant.as_ref(), &recorder.origin).await?;
             let statement = Statement { text: &printed.text, params: &printed.params, columns: &[] };
             statements.execute_statement(statement).await
         };
@@ -129,7 +131,7 @@ impl QuerySession<'_> {
         let mut recorder = self.recorder(&semantic, self.context.kind);
         let rows = match self.authorize(&semantic, &recorder).await {
             Ok(authorization) => match self.compile_profile(query, &authorization, &recorder) {
-                Ok(sql) => self.run_profile(&sql, &recorder).await,
+                Ok(sql) => self.run_profile(sql, &recorder).await,
                 Err(error) => Err(error.into()),
             },
             Err(refusal) => Err(refusal),
@@ -150,10 +152,21 @@ impl QuerySession<'_> {
         compiled
     }
 
-    async fn run_profile(&self, sql: &CompiledSql, recorder: &QueryRecorder) -> Result<ResultSet, QueryRunError> {
-        let runner = &self.service.runner;
-        let run = async { runner.admit(self.context.tenant.as_ref(), recorder).await?.execute(sql).await };
-        runner.in_time(run).await
+    async fn run_profile(&self, sql: CompiledSql, recorder: &QueryRecorder) -> Result<ResultSet, QueryRunError> {
+        let found = self.fetch(QueryJob::of_rows(sql), CacheControl::default(), recorder).await?;
+        Ok(found.result.rows.clone())
+    }
+
+    /// Returns the result of a query's statements, from the cache or the warehouse, at the timeout at the latest.
+    pub(super) async fn fetch(
+        &self,
+        job: QueryJob,
+        control: CacheControl,
+        recorder: &QueryRecorder,
+    ) -> Result<Fetched, QueryRunError> {
+        let caller = CallerOfJob { model: &self.snapshot.model, tenant: self.context.tenant.as_ref() };
+        let fetch = self.service.results.fetch(job, control, caller, &recorder.origin);
+        self.service.runner.in_time(fetch).await
     }
 
     fn without_hooks(&self) -> Authorized<'_> {
@@ -162,14 +175,16 @@ impl QuerySession<'_> {
 
     fn recorder(&self, query: &SemanticQuery, kind: QueryKind) -> QueryRecorder {
         QueryRecorder {
-            observer: Arc::clone(&self.service.observer),
-            clock: Arc::clone(&self.service.clock),
-            trace: self.context.trace,
-            cube: cube_of(&self.snapshot.model, query),
-            warehouse: Arc::clone(&self.service.warehouse_name),
+            origin: StatementOrigin {
+                observer: Arc::clone(&self.service.observer),
+                clock: Arc::clone(&self.service.clock),
+                trace: self.context.trace,
+                cube: cube_of(&self.snapshot.model, query),
+                warehouse: Arc::clone(&self.service.warehouse_name),
+                admitted: Arc::default(),
+            },
             kind,
             started: self.service.clock.elapsed(),
-            admitted: OnceLock::new(),
             waited: None,
             rows: 0,
             outcome: QueryOutcome::Abandoned,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{AuthError, Authenticator};
 use crate::ports::credentials::{Revocation, RevokedTokens};
@@ -15,6 +15,10 @@ use crate::ports::tokens::TokenId;
 
 /// The longest lifetime that a token of an application may have. Revocations are recorded for longer.
 pub const MAX_APPLICATION_TOKEN_AGE: Duration = Duration::from_secs(30 * 86_400);
+
+/// The time by which the clocks of applications may be ahead. Adapters accept tokens whose time of issue is so much later
+/// than now.
+pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// All revocations, by what they refuse.
 #[derive(Debug, Default)]
@@ -25,7 +29,8 @@ impl Revocations {
         Revocations(all.into_iter().map(|revocation| (revocation.tokens, revocation.revoked_at)).collect())
     }
 
-    /// A token that does not say when it was issued is older than each revocation.
+    /// Returns whether a token was revoked. A token that does not say when it was issued is older than each revocation,
+    /// and one that was issued up to [`CLOCK_TOLERANCE`] after a revocation may be, since its clock may be ahead.
     pub(super) fn refuse(&self, id: &TokenId, user_id: &Arc<str>) -> bool {
         let token = id.token.clone().map(RevokedTokens::Token);
         if token.is_some_and(|token| self.0.contains_key(&token)) {
@@ -33,7 +38,11 @@ impl Revocations {
         }
         let subjects = [Some(user_id.clone()), id.subject.clone()].into_iter().flatten().map(RevokedTokens::Subject);
         let revoked_at = subjects.filter_map(|subject| self.0.get(&subject)).max();
-        revoked_at.is_some_and(|revoked_at| id.issued_at.is_none_or(|issued_at| issued_at <= *revoked_at))
+        revoked_at.is_some_and(|revoked_at| {
+            id.issued_at.is_none_or(|issued_at| {
+                issued_at.duration_since(*revoked_at) <= SignedDuration::try_from(CLOCK_TOLERANCE).unwrap_or_default()
+            })
+        })
     }
 }
 
@@ -85,7 +94,8 @@ mod tests {
             (id(None, "t1", None), "t1", false),
             (id(None, "ada", Some(100)), "u1", true),
             (id(None, "u1", Some(99)), "ada", true),
-            (id(None, "ada", Some(101)), "ada", false),
+            (id(None, "ada", Some(105)), "ada", true),
+            (id(None, "ada", Some(106)), "ada", false),
             (id(None, "ada", None), "ada", true),
         ] {
             assert_eq!(revocations.refuse(&id, &user_id.into()), is_refused, "{id:?} {user_id}");

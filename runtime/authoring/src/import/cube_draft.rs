@@ -44,6 +44,8 @@ pub(super) struct Member {
     pub(super) yaml: Yaml,
     /// The place in the model.
     pub(super) span: Span,
+    /// The model masks its value for some callers.
+    pub(super) is_masked: bool,
     /// The cubes and members without which it can't be computed.
     pub(super) needs: Vec<Reference>,
     /// Its drill members, with the text for each.
@@ -85,9 +87,9 @@ impl CubeDraft {
         format!("cubes/{}.yml", self.name)
     }
 
-    fn has(&self, member: &str) -> bool {
-        let mut members = [DIMENSIONS, MEASURES, SEGMENTS].into_iter().flat_map(|list| &self.lists[list]);
-        members.any(|known| known.name == member)
+    /// Dimensions, measures and segments.
+    fn members(&self) -> impl Iterator<Item = &Member> {
+        [DIMENSIONS, MEASURES, SEGMENTS].into_iter().flat_map(|list| &self.lists[list])
     }
 }
 
@@ -112,17 +114,25 @@ impl std::fmt::Display for Reference {
 
 /// Returns true if the drafts contain the cube or member, also if the member is inherited.
 pub(super) fn contains(drafts: &[CubeDraft], reference: &Reference) -> bool {
+    match &reference.member {
+        None => drafts.iter().any(|draft| draft.name == reference.cube),
+        Some(_) => member(drafts, reference).is_some(),
+    }
+}
+
+/// Returns the member that a reference names, of the cube or of one that it extends.
+pub(super) fn member<'d>(drafts: &'d [CubeDraft], reference: &Reference) -> Option<&'d Member> {
+    let name = reference.member.as_ref()?;
     let mut cube = drafts.iter().find(|draft| draft.name == reference.cube);
-    let Some(member) = &reference.member else { return cube.is_some() };
     // As many steps as there are cubes: parents may form a cycle.
     for _ in 0..=drafts.len() {
-        let Some(draft) = cube else { return false };
-        if draft.has(member) {
-            return true;
+        let draft = cube?;
+        if let Some(member) = draft.members().find(|known| known.name == *name) {
+            return Some(member);
         }
         cube = draft.extends.as_ref().and_then(|parent| drafts.iter().find(|draft| draft.name == *parent));
     }
-    false
+    None
 }
 
 pub(super) fn counts(drafts: &[CubeDraft]) -> Counts {

@@ -129,7 +129,14 @@ fn geo(entry: Entry<'_>, name: &str, reader: &mut MemberReader<'_>) -> Vec<Membe
         if !found.is_empty() {
             reader.findings.truncate(known);
         }
-        found.push(Member { name, yaml, span: entry.span.clone(), needs: reader.take_needs(), drills: Vec::new() });
+        found.push(Member {
+            name,
+            yaml,
+            span: entry.span.clone(),
+            is_masked: entry.has("mask"),
+            needs: reader.take_needs(),
+            drills: Vec::new(),
+        });
     }
     for key in ["title", "meta", "format"] {
         entry.drop_key(key, "Write it for both dimensions.", reader.findings);

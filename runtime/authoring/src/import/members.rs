@@ -45,8 +45,9 @@ impl<'r> MemberReader<'r> {
     /// Finishes a member: reports unread keys and takes over the collected references.
     pub(super) fn member(&mut self, name: String, yaml: Yaml, entry: Entry<'_>) -> Member {
         let span = entry.span.clone();
+        let is_masked = entry.has("mask");
         entry.finish(self.findings);
-        Member { name, yaml, span, needs: std::mem::take(&mut self.needs), drills: Vec::new() }
+        Member { name, yaml, span, is_masked, needs: std::mem::take(&mut self.needs), drills: Vec::new() }
     }
 
     /// Takes the references that were collected so far.

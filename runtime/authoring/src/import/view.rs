@@ -270,7 +270,14 @@ fn joined_members(part: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, find
         overrides.iter().for_each(|(key, value)| yaml.set(key, value.clone()));
         let source = Reference { cube: part.draft.name.clone(), member: Some(member.name.clone()) };
         let span = view.span_of("cubes");
-        draft.lists[DIMENSIONS].push(Member { name, yaml, span, needs: vec![source], drills: Vec::new() });
+        draft.lists[DIMENSIONS].push(Member {
+            name,
+            yaml,
+            span,
+            is_masked: member.is_masked,
+            needs: vec![source],
+            drills: Vec::new(),
+        });
     }
     for list in [MEASURES, SEGMENTS] {
         let chosen = part.draft.lists[list].iter().filter(|member| part.choice(&member.name).is_some());

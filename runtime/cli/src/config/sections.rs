@@ -10,8 +10,8 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    Config, Folders, JobsConfig, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig,
-    UnusedSetting, WarehouseConfig, network, plugins, security,
+    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig,
+    TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
@@ -25,6 +25,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {
         top.skip(key);
     }
+    let (cache, cache_url) = top.section("cache", |s| (cache(s), cache_url(s)));
     Config {
         definitions: None,
         folders: top.section("paths", folders),
@@ -35,11 +36,12 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         state: top.section("state", state),
         jobs: top.section("jobs", jobs),
         security: top.section("security", security::read),
+        cache,
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
         telemetry: top.section("telemetry", telemetry),
-        unused: unused(top),
+        unused: unused(top).into_iter().chain(cache_url).collect(),
         settings: Vec::new(),
     }
 }
@@ -63,6 +65,37 @@ fn jobs(s: &mut Section<'_>) -> JobsConfig {
         max_open_per_caller: s.integer("max_open_per_caller", 1..=1_000_000).unwrap_or(20),
         min_free_disk_mb: s.integer("min_free_disk_mb", 0..=1_000_000_000).unwrap_or(1_024),
     }
+}
+
+fn cache(s: &mut Section<'_>) -> CacheConfig {
+    const SIZE: &str = "a size like 256MiB";
+    CacheConfig {
+        enabled: s.boolean("enabled").unwrap_or(true),
+        url: s.secret("url").filter(|url| !url.expose().trim().is_empty()),
+        ttl_seconds: s.integer("ttl_seconds", 0..=86_400).unwrap_or(10),
+        max_size: s.checked("max_size", SIZE, bytes).unwrap_or(256 * 1024 * 1024),
+        max_entry: s.checked("max_entry", SIZE, bytes).unwrap_or(8 * 1024 * 1024),
+        stale_seconds: s.integer("stale", 0..=86_400).unwrap_or(0),
+    }
+}
+
+/// The address of a Redis server, which is not used yet.
+fn cache_url(s: &mut Section<'_>) -> Option<UnusedSetting> {
+    s.place("url").map(|place| UnusedSetting { key: "cache.url".to_owned(), place })
+}
+
+/// Reads a size: a number and a unit, decimal (`MB`) or binary (`MiB`).
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = (text[..end].parse::<f64>().ok()?, text[end..].trim().to_ascii_uppercase());
+    let (letter, base) = match unit.as_str() {
+        "" | "B" => return Some(number as u64),
+        unit if unit.ends_with("IB") => (unit.strip_suffix("IB")?, 1_024.0),
+        unit => (unit.strip_suffix('B')?, 1_000.0_f64),
+    };
+    let power = ["K", "M", "G", "T"].iter().position(|known| *known == letter)?;
+    Some((number * base.powi(power as i32 + 1)) as u64)
 }
 
 fn folders(s: &mut Section<'_>) -> Folders {
@@ -230,20 +263,9 @@ fn telemetry(s: &mut Section<'_>) -> TelemetryConfig {
     }
 }
 
-/// The settings of the cache and of the cost module that the interface names.
+/// The settings of the cost module that the interface names.
 fn unused(top: &mut Section<'_>) -> Vec<UnusedSetting> {
     let mut found = Vec::new();
-    let place = top.place("cache");
-    top.section("cache", |s| {
-        // Without a cache nothing is cached, as `false` asks.
-        let is_enabled = s.boolean("enabled").unwrap_or(false);
-        s.secret("url");
-        s.integer("ttl_seconds", 0..=u64::MAX);
-        s.checked("max_size", "a size like 256MB", size);
-        let keys =
-            ["enabled", "url", "ttl_seconds", "max_size"].into_iter().filter(|key| *key != "enabled" || is_enabled);
-        note_unused(s, "cache", keys, place.as_ref(), &mut found);
-    });
     let place = top.place("optimization");
     top.section("optimization", |s| {
         const NUMBERS: [&str; 5] =

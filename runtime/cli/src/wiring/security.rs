@@ -69,7 +69,7 @@ pub(super) fn accepts_tokens(project: &Project, clock: &Arc<dyn Clock>) -> Resul
 }
 
 /// A secret that the servers on this state database share.
-async fn server_secret(store: &StateStore, name: &'static str) -> Result<[u8; 32], Failure> {
+pub(super) async fn server_secret(store: &StateStore, name: &'static str) -> Result<[u8; 32], Failure> {
     let mut random = [0; 32];
     OsRandomness.fill(&mut random);
     store.server_secret(name, random).await.map_err(|error| super::unwritable(&error))

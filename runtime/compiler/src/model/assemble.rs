@@ -12,7 +12,7 @@ use super::inherit::{Inherited, Merged};
 use super::relation::Models;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
-    Model, Presentation, Relation, Segment, SegmentId, Snippet,
+    Model, Presentation, Relation, Rollup, Segment, SegmentId, Snippet,
 };
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
@@ -67,8 +67,18 @@ pub(super) fn assemble<'d>(
             Some(relation) => {
                 skeleton.add(at, cube, Arc::clone(name), None, relation);
                 let refresh = cube.refresh.and_then(|refresh| models.refresh(refresh, dialect, diagnostics));
+                let rollups = cube.definition.pre_aggregations.iter().map(|definition| Rollup {
+                    name: Arc::clone(&definition.name.value),
+                    refresh: definition
+                        .refresh
+                        .as_ref()
+                        .and_then(|refresh| models.refresh(refresh, dialect, diagnostics)),
+                    span: Some(definition.name.span()),
+                    ..Rollup::default()
+                });
+                let rollups = rollups.collect();
                 if let Some(added) = skeleton.model.cubes.last_mut() {
-                    added.refresh = refresh;
+                    (added.refresh, added.rollups) = (refresh, rollups);
                 }
             }
             None => {
@@ -230,6 +240,7 @@ fn empty(id: CubeId, merged: &Merged<'_>, name: Arc<str>, alias_of: Option<CubeI
         measures,
         dimensions,
         segments,
+        rollups: Vec::new(),
         joins: Vec::new(),
         primary_key,
         primary_time: primary_time(merged),

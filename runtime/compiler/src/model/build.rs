@@ -40,10 +40,6 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     for cube in &mut filled {
         report(std::mem::take(&mut cube.findings), &mut diagnostics);
     }
-    for (cube, text) in skeleton.model.cubes.iter().zip(&skeleton.texts).filter(|(cube, _)| cube.alias_of.is_none()) {
-        let definition = merged[*text].definition;
-        pre_aggregations::check(cube, definition, &skeleton.model, &skeleton.unread, &mut diagnostics);
-    }
     let mut broken = Items::default();
     let Skeleton { mut model, unread, .. } = skeleton;
     for (cube, filled) in model.cubes.iter_mut().zip(filled) {
@@ -57,6 +53,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     expansion::check(&model, &references, &mut broken, &mut diagnostics);
     let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
+    pre_aggregations::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     let reader = TableReader::new(definitions, &*dialect);
     model.tables = model.cubes.iter().map(|cube| reader.tables(&cube.relation)).collect();
     // Whom a policy reaches is decided by what is defined; where the rows are read, by what was built.

@@ -67,6 +67,7 @@ impl Model {
         for cube in &mut self.cubes {
             set_types(cube, types);
         }
+        self.set_rollup_states();
         for (policy, definition) in (0u32..).zip(&mut self.policies) {
             for (effect, cube) in (0u32..).zip(&mut definition.cubes) {
                 let parts = cube.row_filter.iter_mut().flat_map(Snippet::user_parts_mut);

@@ -1,49 +1,314 @@
-//! Checks of the members that pre-aggregations name.
+//! The definitions of pre-aggregations, resolved.
 //!
-//! In: the definitions of one cube, and the model. Out: diagnostics. Not here: building them.
+//! In: the definitions of the project, and its model without what is broken. Out: each cube's [`Rollup`]s, and
+//! diagnostics. Not here: statements and matching (`crate::rollup`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Cube, DimensionType, Member, Model};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::project::{CubeDefinition, SqlText, Text};
-use crate::text::nearest::suggest;
+use jiff::civil::Date;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use sqlparser::dialect::Dialect;
 
-/// Every name of every pre-aggregation of a cube.
-pub(super) fn check(
-    cube: &Cube,
-    definition: &CubeDefinition,
-    model: &Model,
+use super::read::read;
+use super::rollup::aggregates_of;
+use super::scope::{NameScope, Place};
+use super::{
+    Aggregate, Cube, CubeId, DimensionId, DimensionType, MeasureId, Member, Model, Rollup, RollupTime, SegmentId,
+    Snippet, SqlPart,
+};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::project::{Definitions, PreAggregationDefinition, SqlText, Text};
+use crate::text::nearest::suggest;
+use crate::types::Granularity;
+
+/// Resolves the pre-aggregations of every cube. One with an error is reported and left out.
+pub(super) fn add(
+    model: &mut Model,
+    definitions: &Definitions,
     unread: &BTreeSet<Arc<str>>,
+    dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    for built in &definition.pre_aggregations {
-        let reading = PreAggregationReader { cube, model, unread, name: &built.name.value };
-        for measure in &built.measures {
-            diagnostics.extend(reading.check(measure, "measure", |member| matches!(member, Member::Measure(_))));
+    for definition in &definitions.cubes {
+        let Some(cube) = model.cube_named(&definition.name.value).filter(|cube| cube.alias_of.is_none()) else {
+            continue;
+        };
+        let mut rollups: Vec<Rollup> = Vec::with_capacity(cube.rollups.len());
+        for (written, rollup) in definition.pre_aggregations.iter().zip(&cube.rollups) {
+            if rollups.iter().any(|other| other.name == written.name.value) {
+                let message = format!("cube `{}` has two pre-aggregations `{}`", cube.name, written.name.value);
+                let hint = "Rename one of them.";
+                diagnostics.push(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(written.name.span()));
+                continue;
+            }
+            let reader = PreAggregationReader { cube, model, unread, dialect, name: &written.name.value };
+            let mut found = Vec::new();
+            let resolved = reader.rollup(written, rollup.clone(), &mut found);
+            // What is unread was reported where it is written.
+            if found.is_empty() {
+                rollups.extend(resolved);
+            }
+            diagnostics.append(&mut found);
         }
-        for dimension in &built.dimensions {
-            diagnostics.extend(reading.check(dimension, "dimension", |member| matches!(member, Member::Dimension(_))));
-        }
-        if let Some(time) = &built.time_dimension {
-            diagnostics.extend(reading.check(
-                time,
-                "time dimension",
-                |member| matches!(member, Member::Dimension(id) if model.dimension(id).ty == DimensionType::Time),
-            ));
-        }
+        let id = cube.id;
+        model.cubes[id.0 as usize].rollups = rollups;
     }
+    model.set_rollup_states();
 }
 
 struct PreAggregationReader<'m> {
     cube: &'m Cube,
     model: &'m Model,
     unread: &'m BTreeSet<Arc<str>>,
+    dialect: &'m dyn Dialect,
     name: &'m str,
 }
 
 impl PreAggregationReader<'_> {
+    /// Fills in a rollup; `None` if it refers to something that could not be read.
+    fn rollup(
+        &self,
+        written: &PreAggregationDefinition,
+        rollup: Rollup,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Rollup> {
+        let measures: Option<Vec<MeasureId>> =
+            written.measures.iter().map(|measure| self.measure(measure, found)).collect();
+        let dimensions: Option<Vec<DimensionId>> =
+            written.dimensions.iter().map(|dimension| self.dimension(dimension, "dimension", found)).collect();
+        let segments: Option<Vec<SegmentId>> =
+            written.segments.iter().map(|segment| self.segment(segment, found)).collect();
+        let filters: Option<Vec<Snippet>> =
+            written.filters.iter().map(|filter| self.snippet(filter, Place::Segment, found)).collect();
+        let arrival = match &written.arrival {
+            Some(arrival) => Some(self.snippet(arrival, Place::Dimension, found)?),
+            None => None,
+        };
+        let time = match &written.time_dimension {
+            Some(time) => Some(self.time(written, time, found)?),
+            None => None,
+        };
+        let build_range = written.build_range.each_ref().map(|day| day.as_ref().and_then(|day| self.day(day, found)));
+        if let ([Some(start), Some(end)], [_, Some(place)]) = (build_range, &written.build_range)
+            && end < start
+        {
+            let message = format!("build_range of pre-aggregation `{}` ends before it starts", self.name);
+            let hint = "Write the earlier day as `start`.";
+            found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(place.span()));
+        }
+        let dimensions = dimensions?;
+        let indexes = written.indexes.iter().filter_map(|index| self.index(index, &dimensions, found)).collect();
+        Some(Rollup {
+            measures: measures?,
+            segments: segments?,
+            filters: filters?,
+            time,
+            update_window: written.update_window,
+            is_incremental: written.is_incremental,
+            build_range,
+            arrival,
+            indexes,
+            dimensions,
+            ..rollup
+        })
+    }
+
+    fn measure(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<MeasureId> {
+        let member = self.member(written, "measure", found, |member| matches!(member, Member::Measure(_)))?;
+        let Member::Measure(id) = member else { return None };
+        if id.cube != self.cube.id {
+            let message = format!("pre-aggregation `{}` stores a measure of another cube", self.name);
+            let hint = format!("Move it to a pre-aggregation of `{}`.", self.model.cube(id.cube).name);
+            found.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(written.span()));
+            return None;
+        }
+        let aggregates = aggregates_of(self.model, id.cube, &self.model.measure(id).kind, 0);
+        let has_query =
+            |aggregate: &&Aggregate| aggregate.argument.iter().chain(&aggregate.filters).any(|sql| self.has_query(sql));
+        if aggregates.iter().any(has_query) {
+            found.push(self.unstorable(written));
+            return None;
+        }
+        Some(id)
+    }
+
+    /// Returns the problem of a member that reads rows which the cube's changes do not tell of.
+    fn unstorable(&self, written: &Text) -> Diagnostic {
+        let message = format!("pre-aggregation `{}` can't store `{}`, which holds a query", self.name, written.value);
+        let hint = "Join the table that it reads as a cube.";
+        Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(written.span())
+    }
+
+    fn has_query(&self, sql: &Snippet) -> bool {
+        let mut has_query = sql.has_query;
+        sql.for_each(&mut |part| {
+            if let SqlPart::Dimension(id) = part {
+                has_query |= self.has_query(&self.model.dimension(*id).sql);
+            }
+        });
+        has_query
+    }
+
+    fn dimension(&self, written: &Text, kind: &str, found: &mut Vec<Diagnostic>) -> Option<DimensionId> {
+        let member = self.member(written, kind, found, |member| match member {
+            Member::Dimension(id) => kind == "dimension" || self.model.dimension(id).ty == DimensionType::Time,
+            _ => false,
+        })?;
+        let Member::Dimension(id) = member else { return None };
+        let sql = &self.model.dimension(id).sql;
+        if let Some(cube) = self.to_many(id.cube, sql) {
+            found.push(self.repeats(written, cube));
+            return None;
+        }
+        if self.has_query(sql) {
+            found.push(self.unstorable(written));
+            return None;
+        }
+        Some(id)
+    }
+
+    fn segment(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<SegmentId> {
+        let member = self.member(written, "segment", found, |member| matches!(member, Member::Segment(_)))?;
+        let Member::Segment(id) = member else { return None };
+        let sql = &self.model.segment(id).sql;
+        if let Some(cube) = self.to_many(id.cube, sql) {
+            found.push(self.repeats(written, cube));
+            return None;
+        }
+        if self.has_query(sql) {
+            found.push(self.unstorable(written));
+            return None;
+        }
+        Some(id)
+    }
+
+    /// Returns the first cube on the way that has several rows for one of the cube's.
+    fn to_many(&self, cube: CubeId, sql: &Snippet) -> Option<CubeId> {
+        if !self.model.join_paths(self.cube.id).is_to_one(cube) {
+            return Some(cube);
+        }
+        let mut repeating = None;
+        let paths = self.model.join_paths(cube);
+        sql.for_each(&mut |part| {
+            let read = match part {
+                SqlPart::Column { cube, .. } => *cube,
+                SqlPart::Dimension(id) => id.cube,
+                _ => return,
+            };
+            if !paths.is_to_one(read) {
+                repeating = repeating.or(Some(read));
+            }
+        });
+        repeating
+    }
+
+    fn repeats(&self, written: &Text, cube: CubeId) -> Diagnostic {
+        let (own, other) = (&self.cube.name, &self.model.cube(cube).name);
+        let message = if self.model.join_paths(self.cube.id).reaches(cube) {
+            format!("pre-aggregation `{}` reads `{other}`, which has several rows for one of `{own}`", self.name)
+        } else {
+            format!("pre-aggregation `{}` reads `{other}`, to which no join of `{own}` leads", self.name)
+        };
+        let hint = format!("Name members of `{own}`, or of cubes that it reaches by to-one joins.");
+        Diagnostic::error(Code::ToManyReference, message).hint(hint).at(written.span())
+    }
+
+    fn snippet(&self, sql: &SqlText, place: Place, found: &mut Vec<Diagnostic>) -> Option<Snippet> {
+        let scope = NameScope {
+            model: self.model,
+            cube: Some(self.cube.id),
+            written_in: &self.cube.name,
+            place,
+            unread: self.unread,
+        };
+        match read(sql, scope, self.dialect) {
+            Ok(snippet) if self.to_many(self.cube.id, &snippet).is_none() && !self.has_query(&snippet) => Some(snippet),
+            Ok(_) => {
+                let message = format!("pre-aggregation `{}` can only read rows of one row of its cube", self.name);
+                let hint = "Name columns of the cube, or dimensions that it reaches by to-one joins.";
+                found.push(Diagnostic::error(Code::ToManyReference, message).hint(hint).at(sql.span()));
+                None
+            }
+            Err(problems) => {
+                found.extend(problems.into_iter().map(|problem| problem.in_text(sql)));
+                None
+            }
+        }
+    }
+
+    fn time(&self, written: &PreAggregationDefinition, time: &Text, found: &mut Vec<Diagnostic>) -> Option<RollupTime> {
+        let dimension = self.dimension(time, "time dimension", found)?;
+        if dimension.cube != self.cube.id {
+            let message = format!("the time dimension of pre-aggregation `{}` is of another cube", self.name);
+            let hint = format!("Name a time dimension of `{}`; list the other one under `dimensions`.", self.cube.name);
+            found.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(time.span()));
+            return None;
+        }
+        let zone = match &written.timezone {
+            Some(zone) => self.zone(zone, found)?,
+            None => TimeZone::UTC,
+        };
+        let has_range = written.build_range.iter().any(Option::is_some);
+        let partition = written.partition_granularity.or(has_range.then_some(Granularity::Year));
+        Some(RollupTime { dimension, granularity: written.granularity?, partition, zone })
+    }
+
+    fn zone(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<TimeZone> {
+        let zone = TimeZoneDatabase::bundled().get(&written.value).ok();
+        if zone.is_none() {
+            let message = format!("unknown time zone `{}` of pre-aggregation `{}`", written.value, self.name);
+            let hint = "Write an IANA name: `timezone: Europe/Berlin`.";
+            found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(written.span()));
+        }
+        zone
+    }
+
+    fn day(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<Date> {
+        let day = written.value.parse::<Date>().ok();
+        if day.is_none() {
+            let message = format!("build_range of pre-aggregation `{}` is not between two days", self.name);
+            let hint = "Write a day as `2024-01-31`.";
+            found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(written.span()));
+        }
+        day
+    }
+
+    /// The position of an indexed dimension among those that are stored.
+    fn index(&self, written: &Text, dimensions: &[DimensionId], found: &mut Vec<Diagnostic>) -> Option<usize> {
+        let full = |id: &DimensionId| format!("{}.{}", self.model.cube(id.cube).name, self.model.dimension(*id).name);
+        let is_named = |id: &DimensionId| {
+            *full(id) == *written.value || (id.cube == self.cube.id && self.model.dimension(*id).name == written.value)
+        };
+        let position = dimensions.iter().position(is_named);
+        if position.is_none() {
+            let names: Vec<String> = dimensions.iter().map(full).collect();
+            let message = format!("`{}` is not a dimension of pre-aggregation `{}`", written.value, self.name);
+            let hint = suggest(&written.value, "dimensions", names.iter().map(String::as_str));
+            found.push(Diagnostic::error(Code::UnknownMember, message).hint(hint).at(written.span()));
+        }
+        position
+    }
+
+    /// Looks a member up; `None` if it is unknown, of another kind, or was not read.
+    fn member(
+        &self,
+        written: &Text,
+        kind: &str,
+        found: &mut Vec<Diagnostic>,
+        fits: impl Fn(Member) -> bool,
+    ) -> Option<Member> {
+        let (of, name) = match written.value.split_once('.') {
+            Some((cube, name)) => (self.model.cube_named(cube), name),
+            None => (Some(self.cube), &*written.value),
+        };
+        if let Some(member) = of.and_then(|of| of.member(name)).filter(|member| fits(*member)) {
+            return Some(member);
+        }
+        found.extend(self.check(written, kind, fits));
+        None
+    }
+
     fn check(&self, written: &Text, kind: &str, fits: impl Fn(Member) -> bool) -> Option<Diagnostic> {
         let (of, name) = match written.value.split_once('.') {
             Some((cube, name)) => (self.model.cube_named(cube), name),

@@ -149,7 +149,9 @@ pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect:
         return;
     }
     for cube in cubes {
-        if let Some(query) = cube.refresh.as_mut().and_then(|refresh| refresh.query.as_mut()) {
+        let rollups = cube.rollups.iter_mut().map(|rollup| &mut rollup.refresh);
+        let refreshes = std::iter::once(&mut cube.refresh).chain(rollups);
+        for query in refreshes.filter_map(|refresh| refresh.as_mut()?.query.as_mut()) {
             let models = over_built(&query.models, &query.sql, |name| rows.get(name).cloned());
             *query = refresh_query(models, Arc::clone(&query.sql), dialect);
         }

@@ -58,7 +58,7 @@ pub(super) static CUBE: Shape =
                 "pre_aggregations",
                 Kind::List(&PRE_AGGREGATION),
                 "[]",
-                "Groups to be computed ahead. Checked, and not built yet.",
+                "Groups that are computed ahead and answer queries in place of the rows.",
             )
             .also(&["rollups", "aggregations"]),
             Key::optional(
@@ -227,30 +227,87 @@ pub(super) static JOIN: Shape = Shape::new(
 
 pub(super) static PRE_AGGREGATION: Shape = Shape::new(
     "pre-aggregation",
-    "Groups to be computed ahead. Checked, and not built yet.",
+    "Groups that are computed ahead and answer queries in place of the rows.",
     &[
         NAME,
+        Key::optional("type", Kind::Word(&ROLLUP), "rollup", "The kind of pre-aggregation. Default: rollup."),
         Key::optional("measures", Kind::Texts, "[count]", "Measures of the cube."),
         Key::optional("dimensions", Kind::Texts, "[status]", "Dimensions of the cube, or of one that it joins."),
+        Key::optional("segments", Kind::Texts, "[paid]", "Segments of the cube by which queries may filter."),
+        Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be counted.")
+            .also(&["where", "filter"]),
         Key::optional("time_dimension", Kind::Text, "created_at", "A time dimension of the cube."),
         Key::optional("granularity", Kind::Word(&GRANULARITIES), "day", "The step of `time_dimension`."),
         Key::optional("partition_granularity", Kind::Word(&GRANULARITIES), "month", "How much one partition holds."),
+        Key::optional(
+            "timezone",
+            Kind::Text,
+            "Europe/Berlin",
+            "The time zone of steps of a day or more, by its IANA name. Default: UTC.",
+        )
+        .also(&["time_zone", "zone"]),
         Key::optional("refresh", Kind::Mapping(&REFRESH), "{every: 1 hour}", "When it is computed again.")
             .also(&["refresh_key"]),
+        Key::optional(
+            "build_range",
+            Kind::Mapping(&BUILD_RANGE),
+            "{start: 2024-01-01}",
+            "The days that are computed ahead. Default: all.",
+        ),
+        Key::optional(
+            "arrival",
+            Kind::Text,
+            "inserted_at",
+            "A column that says when a row arrived, so that late rows are found.",
+        ),
+        Key::optional("indexes", Kind::Texts, "[status]", "Dimensions of the pre-aggregation that get an index."),
         DESCRIPTION,
         META,
     ],
 );
 
+/// The kinds of pre-aggregation.
+pub(super) static ROLLUP: Words<()> = Words { list: &[("rollup", ())], also: &[] };
+
 pub(super) static REFRESH: Shape = Shape::new(
     "refresh",
     "When it is computed again.",
-    &[Key::optional(
-        "every",
-        Kind::Text,
-        "1 hour",
-        "A whole number and a unit from seconds to weeks: `10 minutes`, `1 hour`, `30s`.",
-    )],
+    &[
+        Key::optional(
+            "every",
+            Kind::Text,
+            "1 hour",
+            "A whole number and a unit from seconds to weeks: `10 minutes`, `1 hour`, `30s`.",
+        ),
+        Key::optional(
+            "sql",
+            Kind::Text,
+            "SELECT max(updated_at) FROM raw.orders",
+            "A query whose result changes when the rows do.",
+        )
+        .also(&["query"]),
+        Key::optional(
+            "update_window",
+            Kind::Text,
+            "7 days",
+            "The time before the newest row in which rows still change; with `incremental`, older partitions stay.",
+        ),
+        Key::optional(
+            "incremental",
+            Kind::Boolean,
+            "true",
+            "Whether only partitions whose rows changed are computed again. Default: false.",
+        ),
+    ],
+);
+
+pub(super) static BUILD_RANGE: Shape = Shape::new(
+    "build_range",
+    "The days that are computed ahead, both included.",
+    &[
+        Key::optional("start", Kind::Text, "2024-01-01", "The first day. Default: that of the oldest row."),
+        Key::optional("end", Kind::Text, "2024-12-31", "The last day. Default: that of the newest row."),
+    ],
 );
 
 pub(super) static CUBE_REFRESH: Shape = Shape::new(
@@ -261,7 +318,7 @@ pub(super) static CUBE_REFRESH: Shape = Shape::new(
             "every",
             Kind::Text,
             "5 minutes",
-            "A whole number and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
+            "An integer and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
         ),
         Key::optional(
             "sql",

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cube_keys::{
-    CUBE, CUBE_REFRESH, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE, MEASURE_TYPES,
-    PRE_AGGREGATION, REFRESH, RELATIONSHIPS, SEGMENT, TIME_KINDS,
+    BUILD_RANGE, CUBE, CUBE_REFRESH, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE,
+    MEASURE_TYPES, PRE_AGGREGATION, REFRESH, RELATIONSHIPS, ROLLUP, SEGMENT, TIME_KINDS,
 };
 use super::definitions::Governed;
 use super::definitions::{
@@ -81,7 +81,7 @@ pub(super) fn cube(
         cube.joins.extend(or_unread(read, item, unread));
     }
     for item in fields.list("pre_aggregations") {
-        let read = pre_aggregation(item, fields.diagnostics());
+        let read = pre_aggregation(item, renderer, fields.diagnostics());
         cube.pre_aggregations.extend(or_unread(read, item, unread));
     }
     Some(cube)
@@ -200,12 +200,7 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
     if has_sql && text.is_none() {
         return None;
     }
-    let mut filters = Vec::new();
-    for item in fields.list("filters") {
-        let label = format!("filter of {}", fields.what());
-        let mut filter = Fields::open_as(item, &FILTER, label, fields.diagnostics())?;
-        filters.push(sql(&mut filter, "sql", renderer)?);
-    }
+    let filters = filters(&mut fields, renderer)?;
     let from_all = fields.choice("from", &FROM);
     if let (Some(origin), true) = (fields.key_origin("from"), ty != MeasureType::RunningTotal) {
         fields.report(
@@ -325,15 +320,31 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
     fields.choice("relationship", &RELATIONSHIPS)
 }
 
-fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<PreAggregationDefinition> {
+/// Reads conditions on rows; `None`, with a report, if one can't be read.
+fn filters(fields: &mut Fields, renderer: &Renderer) -> Option<Vec<SqlText>> {
+    let mut filters = Vec::new();
+    for item in fields.list("filters") {
+        let label = format!("filter of {}", fields.what());
+        let mut filter = Fields::open_as(item, &FILTER, label, fields.diagnostics())?;
+        filters.push(sql(&mut filter, "sql", renderer)?);
+    }
+    Some(filters)
+}
+
+fn pre_aggregation(
+    node: &Node,
+    renderer: &Renderer,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<PreAggregationDefinition> {
     let mut fields = Fields::open(node, &PRE_AGGREGATION, diagnostics)?;
     let name = fields.name()?;
     // For people alone; read so that a slip in it is told.
     fields.words("description");
+    fields.choice("type", &ROLLUP);
     let granularity = fields.choice("granularity", &GRANULARITIES);
     let partition_granularity = fields.choice("partition_granularity", &GRANULARITIES);
     let time_dimension = fields.text("time_dimension");
-    for key in ["granularity", "partition_granularity"] {
+    for key in ["granularity", "partition_granularity", "timezone", "build_range"] {
         if let Some(origin) = fields.key_origin(key).filter(|_| !fields.has("time_dimension")) {
             let message = format!("{} has `{key}` and no `time_dimension`", fields.what());
             let hint = "Name the `time_dimension` that it divides.";
@@ -349,20 +360,56 @@ fn pre_aggregation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Pre
         let hint = format!("Write `partition_granularity: {step}`, or a longer one.");
         fields.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(origin.span()));
     }
-    let refresh_every = fields.node("refresh").and_then(|node| {
-        let label = format!("refresh of {}", fields.what());
-        let mut refresh = Fields::open_as(node, &REFRESH, label, fields.diagnostics())?;
-        every(&mut refresh)
-    });
+    let time_dimension_origin = fields.key_origin("time_dimension").filter(|_| !fields.has("granularity"));
+    if let Some(origin) = time_dimension_origin {
+        let message = format!("{} has a `time_dimension` and no `granularity`", fields.what());
+        let hint = format!("Add `{}`.", fields.example("granularity"));
+        fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(origin.span()));
+    }
+    let filters = filters(&mut fields, renderer)?;
+    let (refresh, update_window, is_incremental) = rollup_refresh(&mut fields, renderer);
+    let arrival = fields.text("arrival").and_then(|text| renderer.snippet(&text, fields.diagnostics()));
     Some(PreAggregationDefinition {
         name,
         measures: fields.texts("measures"),
         dimensions: fields.texts("dimensions"),
+        segments: fields.texts("segments"),
+        filters,
         time_dimension,
         granularity,
         partition_granularity,
-        refresh_every,
+        timezone: fields.text("timezone"),
+        refresh,
+        update_window,
+        is_incremental,
+        build_range: build_range(&mut fields),
+        arrival,
+        indexes: fields.texts("indexes"),
     })
+}
+
+/// Reads `refresh` of a pre-aggregation: when it is due, the update window, and whether it is incremental.
+fn rollup_refresh(fields: &mut Fields, renderer: &Renderer) -> (Option<RefreshDefinition>, Option<Duration>, bool) {
+    let label = format!("refresh of {}", fields.what());
+    let Some(node) = fields.node("refresh") else { return (None, None, false) };
+    let Some(mut refresh) = Fields::open_as(node, &REFRESH, label, fields.diagnostics()) else {
+        return (None, None, false);
+    };
+    let every = duration(&mut refresh, "every");
+    let sql = refresh.text("sql").and_then(|text| renderer.relation(&text, false, refresh.diagnostics()));
+    let update_window = duration(&mut refresh, "update_window");
+    let is_incremental = refresh.boolean("incremental", false);
+    let due = (every.is_some() || sql.is_some()).then_some(RefreshDefinition { every, sql });
+    (due, update_window, is_incremental)
+}
+
+fn build_range(fields: &mut Fields) -> [Option<Text>; 2] {
+    let label = format!("build_range of {}", fields.what());
+    let Some(node) = fields.node("build_range") else { return [None, None] };
+    match Fields::open_as(node, &BUILD_RANGE, label, fields.diagnostics()) {
+        Some(mut range) => [range.text("start"), range.text("end")],
+        None => [None, None],
+    }
 }
 
 /// Reads the times at which a cube's rows count as changed.
@@ -370,7 +417,7 @@ fn refresh(fields: &mut Fields, renderer: &Renderer) -> Option<RefreshDefinition
     let node = fields.node("refresh")?;
     let label = format!("refresh of {}", fields.what());
     let mut refresh = Fields::open_as(node, &CUBE_REFRESH, label, fields.diagnostics())?;
-    let every = every(&mut refresh);
+    let every = duration(&mut refresh, "every");
     let sql = refresh.text("sql").and_then(|text| renderer.relation(&text, false, refresh.diagnostics()));
     if !refresh.has("every") && !refresh.has("sql") {
         let message = format!("{} has no `every` and no `sql`", refresh.what());
@@ -381,14 +428,14 @@ fn refresh(fields: &mut Fields, renderer: &Renderer) -> Option<RefreshDefinition
     (every.is_some() || sql.is_some()).then_some(RefreshDefinition { every, sql })
 }
 
-/// Reads `every` of a `refresh`.
-fn every(refresh: &mut Fields) -> Option<Duration> {
-    let every = refresh.text("every")?;
-    let duration = refresh_interval(&every.value);
+/// Reads a length of time of a `refresh`.
+fn duration(refresh: &mut Fields, key: &str) -> Option<Duration> {
+    let text = refresh.text(key)?;
+    let duration = refresh_interval(&text.value);
     if duration.is_none() {
-        let message = format!("`every` of {} is `{}`, which is not a duration", refresh.what(), shorten(&every.value));
+        let message = format!("`{key}` of {} is `{}`, which is not a duration", refresh.what(), shorten(&text.value));
         let hint = "Write a whole number and a unit: `10 minutes`, `1 hour`, `1 day`.";
-        refresh.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(every.span()));
+        refresh.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(text.span()));
     }
     duration
 }

@@ -180,7 +180,7 @@ pub struct CubeDefinition {
     pub refresh: Option<RefreshDefinition>,
 }
 
-/// The times at which a cube's rows count as changed. It has at least one of the keys.
+/// The times at which rows count as changed. It has at least one of the keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefreshDefinition {
     pub every: Option<Duration>,
@@ -257,8 +257,19 @@ pub struct PreAggregationDefinition {
     pub time_dimension: Option<Text>,
     pub granularity: Option<Granularity>,
     pub partition_granularity: Option<Granularity>,
-    /// `refresh.every`.
-    pub refresh_every: Option<Duration>,
+    pub segments: Vec<Text>,
+    pub filters: Vec<SqlText>,
+    pub timezone: Option<Text>,
+    pub refresh: Option<RefreshDefinition>,
+    /// `refresh.update_window`.
+    pub update_window: Option<Duration>,
+    /// `refresh.incremental`.
+    pub is_incremental: bool,
+    /// `build_range.start` and `build_range.end`.
+    pub build_range: [Option<Text>; 2],
+    /// A column or expression.
+    pub arrival: Option<SqlText>,
+    pub indexes: Vec<Text>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

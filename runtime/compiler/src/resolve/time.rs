@@ -297,7 +297,7 @@ fn relative(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
 }
 
 /// So many buckets; `None` where the calendar has no such span.
-pub(super) fn span_of(granularity: Granularity, count: i64) -> Option<Span> {
+pub(crate) fn span_of(granularity: Granularity, count: i64) -> Option<Span> {
     let span = Span::new();
     let span = match granularity {
         Granularity::Second => span.try_seconds(count),
@@ -333,7 +333,7 @@ pub(super) fn units_of(granularity: Granularity) -> Units {
     }
 }
 
-pub(super) fn bucket_start(point: DateTime, granularity: Granularity) -> DateTime {
+pub(crate) fn bucket_start(point: DateTime, granularity: Granularity) -> DateTime {
     let (date, time) = (point.date(), point.time());
     let midnight = |date: Date| date.to_datetime(Time::midnight());
     match granularity {
@@ -363,7 +363,7 @@ fn days_of(date: Date) -> i32 {
     epoch.until(date).map_or(0, |span| span.get_days())
 }
 
-pub(super) fn micros_of(point: DateTime) -> i64 {
+pub(crate) fn micros_of(point: DateTime) -> i64 {
     const SECOND: i64 = 1_000_000;
     let time = point.time();
     let seconds = i64::from(time.hour()) * 3_600 + i64::from(time.minute()) * 60 + i64::from(time.second());

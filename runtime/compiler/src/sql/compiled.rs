@@ -36,7 +36,7 @@ pub struct CompiledSql {
 pub const MAX_ADDED_ROWS: u64 = crate::query::MAX_STEPS;
 
 /// One column of the answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ResultColumn {
     /// The row's key: the member as the client wrote it.
     pub key: Arc<str>,
@@ -47,7 +47,7 @@ pub struct ResultColumn {
 }
 
 /// The format of a column's values (semantics, rules 16 and 18).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ColumnFormat {
     /// As its Arrow type says.
     Plain,

@@ -214,6 +214,8 @@ pub struct DialectProfile {
     /// {0} is the whole statement, at the end. `None`: the warehouse explains nothing.
     pub explain: Option<Template>,
     pub extra: Vec<(String, String)>,
+    /// Differs between profiles that differ.
+    pub(crate) digest: u64,
     /// By operator, so that a lookup walks a handful of overloads.
     pub(super) ops: Vec<Vec<OpOverload>>,
     /// By granularity.

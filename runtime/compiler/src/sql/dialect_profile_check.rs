@@ -8,6 +8,8 @@
 
 use std::collections::HashSet;
 
+use sha2::{Digest, Sha256};
+
 use crate::sql::dialect_profile::{
     DialectProfile, LimitStyle, Op, OpOverload, PlaceholderStyle, ProfileError, ProfileFault, Quoting, RawOp,
     RawProfile, RawTime, TimeTemplates,
@@ -120,6 +122,7 @@ struct Checked {
 
 impl Checked {
     fn into_profile(self, raw: RawProfile, faults: Faults) -> Result<DialectProfile, Vec<ProfileError>> {
+        let digest = digest(&raw);
         let times: Option<Vec<TimeTemplates>> = self.times.into_iter().collect();
         match (
             times,
@@ -151,6 +154,7 @@ impl Checked {
                 false_literal,
                 explain: self.explain,
                 extra: raw.extra,
+                digest,
                 ops: self.ops,
                 times,
                 types: self.types,
@@ -158,6 +162,12 @@ impl Checked {
             _ => Err(faults.found),
         }
     }
+}
+
+/// The digest of everything that a component said.
+fn digest(raw: &RawProfile) -> u64 {
+    let digest = Sha256::digest(format!("{raw:?}"));
+    digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
 #[derive(Default)]

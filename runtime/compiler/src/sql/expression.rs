@@ -8,7 +8,7 @@ use super::predicate::{Tested, lower_test};
 use super::scope::{LOOKUP, RowScope, Texts};
 use super::template::Segment;
 use super::zone::{InstantRange, Zone, has_zones, in_zone, instant_range};
-use crate::model::{AggregateFunction, Dimension, DimensionId, Mask, Snippet, TimeKind};
+use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Mask, Snippet, TimeKind};
 use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan, Shape};
 use crate::query::{Axis, Predicate};
 use crate::types::{Granularity, LogicalType, Value};
@@ -44,13 +44,15 @@ impl<'a> Expressions<'a> {
             masks: [HASH, PARTIAL].map(has),
             has_filter_clause: profile.features.filter_clause,
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
-            texts: Texts {
-                collates: profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]),
-                looks_up: has(LOOKUP),
-            },
+            texts: Texts { collates: collates(profile), looks_up: has(LOOKUP) },
             zone: Zone::of(plan, profile),
             has_zones: has_zones(profile),
         }
+    }
+
+    /// Returns whether a table of groups holds a dimension's comparable form beside its value.
+    pub(super) fn stores_key(&self, dimension: &Dimension) -> bool {
+        self.texts.collates && dimension.ty == DimensionType::String
     }
 
     /// The rows of a tree.
@@ -265,6 +267,11 @@ impl<'a> Expressions<'a> {
             _ => value,
         })
     }
+}
+
+/// Returns whether the dialect has a form of its own for texts that compare by code point.
+pub(crate) fn collates(profile: &DialectProfile) -> bool {
+    profile.op(Op::Collate, 1, None).is_some_and(|template| template.segments != [Segment::Hole(0)])
 }
 
 /// The distance from `about`, as a double, to a power.

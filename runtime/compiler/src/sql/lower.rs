@@ -7,7 +7,10 @@
 
 mod fact;
 mod guard;
+mod rollup;
 mod steps;
+
+pub(crate) use rollup::{lower_rollup, lower_stored_totals};
 
 use super::ast::{Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
 use super::dialect_profile::{DialectProfile, Op};

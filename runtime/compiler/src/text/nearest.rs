@@ -19,7 +19,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The candidate that a typing mistake made `name` of, if there is one.
+/// The candidate that a typing mistake made `name` of, if there is exactly one with the fewest mistakes.
 ///
 /// Up to 4 characters may hold one mistake, up to 8 two, longer names three, and never half of a name.
 pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -30,11 +30,19 @@ pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> 
         5..=8 => 2,
         _ => 3,
     };
-    nearest(name, candidates, usize::MAX).into_iter().find(|candidate| {
+    let mistakes = |candidate: &str| {
         let found = fold(candidate);
         let mistakes = strsim::damerau_levenshtein(&wanted, &found);
-        mistakes <= limit && 2 * mistakes < length.max(found.chars().count())
-    })
+        (mistakes <= limit && 2 * mistakes < length.max(found.chars().count())).then_some(mistakes)
+    };
+    let possible: Vec<(usize, &str)> = nearest(name, candidates, usize::MAX)
+        .into_iter()
+        .filter_map(|candidate| mistakes(candidate).map(|mistakes| (mistakes, candidate)))
+        .collect();
+    let fewest = possible.iter().map(|(mistakes, _)| *mistakes).min()?;
+    let mut best = possible.iter().filter(|(mistakes, _)| *mistakes == fewest);
+    let (_, candidate) = best.next()?;
+    best.next().is_none().then_some(*candidate)
 }
 
 /// The candidate that resembles `name` most, if it shares a part with it or much of its letters.
@@ -91,6 +99,7 @@ mod tests {
         assert_eq!(likely("order", names), None);
         assert_eq!(resembling("order", names), Some("average_order"));
         assert_eq!(likely("zzz", names), None);
+        assert_eq!(likely("mix", ["min", "max"]), None);
     }
 
     #[test]

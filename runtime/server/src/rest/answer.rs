@@ -3,16 +3,22 @@
 //! In: an answer of the use case, whole or streamed. Out: a response. JSON has the facts about the rows in its body;
 //! CSV and Arrow have those that are known before the rows in headers `x-terrane-*`.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, VARY};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use terrane_app::ports::result_cache::StoredResult;
 use terrane_app::query::{Answer, AnswerStream, Opened, Piece};
 use terrane_wire::answer::{AnswerFacts, after, before};
+use terrane_wire::json::Numbers;
 use terrane_wire::query::QueryRequest;
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, RowEncoder, RowsError};
 
+use super::conditional::ConditionalHeaders;
 use crate::edge::ApiError;
 
 /// The number of rows that are encoded in place. More are encoded on a thread of their own, so that other requests
@@ -24,24 +30,111 @@ const TRUNCATED: HeaderName = HeaderName::from_static("x-terrane-truncated");
 const CACHE_KEY: HeaderName = HeaderName::from_static("x-terrane-cache-key");
 
 /// Returns `{data, query, meta}`, or the rows alone.
-pub(super) async fn respond(opened: Opened, request: &QueryRequest, format: RowFormat) -> Result<Response, ApiError> {
+pub(super) async fn respond(
+    opened: Opened,
+    request: &QueryRequest,
+    format: RowFormat,
+    conditions: &ConditionalHeaders,
+) -> Result<Response, ApiError> {
     match opened {
-        Opened::Whole(answer) => whole(answer, request, format).await,
+        Opened::Whole(answer) => {
+            let tag = answer.shared.as_ref().map(|shared| entity_tag(&answer, shared, request, format));
+            if let Some(tag) = tag.as_deref().filter(|tag| conditions.has_entity(tag)) {
+                let mut unchanged = Response::new(Body::empty());
+                *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
+                add_tag(&mut unchanged, tag);
+                return Ok(unchanged);
+            }
+            let mut response = whole(answer, request, format).await?;
+            if let Some(tag) = tag {
+                add_tag(&mut response, &tag);
+            }
+            Ok(response)
+        }
         Opened::Streamed(answer) => Ok(streamed(answer, request, format)),
     }
 }
 
-async fn whole(answer: Answer, request: &QueryRequest, format: RowFormat) -> Result<Response, ApiError> {
-    let encoder = RowEncoder::new(format, answer.columns, &answer.schema, request.numbers);
-    let facts = AnswerFacts {
-        sql: answer.sql,
+/// Returns the tag of an answer's rows. Facts such as the age of the rows differ between equal answers, so it is weak.
+fn entity_tag(answer: &Answer, shared: &StoredResult, request: &QueryRequest, format: RowFormat) -> String {
+    let form = form_of(request.numbers) + 16 * format as u8;
+    let at = shared.as_of.as_nanosecond();
+    let mut names = DefaultHasher::new();
+    for column in &answer.columns {
+        (&column.key, format!("{:?}", column.format)).hash(&mut names);
+    }
+    (&request.query.cube, answer.returned_rows).hash(&mut names);
+    format!("W/\"{}-{}-{at:x}-{form:x}-{:x}\"", answer.cache_key, shared.version, names.finish())
+}
+
+/// Lets clients store an answer and ask whether it is still the current one.
+fn add_tag(response: &mut Response, tag: &str) {
+    let headers = response.headers_mut();
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        headers.insert(ETAG, tag);
+    }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    headers.insert(VARY, HeaderValue::from_static("authorization, accept, accept-encoding"));
+}
+
+/// Returns the number of the form in which numbers are written.
+fn form_of(numbers: Numbers) -> u8 {
+    match numbers {
+        Numbers::Plain => 0,
+        Numbers::Strings => 1,
+        Numbers::Doubles => 2,
+    }
+}
+
+/// Returns `{data, query, meta}` of a small stored result, whose rows are written once for all queries.
+fn stored(answer: &Answer, shared: &StoredResult, request: &QueryRequest) -> Result<Vec<u8>, RowsError> {
+    let form = form_of(request.numbers);
+    let rows = match shared.encoded.get(form, &answer.columns) {
+        Some(rows) => rows,
+        None => {
+            let encoder = RowEncoder::new(RowFormat::Json, answer.columns.clone(), &answer.schema, request.numbers);
+            let rows: Arc<[u8]> = encoder.encode(Vec::new(), &answer.batches, &[])?.into();
+            shared.encode_rows(form, &answer.columns, &rows);
+            rows
+        }
+    };
+    let end =
+        Piece::End { returned_rows: answer.returned_rows, truncated: answer.truncated, duration: answer.duration };
+    let mut body = before(RowFormat::Json);
+    body.reserve(rows.len() + answer.sql.len() + 1_024);
+    body.extend_from_slice(&rows);
+    body.extend_from_slice(&after(RowFormat::Json, &facts(answer, request), &end));
+    Ok(body)
+}
+
+fn facts(answer: &Answer, request: &QueryRequest) -> AnswerFacts {
+    AnswerFacts {
+        sql: answer.sql.clone(),
         total_rows: answer.total_rows,
-        totals: answer.totals,
-        warnings: answer.warnings,
-        cache_key: answer.cache_key,
+        totals: answer.totals.clone(),
+        warnings: answer.warnings.clone(),
+        cache_key: answer.cache_key.clone(),
+        freshness: answer.freshness,
         cube: request.query.cube.as_deref().map(str::to_owned),
         numbers: request.numbers,
-    };
+    }
+}
+
+fn unwritable(error: &RowsError) -> ApiError {
+    tracing::error!(event = "answer_broken_off", error_message = %error);
+    ApiError::new(Code::InternalError, "the rows cannot be written in this format; JSON can hold them")
+}
+
+async fn whole(answer: Answer, request: &QueryRequest, format: RowFormat) -> Result<Response, ApiError> {
+    if format == RowFormat::Json
+        && answer.returned_rows <= MAX_INLINE_ROWS
+        && let Some(shared) = &answer.shared
+    {
+        let body = stored(&answer, shared, request).map_err(|error| unwritable(&error))?;
+        return Ok(response(Body::from(body), format, Vec::new()));
+    }
+    let facts = facts(&answer, request);
+    let encoder = RowEncoder::new(format, answer.columns, &answer.schema, request.numbers);
     let headers = headers(&facts, format, answer.truncated);
     let (batches, returned_rows) = (answer.batches, answer.returned_rows);
     let (truncated, duration) = (answer.truncated, answer.duration);
@@ -55,10 +148,7 @@ async fn whole(answer: Answer, request: &QueryRequest, format: RowFormat) -> Res
         // A panic of the thread goes on here, where the edge answers it.
         tokio::task::spawn_blocking(encode).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     };
-    let body = encoded.map_err(|error: RowsError| {
-        tracing::error!(event = "answer_broken_off", error_message = %error);
-        ApiError::new(Code::InternalError, "the rows cannot be written in this format; JSON can hold them")
-    })?;
+    let body = encoded.map_err(|error| unwritable(&error))?;
     Ok(response(Body::from(body), format, headers))
 }
 
@@ -70,6 +160,7 @@ fn streamed(answer: AnswerStream, request: &QueryRequest, format: RowFormat) -> 
         totals: answer.totals,
         warnings: answer.warnings,
         cache_key: answer.cache_key,
+        freshness: answer.freshness,
         cube: request.query.cube.as_deref().map(str::to_owned),
         numbers: request.numbers,
     };

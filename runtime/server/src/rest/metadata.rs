@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::header::{CACHE_CONTROL, ETAG, VARY};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use terrane_wire::project::problems;
 use terrane_wire::registration::{CubeRegistration, cube_from_wire};
 use terrane_wire::{Audience, Code, metadata, schema};
 
+use super::conditional::has_entity;
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_response, to_json};
 use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
@@ -134,7 +135,7 @@ fn answer(headers: &HeaderMap, body: &impl Serialize) -> Response {
     // Names, words and lists always serialise.
     let body = serde_json::to_vec(body).unwrap_or_default();
     let tag = entity_tag(&body);
-    let is_known = headers.get_all(IF_NONE_MATCH).iter().any(|sent| matches(sent, &tag));
+    let is_known = has_entity(headers, &tag);
     let mut response = if is_known {
         let mut unchanged = Response::new(Body::empty());
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
@@ -157,13 +158,6 @@ fn entity_tag(body: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(body);
     format!("W/\"{:016x}-{:x}\"", hasher.finish(), body.len())
-}
-
-/// Weak comparison (RFC 9110, section 8.8.3.2).
-fn matches(sent: &HeaderValue, tag: &str) -> bool {
-    let opaque = tag.trim_start_matches("W/");
-    let sent = sent.to_str().unwrap_or_default();
-    sent.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == opaque)
 }
 
 const TAG: &str = "metadata";

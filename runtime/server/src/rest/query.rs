@@ -9,6 +9,7 @@ use terrane_wire::query::{self, Query, QueryRequest, SqlQuery};
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, schema};
 
+use super::conditional::ConditionalHeaders;
 use super::{answer, format};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
@@ -26,14 +27,16 @@ pub(super) fn register(routes: Routes) -> Routes {
 
 async fn run_body(app: App, call: Call) -> Result<Response, ApiError> {
     let (context, format) = (call.context.clone(), format::accepted(call.headers())?);
+    let headers = ConditionalHeaders::of(call.headers());
     let body = call.json_body(&app).await?;
-    run(&app, context, &query::from_wire(&body)?, format).await
+    run(&app, context, &query::from_wire(&body)?, format, &headers).await
 }
 
 async fn run_parameters(app: App, call: Call) -> Result<Response, ApiError> {
     let format = format::accepted(call.headers())?;
+    let headers = ConditionalHeaders::of(call.headers());
     let request = query::from_parameters(call.query_string())?;
-    run(&app, call.context, &request, format).await
+    run(&app, call.context, &request, format, &headers).await
 }
 
 async fn run(
@@ -41,6 +44,7 @@ async fn run(
     context: RequestContext,
     request: &QueryRequest,
     format: RowFormat,
+    headers: &ConditionalHeaders,
 ) -> Result<Response, ApiError> {
     let kind = match format {
         RowFormat::Json => QueryKind::Rest,
@@ -48,9 +52,10 @@ async fn run(
     };
     let context = RequestContext { kind, ..context };
     let session = app.services.queries.session(&context);
-    let opened = async { session.prepare(&request.query).await?.open().await }.await;
+    let cache = headers.cache_control(request.cache);
+    let opened = async { session.prepare(&request.query).await?.with_cache(cache).open().await }.await;
     let opened = opened.map_err(|error| ApiError::from_run(error, context.scopes))?;
-    answer::respond(opened, request, format).await
+    answer::respond(opened, request, format, headers).await
 }
 
 async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
@@ -146,6 +151,9 @@ static RUN_PARAMETERS: Doc = Doc {
         Parameter::query("timezone", ParameterKind::String, "of the IANA database"),
         Parameter::query("total", ParameterKind::Boolean, "false: `meta.total_rows` need not be known"),
         Parameter::query("totals", ParameterKind::Boolean, "each measure without dimensions in `meta.totals`"),
+        Parameter::query("cache", ParameterKind::Boolean, "false: the rows are computed now"),
+        Parameter::query("max_age", ParameterKind::Integer(0), "the most seconds since cached rows were read"),
+        Parameter::query("stale", ParameterKind::Integer(0), "seconds for which outdated rows will do; 0: never"),
     ],
     body: None,
     answers: ROWS,

@@ -87,6 +87,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime"],
     },
     Rule {
+        package: "terrane-cache",
+        may_use: &["terrane-app"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
         package: "terrane-store",
         may_use: &["terrane-app", "terrane-compiler", "terrane-json"],
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
@@ -140,6 +145,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "terrane-app",
             "terrane-authoring",
+            "terrane-cache",
             "terrane-compiler",
             "terrane-expectations",
             "terrane-identity",
@@ -173,6 +179,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "terrane-compiler",
             "terrane-app",
+            "terrane-cache",
             "terrane-identity",
             "terrane-json",
             "terrane-outgoing",

@@ -12,7 +12,7 @@ use crate::phrases::{place, product_lines};
 const FOLDER: &str = "runtime/compiler/src";
 
 /// Each module may import the modules before it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 23] = [
     "types",
     "ids",
     "text",
@@ -23,11 +23,14 @@ const ORDER: [&str; 20] = [
     "project",
     "model",
     "query",
+    "ready_rollups",
     "environment",
     "access",
     "resolve",
+    "calendar",
     "plan",
     "sql",
+    "rollup",
     "compile",
     "governance",
     "explain",

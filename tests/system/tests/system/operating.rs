@@ -52,7 +52,7 @@ fn settings_that_would_show_or_shadow_something_are_refused() {
         ("metrics: {enabled: true, path: \"/{x}\"}", "4:32", "an absolute path like /metrics"),
         ("metrics: {enabled: true, address: 9464}", "4:35", "a host and a port"),
         ("telemetry: {sample_ratio: 2}", "4:27", "a number from 0 to 1"),
-        ("telemetry: {otlp_endpoint: \"collector:4318\"}", "", "no http or https URL"),
+        ("telemetry: {otlp_endpoint: \"collector:4318\"}", "", "is not an http or https URL"),
     ] {
         let project = Scratch::project().with("service_project.yml", &format!("{OPEN}{settings}\n"));
         let output = run("serve", project.path(), &[]);

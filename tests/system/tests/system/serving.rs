@@ -84,10 +84,14 @@ fn a_log_file_lies_in_the_project() {
 
 #[test]
 fn what_is_written_without_effect_is_warned_of() {
-    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\ncache: {enabled: true}\n";
+    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\noptimization: {daily_budget: 1}\n";
     let project = Scratch::project().with("service_project.yml", settings);
     let output = crate::run("check", project.path(), &[]);
-    assert!(output.stdout.contains("service_project.yml:3:8: warning[not-yet]: `cache.enabled`"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("service_project.yml:3:15: warning[not-yet]: `optimization.daily_budget`"),
+        "{}",
+        output.stdout
+    );
     let cube = "cubes:\n  - name: o\n    sql: SELECT 1 AS id\n    measures: [{name: n, type: count}]\n    pre_aggregations:\n      - {name: all_rows, measures: [n], refresh: {every: 10 minutes}}\n";
     let output = crate::run("check", project.with("cubes/o.yml", cube).path(), &[]);
     assert!(output.stdout.contains("cubes/o.yml:6:16: warning[not-yet]: `pre_aggregations`"), "{}", output.stdout);

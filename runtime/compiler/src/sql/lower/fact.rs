@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The fact's rows with their joins and filters.
-    fn rows(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
+    pub(super) fn rows(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let scope = self.scope(&fact.tree);
         let (from, own_guards) = self.guarded(fact.tree.cube, scope.alias(0));
         let from = match fact.distinct {

@@ -83,6 +83,11 @@ pub(super) struct Pulled {
     queue_size: IntGaugeVec,
     queries_running: IntGauge,
     queries_queued: IntGauge,
+    cache_hits: IntCounterVec,
+    cache_misses: IntCounterVec,
+    cache_evictions: IntCounterVec,
+    cache_failures: IntCounterVec,
+    cache_size: IntGaugeVec,
     plugin_state: IntGaugeVec,
     plugin_calls: IntCounterVec,
     plugin_fuel: IntCounterVec,
@@ -124,6 +129,11 @@ impl Pulled {
             queue_size: gauges(to, "service_worker_queue_size", "What waits for a task in the background.", &["queue_name"])?,
             queries_running: gauge(to, "service_queries_running", "Queries that have a turn.")?,
             queries_queued: gauge(to, "service_queries_queued", "Queries that wait for a turn.")?,
+            cache_hits: counters(to, "service_cache_hits_total", "Results that a tier of the cache had, outdated ones included.", &["cache_type"])?,
+            cache_misses: counters(to, "service_cache_misses_total", "Results that a tier of the cache did not have.", &["cache_type"])?,
+            cache_evictions: counters(to, "service_cache_evictions_total", "Results that were evicted.", &["cache_type"])?,
+            cache_failures: counters(to, "service_cache_failures_total", "Values that could not be read, written or verified.", &["cache_type"])?,
+            cache_size: gauges(to, "service_cache_size_bytes", "Bytes of stored results.", &["cache_type"])?,
             plugin_state: gauges(to, "service_plugin_state", "1 for the state that a plugin is in.", &["plugin", "role", "state"])?,
             plugin_calls: counters(to, "service_plugin_calls_total", "Calls of plugins since they were loaded, also those that were not let in.", &["plugin", "call", "status"])?,
             plugin_fuel: counters(to, "service_plugin_fuel_total", "Instructions that plugins ran since they were loaded, about.", &["plugin", "call"])?,
@@ -155,6 +165,15 @@ impl Pulled {
             self.queue_size.with_label_values(&["spans"]).set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
             if let Some(dropped) = &self.dropped_spans {
                 raise(dropped, backlog.dropped);
+            }
+        }
+        for (tier, statistics) in &reading.caches {
+            raise(&self.cache_hits.with_label_values(&[*tier]), statistics.hits);
+            raise(&self.cache_misses.with_label_values(&[*tier]), statistics.misses);
+            raise(&self.cache_evictions.with_label_values(&[*tier]), statistics.evictions);
+            raise(&self.cache_failures.with_label_values(&[*tier]), statistics.failures);
+            if let Some(size) = statistics.size_bytes {
+                self.cache_size.with_label_values(&[*tier]).set(i64::try_from(size).unwrap_or(i64::MAX));
             }
         }
         self.set_plugins(&reading.plugins);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use terrane_app::ports::plugins::PluginStatus;
+use terrane_app::ports::result_cache::CacheStatistics;
 use terrane_app::ports::traces::Backlog;
 use terrane_app::ports::warehouse::Connections;
 
@@ -17,6 +18,8 @@ pub struct ScrapedValues {
     pub(super) queries_running: usize,
     pub(super) queries_queued: usize,
     pub(super) audit_pending: usize,
+    /// By the names of the tiers.
+    pub(super) caches: Vec<(&'static str, CacheStatistics)>,
     pub(super) spans: Option<Backlog>,
     pub(super) plugins: Vec<PluginStatus>,
     pub(super) dropped_lines: Option<u64>,
@@ -48,6 +51,7 @@ impl ScrapedValues {
             connections: ports.warehouse.connections().map(|found| (ports.warehouse.name().to_owned(), found)),
             queries_running,
             queries_queued,
+            caches: ports.queries.cache_statistics(),
             audit_pending: ports.audit_buffer.pending(),
             spans: app.watchers.watch.backlog(),
             plugins: ports.plugins.loaded(),

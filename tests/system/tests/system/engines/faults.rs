@@ -79,7 +79,7 @@ fn serve_with(engine: &Engine, timeout_seconds: &str) -> (Scratch, Server) {
 }
 
 fn ask(server: &Server, measure: &str) -> Answer {
-    let body = json!({"measures": [measure]}).to_string();
+    let body = json!({"measures": [measure], "cache": false}).to_string();
     request(server.address, "POST", "/api/v1/query", Some(&body)).expect("an answer")
 }
 

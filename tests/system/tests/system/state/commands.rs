@@ -56,7 +56,7 @@ fn a_state_moves_from_sqlite_to_postgres_and_back() {
 #[test]
 fn an_incomplete_dump_is_rejected() {
     let world = World::over("sqlite://state.db");
-    for (text, words) in [("", "no dump"), ("{\"format\":\"terrane-state\"}\n", "no dump")] {
+    for (text, words) in [("", "not a dump"), ("{\"format\":\"terrane-state\"}\n", "not a dump")] {
         let output = world.command(&["state", "restore"]).arguments(&["--input", "-"]).input(text).run().unwrap();
         assert!(output.code == Some(1) && output.stderr.contains(words), "{}", output.stderr);
     }

@@ -92,11 +92,11 @@ fn what_is_not_whole_is_not_restored() {
         let last_record = lines.len() - 2;
         let count = text.replace("\"api_keys\":2", "\"api_keys\":3");
         for (bytes, words) in [
-            (Vec::new(), "no dump"),
-            (b"{}\n".to_vec(), "no dump"),
+            (Vec::new(), "not a dump"),
+            (b"{}\n".to_vec(), "not a dump"),
             (b"\xff\xfe\n".to_vec(), "line 1: it is not UTF-8"),
             (text.replace("\"format_version\":1", "\"format_version\":2").into_bytes(), "format 2"),
-            (text.replace("\"schema_version\":8", "\"schema_version\":3").into_bytes(), "schema 3"),
+            (text.replace("\"schema_version\":10", "\"schema_version\":3").into_bytes(), "schema 3"),
             (text.as_bytes()[..text.len() / 2].to_vec(), "cut off"),
             (text.as_bytes()[..text.len() - 1].to_vec(), "cut off"),
             (without(lines.len() - 1).into_bytes(), "cut off"),
@@ -109,7 +109,7 @@ fn what_is_not_whole_is_not_restored() {
                 sealed(&without(last_record - 1).replace("\"audit_log\":1106", "\"audit_log\":1105")),
                 "broken at record 1105",
             ),
-            (sealed(&text.replace("\"table\":\"users\"", "\"table\":\"usres\"")), "no table `usres`"),
+            (sealed(&text.replace("\"table\":\"users\"", "\"table\":\"usres\"")), "unknown table `usres`"),
             (sealed(&text.replace("\"password_hash\"", "\"password\"")), "no column `password`"),
             (sealed(&text.replace("\"tenant\":null,", "")), "`users.tenant` is missing"),
             (sealed(&text.replace("\"tenant\":null", "\"tenant\":7")), "value of another type"),

@@ -1,0 +1,75 @@
+//! The use case of invalidation: a caller reports that the data of cubes changed.
+//!
+//! In: names of cubes, and the caller. Out: the scopes whose versions changed, on all replicas within a second, with
+//! an audit record. A caller with a tenant changes the versions of that tenant only. Absent: what is stored under a
+//! version.
+
+use std::sync::Arc;
+
+use terrane_compiler::text::nearest::nearest;
+
+use crate::catalog::Catalog;
+use crate::data_versions::DataVersions;
+use crate::domain::RequestContext;
+use crate::ports::invalidations::InvalidationScope;
+use crate::ports::store::StoreError;
+use crate::security::AccessRecorder;
+
+/// The most names that an error proposes.
+const MAX_NEAREST: usize = 5;
+
+/// The reason for which nothing was invalidated.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum InvalidationError {
+    #[error("cube `{name}` does not exist")]
+    UnknownCube { name: String, nearest: Vec<String> },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reports changed data.
+pub struct InvalidationService {
+    catalog: Arc<Catalog>,
+    versions: Arc<DataVersions>,
+    access: Arc<AccessRecorder>,
+}
+
+impl InvalidationService {
+    pub fn new(catalog: Arc<Catalog>, versions: Arc<DataVersions>, access: Arc<AccessRecorder>) -> Self {
+        InvalidationService { catalog, versions, access }
+    }
+
+    /// Reports that the data of some cubes changed; `None`: of all cubes.
+    ///
+    /// # Errors
+    /// [`InvalidationError`]; nothing changed.
+    pub async fn invalidate(
+        &self,
+        cubes: Option<&[String]>,
+        request: &RequestContext,
+    ) -> Result<(), InvalidationError> {
+        let snapshot = self.catalog.snapshot();
+        let tenant = request.tenant.clone();
+        let mut scopes = Vec::new();
+        for name in cubes.unwrap_or_default() {
+            let cube = snapshot.model.cube_named(name).filter(|cube| cube.public).ok_or_else(|| {
+                let known = snapshot.model.cubes.iter().filter(|cube| cube.public).map(|cube| &*cube.name);
+                let nearest = nearest(name, known, MAX_NEAREST).into_iter().map(str::to_owned).collect();
+                InvalidationError::UnknownCube { name: name.clone(), nearest }
+            })?;
+            // Rows of an alias are those of the cube behind it.
+            let cube = cube.alias_of.map_or(cube, |original| snapshot.model.cube(original));
+            scopes.push(InvalidationScope { cube: Some(Arc::clone(&cube.name)), tenant: tenant.clone() });
+        }
+        if cubes.is_none() {
+            scopes.push(InvalidationScope { cube: None, tenant: tenant.clone() });
+        }
+        let resource = match cubes {
+            Some(cubes) => format!("cubes:{}", cubes.join(",")),
+            None => format!("project:{}", snapshot.model.project),
+        };
+        let mut entry = self.access.entry("cache_invalidated", request, resource);
+        entry.reason = tenant.map(|tenant| format!("data of tenant {tenant} changed").into());
+        Ok(self.versions.invalidate(&scopes, Some(entry)).await?)
+    }
+}

@@ -1,0 +1,242 @@
+//! The result cache in the one path of statements: lookup, shared execution, storing.
+//!
+//! In: a [`QueryJob`], the caller's [`CacheControl`] and the versions of the data. Out: the result, from a tier of the
+//! cache or from the warehouse, and which it was. Callers are authorized and their policies are in the statements
+//! before anything is looked up, so equal statements are equal answers.
+//!
+//! - A result is stored under a keyed digest of its statements ([`CacheSecret`]) with the version of its data. It is
+//!   used while that version is the current one, and not beyond its time where the data has no version.
+//! - Equal queries share one execution ([`flights`](super::flights)).
+//! - Never stored: failures, streams, results over the maximal size, statements with functions whose value changes
+//!   between two calls, and results over data whose version is unknown.
+//!
+//! Absent: where results are stored (the port's adapters), and how rows are written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_compiler::model::Model;
+use terrane_compiler::sql::is_deterministic;
+
+use super::QueryRunError;
+use super::cache_use::{CacheUse, MissReason};
+use super::flights::Executor;
+use super::job::QueryJob;
+use super::key::CacheSecret;
+use super::recorder::StatementOrigin;
+use crate::data_versions::{DataVersion, DataVersions, VersionReading};
+use crate::ports::clock::Clock;
+use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
+
+/// The operator's settings of the result cache.
+#[derive(Clone)]
+pub struct CacheSettings {
+    /// The tiers, fastest first. Without one, nothing is stored.
+    pub tiers: Vec<Arc<dyn ResultCache>>,
+    /// The key of digests, which all servers on one state database share.
+    pub secret: CacheSecret,
+    /// Distinguishes the warehouse from all others that servers with this secret use.
+    pub warehouse: Arc<str>,
+    /// The time for which results over cubes without a data version are used again; zero: not at all.
+    pub ttl: Duration,
+    /// The most bytes of a stored result.
+    pub max_entry: u64,
+    /// The time for which an outdated result may be used while a new one is computed.
+    pub stale: Duration,
+}
+
+impl CacheSettings {
+    /// Returns the settings of a process that stores no results.
+    pub fn disabled() -> Self {
+        CacheSettings {
+            tiers: Vec::new(),
+            secret: CacheSecret::new(&[0; 32]),
+            warehouse: "".into(),
+            ttl: Duration::from_secs(10),
+            max_entry: 0,
+            stale: Duration::ZERO,
+        }
+    }
+}
+
+/// The wishes of a caller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheControl {
+    /// The result must be computed now.
+    pub bypass: bool,
+    /// The most time since the result's data was read.
+    pub max_age: Option<Duration>,
+    /// Instead of the operator's time for outdated results.
+    pub stale: Option<Duration>,
+}
+
+/// A result and its source.
+#[derive(Debug, Clone)]
+pub(super) struct Fetched {
+    pub(super) result: Arc<StoredResult>,
+    pub(super) key: CacheKey,
+    pub(super) used: CacheUse,
+    /// The data changed, or the result's time is over; a new one is being computed.
+    pub(super) is_stale: bool,
+    /// Other queries may get the same result.
+    pub(super) is_shared: bool,
+    /// The age of the data.
+    pub(super) age: Duration,
+}
+
+/// The caller of a job.
+#[derive(Clone, Copy)]
+pub(super) struct CallerOfJob<'a> {
+    pub(super) model: &'a Model,
+    pub(super) tenant: Option<&'a Arc<str>>,
+}
+
+/// Results of queries, from the cache or the warehouse. Clones share them.
+#[derive(Clone)]
+pub(super) struct Results {
+    pub(super) executor: Executor,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) versions: Arc<DataVersions>,
+    pub(super) settings: Arc<CacheSettings>,
+}
+
+impl Results {
+    /// Returns the result of a job.
+    pub(super) async fn fetch(
+        &self,
+        job: QueryJob,
+        control: CacheControl,
+        caller: CallerOfJob<'_>,
+        origin: &StatementOrigin,
+    ) -> Result<Fetched, QueryRunError> {
+        let key = self.key(&job, caller.tenant);
+        if self.settings.tiers.is_empty() {
+            return self.run_alone(&job, key, MissReason::Disabled, caller, origin).await;
+        }
+        let reading = match self.versions.read(caller.model, &job.main.cubes, caller.tenant).await {
+            Ok(reading) if reading.max_age == Some(Duration::ZERO) => {
+                return self.run_alone(&job, key, MissReason::NoVersion, caller, origin).await;
+            }
+            Ok(reading) => reading,
+            Err(error) => {
+                tracing::warn!(event = "data_version_unknown", cube = &*origin.cube, error_message = %error);
+                return self.run_alone(&job, key, MissReason::VersionUnknown, caller, origin).await;
+            }
+        };
+        let mut reason = MissReason::Bypassed;
+        if !control.bypass {
+            match self.look_up(&key, &reading, control).await {
+                Lookup::Fresh(found) => return Ok(found),
+                Lookup::Stale(found) => {
+                    if is_cacheable(&job) {
+                        self.executor.refresh(key, job, reading, caller.tenant, origin);
+                    }
+                    return Ok(found);
+                }
+                Lookup::Nothing(found) => reason = found,
+            }
+        }
+        if !is_cacheable(&job) {
+            return self.run_alone(&job, key, MissReason::Nondeterministic, caller, origin).await;
+        }
+        if control.bypass {
+            // The result has to be newer than this request, so no execution that began before is joined.
+            let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
+            let result = Arc::new(done.stored(reading.version, reading.as_of));
+            self.executor.store(&self.settings.tiers, key, &result, &reading).await;
+            return Ok(self.fetched(result, key, CacheUse::Miss(reason), true));
+        }
+        let waiter = self.executor.join(key, Arc::new(job), reading, caller.tenant, origin);
+        let result = waiter.outcome().await?;
+        Ok(self.fetched(result, key, CacheUse::Miss(reason), true))
+    }
+
+    /// Returns the key of a job's statements. Policies are part of the SQL and its values, so nothing else about the
+    /// caller is added.
+    pub(super) fn key(&self, job: &QueryJob, tenant: Option<&Arc<str>>) -> CacheKey {
+        let statements = std::iter::once(&job.main).chain(&job.totals);
+        self.settings.secret.key(&self.settings.warehouse, tenant.map(|tenant| &**tenant), statements, job.skip_total)
+    }
+
+    async fn run_alone(
+        &self,
+        job: &QueryJob,
+        key: CacheKey,
+        reason: MissReason,
+        caller: CallerOfJob<'_>,
+        origin: &StatementOrigin,
+    ) -> Result<Fetched, QueryRunError> {
+        let as_of = self.clock.now();
+        let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
+        let result = Arc::new(done.stored(DataVersion::UNKNOWN, as_of));
+        Ok(self.fetched(result, key, CacheUse::Miss(reason), false))
+    }
+
+    async fn look_up(&self, key: &CacheKey, reading: &VersionReading, control: CacheControl) -> Lookup {
+        let mut best = MissReason::Absent;
+        let mut stale = None;
+        for (index, tier) in self.settings.tiers.iter().enumerate() {
+            let Some(result) = tier.get(key).await else { continue };
+            match self.check(&result, reading, control) {
+                Ok(()) => {
+                    for above in &self.settings.tiers[..index] {
+                        above.put(*key, Arc::clone(&result), reading.max_age).await;
+                    }
+                    return Lookup::Fresh(self.fetched(result, *key, CacheUse::Hit(tier.name()), true));
+                }
+                Err(reason) => {
+                    best = reason;
+                    if stale.is_none() && self.is_usable_stale(&result, reading, control) {
+                        stale = Some(self.fetched(result, *key, CacheUse::Hit(tier.name()), true));
+                    }
+                }
+            }
+        }
+        match stale {
+            Some(found) => Lookup::Stale(Fetched { is_stale: true, ..found }),
+            None => Lookup::Nothing(best),
+        }
+    }
+
+    /// Returns why a stored result cannot be used.
+    fn check(&self, result: &StoredResult, reading: &VersionReading, control: CacheControl) -> Result<(), MissReason> {
+        let age = self.age(result);
+        if result.version != reading.version {
+            Err(MissReason::Outdated)
+        } else if reading.max_age.is_some_and(|max_age| age >= max_age) {
+            Err(MissReason::Expired)
+        } else if control.max_age.is_some_and(|max_age| age > max_age) {
+            Err(MissReason::TooOld)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn is_usable_stale(&self, result: &StoredResult, reading: &VersionReading, control: CacheControl) -> bool {
+        let allowed = control.stale.unwrap_or(self.settings.stale);
+        let age = self.age(result);
+        let limit = reading.max_age.unwrap_or_default().saturating_add(allowed);
+        !allowed.is_zero() && age <= limit && control.max_age.is_none_or(|max_age| age <= max_age)
+    }
+
+    fn age(&self, result: &StoredResult) -> Duration {
+        Duration::try_from(self.clock.now().duration_since(result.as_of)).unwrap_or_default()
+    }
+
+    fn fetched(&self, result: Arc<StoredResult>, key: CacheKey, used: CacheUse, is_shared: bool) -> Fetched {
+        let age = self.age(&result);
+        Fetched { result, key, used, is_stale: false, is_shared, age }
+    }
+}
+
+/// The outcome of a lookup.
+enum Lookup {
+    Fresh(Fetched),
+    Stale(Fetched),
+    Nothing(MissReason),
+}
+
+/// Returns whether all statements of a job have the same result as long as the data is the same.
+fn is_cacheable(job: &QueryJob) -> bool {
+    is_deterministic(&job.main.text) && job.totals.as_ref().is_none_or(|totals| is_deterministic(&totals.text))
+}

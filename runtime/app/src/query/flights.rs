@@ -1,0 +1,205 @@
+//! Shared execution: equal queries that arrive at the same time run once.
+//!
+//! In: a job with its key and the version of its data. Out: its result, for everyone who waits. The execution is a
+//! task of its own: a caller who leaves does not end it for the others, and it ends with the last of them, which
+//! interrupts its statement. Waiters hold no permit, and each has a time limit of its own. A failure goes to all and
+//! is not stored. Absent: lookups (`cache`).
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt as _;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tracing::Instrument as _;
+
+use super::QueryRunError;
+use super::job::QueryJob;
+use super::recorder::StatementOrigin;
+use super::runner::StatementRunner;
+use crate::data_versions::{DataVersion, VersionReading};
+use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
+
+type FlightKey = (CacheKey, DataVersion);
+
+/// The executions that are shared now.
+#[derive(Default)]
+pub(super) struct Flights {
+    running: Mutex<HashMap<FlightKey, Flight>>,
+    next_id: AtomicU64,
+}
+
+struct Flight {
+    outcome: watch::Receiver<Option<Outcome>>,
+    waiters: usize,
+    task: AbortHandle,
+    /// Distinguishes a flight from a later one of the same key.
+    id: u64,
+}
+
+#[derive(Clone)]
+enum Outcome {
+    Result(Result<Arc<StoredResult>, QueryRunError>),
+    /// The execution panicked, which was reported.
+    Panicked,
+}
+
+/// A caller who waits for a shared execution; dropped, it leaves.
+pub(super) struct Waiter {
+    flights: Arc<Flights>,
+    key: FlightKey,
+    id: u64,
+    outcome: watch::Receiver<Option<Outcome>>,
+}
+
+/// Executes jobs and stores their results. Clones share the executions.
+#[derive(Clone)]
+pub(super) struct Executor {
+    pub(super) runner: Arc<StatementRunner>,
+    /// Fastest first.
+    pub(super) tiers: Arc<[Arc<dyn ResultCache>]>,
+    /// The most bytes of a stored result.
+    pub(super) max_entry: u64,
+    pub(super) flights: Arc<Flights>,
+}
+
+impl Executor {
+    /// Stores a result in these tiers, unless it is too large.
+    pub(super) async fn store(
+        &self,
+        tiers: &[Arc<dyn ResultCache>],
+        key: CacheKey,
+        result: &Arc<StoredResult>,
+        reading: &VersionReading,
+    ) {
+        if result.size() <= self.max_entry {
+            for tier in tiers {
+                tier.put(key, Arc::clone(result), reading.max_age).await;
+            }
+        }
+    }
+
+    /// Joins the execution of a job, or begins it.
+    pub(super) fn join(
+        &self,
+        key: CacheKey,
+        job: Arc<QueryJob>,
+        reading: VersionReading,
+        tenant: Option<&Arc<str>>,
+        origin: &StatementOrigin,
+    ) -> Waiter {
+        let flight_key = (key, reading.version);
+        let mut flights = self.flights.lock();
+        if let Some(flight) = flights.get_mut(&flight_key) {
+            flight.waiters += 1;
+            return Waiter {
+                flights: Arc::clone(&self.flights),
+                key: flight_key,
+                id: flight.id,
+                outcome: flight.outcome.clone(),
+            };
+        }
+        let (sender, outcome) = watch::channel(None);
+        let id = self.flights.next_id.fetch_add(1, Ordering::Relaxed);
+        let leader = self.clone().lead(flight_key, id, job, reading, tenant.cloned(), origin.clone(), sender);
+        let task = tokio::spawn(leader.instrument(tracing::Span::current())).abort_handle();
+        flights.insert(flight_key, Flight { outcome: outcome.clone(), waiters: 1, task, id });
+        Waiter { flights: Arc::clone(&self.flights), key: flight_key, id, outcome }
+    }
+
+    /// Computes the result of a job for later callers.
+    pub(super) fn refresh(
+        &self,
+        key: CacheKey,
+        job: QueryJob,
+        reading: VersionReading,
+        tenant: Option<&Arc<str>>,
+        origin: &StatementOrigin,
+    ) {
+        // The query that finds an outdated result has not asked the warehouse itself.
+        let origin = StatementOrigin { admitted: Arc::default(), ..origin.clone() };
+        let waiter = self.join(key, Arc::new(job), reading, tenant, &origin);
+        let runner = Arc::clone(&self.runner);
+        tokio::spawn(async move {
+            if let Err(error) = runner.in_time(waiter.outcome()).await {
+                tracing::warn!(event = "cache_refresh_failed", cube = &*origin.cube, error_message = %error);
+            }
+        });
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the task owns all that it needs")]
+    async fn lead(
+        self,
+        key: FlightKey,
+        id: u64,
+        job: Arc<QueryJob>,
+        reading: VersionReading,
+        tenant: Option<Arc<str>>,
+        origin: StatementOrigin,
+        sender: watch::Sender<Option<Outcome>>,
+    ) {
+        let run = AssertUnwindSafe(job.run(&self.runner, tenant.as_ref(), &origin)).catch_unwind();
+        let outcome = match run.await {
+            Ok(done) => Outcome::Result(done.map(|done| Arc::new(done.stored(reading.version, reading.as_of)))),
+            Err(_) => Outcome::Panicked,
+        };
+        let (first, others) = self.tiers.split_at(1.min(self.tiers.len()));
+        let result = match &outcome {
+            Outcome::Result(Ok(result)) => Some(Arc::clone(result)),
+            _ => None,
+        };
+        // The next caller finds the result in the first tier before this execution is gone.
+        if let Some(result) = &result {
+            self.store(first, key.0, result, &reading).await;
+        }
+        self.flights.remove(&key, id);
+        // Without receivers everyone has left.
+        let _ = sender.send(Some(outcome));
+        if let Some(result) = &result {
+            self.store(others, key.0, result, &reading).await;
+        }
+    }
+}
+
+impl Flights {
+    fn lock(&self) -> MutexGuard<'_, HashMap<FlightKey, Flight>> {
+        // No method panics between two changes that belong together.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, key: &FlightKey, id: u64) {
+        let mut flights = self.lock();
+        if flights.get(key).is_some_and(|flight| flight.id == id) {
+            flights.remove(key);
+        }
+    }
+}
+
+impl Waiter {
+    /// Waits for the result.
+    pub(super) async fn outcome(mut self) -> Result<Arc<StoredResult>, QueryRunError> {
+        let outcome = match self.outcome.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.clone(),
+            Err(_) => None,
+        };
+        match outcome {
+            Some(Outcome::Result(result)) => result,
+            // The panic was reported where it happened; it goes on here, where the edge answers it.
+            Some(Outcome::Panicked) | None => std::panic::resume_unwind(Box::new("a shared execution panicked")),
+        }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut flights = self.flights.lock();
+        let Some(flight) = flights.get_mut(&self.key).filter(|flight| flight.id == self.id) else { return };
+        flight.waiters -= 1;
+        if flight.waiters == 0 {
+            flight.task.abort();
+            flights.remove(&self.key);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The time buckets of a pre-aggregation, as stretches of its time column.
+//!
+//! In: a rollup's time. Out: edges of buckets, and the same as values of the column. A bucket of a day or more is a
+//! stretch of local time. Where a zone's clock goes back over midnight, the instants of a day are not one stretch; an
+//! edge there is never used, so that a range of buckets and a range of instants hold the same rows. Absent: SQL.
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::model::{Model, RollupTime};
+use crate::ready_rollups::BucketRange;
+use crate::resolve::{bucket_start, micros_of, span_of};
+use crate::types::{Granularity, LogicalType, Value, is_utc};
+
+/// Edges that are tried in a row; a zone's clock does not go back on so many days.
+const MAX_TRIES: usize = 4;
+
+/// The buckets of one rollup.
+#[derive(Debug, Clone)]
+pub(crate) struct Calendar<'m> {
+    step: Granularity,
+    /// The zone of local buckets; `None`: buckets are as the column has them.
+    zone: Option<&'m TimeZone>,
+    column_type: LogicalType,
+}
+
+impl<'m> Calendar<'m> {
+    pub(crate) fn new(model: &Model, time: &'m RollupTime) -> Self {
+        Calendar {
+            step: time.step(model),
+            zone: Some(&time.zone).filter(|zone| time.is_local(model) && !is_utc(zone)),
+            column_type: model.dimension(time.dimension).column_type,
+        }
+    }
+
+    /// Returns whether bucket edges are local times that the zone may repeat or skip.
+    pub(crate) fn has_zone(&self) -> bool {
+        self.zone.is_some()
+    }
+
+    pub(crate) fn local(&self, micros: i64) -> Option<DateTime> {
+        let instant = Timestamp::from_microsecond(micros).ok()?;
+        Some(self.zone.unwrap_or(&TimeZone::UTC).to_datetime(instant))
+    }
+
+    /// Returns the first moment of the column that is not before a bucket, if all before it are in buckets before.
+    fn edge(&self, bucket: DateTime) -> Option<i64> {
+        let Some(zone) = self.zone else { return Some(micros_of(bucket)) };
+        let ambiguous = zone.to_ambiguous_timestamp(bucket);
+        let instant = ambiguous.earlier().ok()?;
+        // In a gap the earlier reading is before it; the bucket begins where the clock goes on.
+        let instant = match zone.to_datetime(instant) < bucket {
+            true => zone.following(instant).next().map(|change| change.timestamp())?,
+            false => instant,
+        };
+        self.is_clean(zone, instant, bucket).then(|| instant.as_microsecond())
+    }
+
+    /// Returns whether no moment before `instant` shows a time of the bucket or later, and none after it an earlier
+    /// one. Clocks are moved by a day at most.
+    fn is_clean(&self, zone: &TimeZone, instant: Timestamp, bucket: DateTime) -> bool {
+        let window = SignedDuration::from_hours(50);
+        let Ok(from) = instant.checked_sub(window) else { return false };
+        for change in zone.following(from).take_while(|change| change.timestamp() <= instant + window) {
+            let at = change.timestamp();
+            let after = zone.to_datetime(at);
+            let Ok(last) = at.checked_sub(SignedDuration::from_nanos(1)) else { return false };
+            let before = zone.to_datetime(last);
+            if (at <= instant && before >= bucket) || (at >= instant && after < bucket) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn next(&self, bucket: DateTime) -> Option<DateTime> {
+        bucket.checked_add(span_of(self.step, 1)?).ok()
+    }
+
+    /// The first moment of the column that belongs to a bucket, by its start in microseconds.
+    pub(crate) fn moment(&self, bucket: i64) -> Option<i64> {
+        let wall = TimeZone::UTC.to_datetime(Timestamp::from_microsecond(bucket).ok()?);
+        if bucket_start(wall, self.step) != wall {
+            return None;
+        }
+        self.edge(wall)
+    }
+
+    /// Returns a range of buckets as values of the column; `None` if an end is not an edge.
+    pub(crate) fn column_values(&self, range: BucketRange) -> Option<[Value; 2]> {
+        let value = |bucket| Some(value_of(self.moment(bucket)?, self.column_type));
+        Some([value(range.start)?, value(range.end)?])
+    }
+
+    /// The first edge at or after a local time.
+    pub(crate) fn edge_from(&self, local: DateTime) -> Option<i64> {
+        let mut bucket = bucket_start(local, self.step);
+        for _ in 0..MAX_TRIES {
+            if bucket >= local && self.edge(bucket).is_some() {
+                return Some(micros_of(bucket));
+            }
+            bucket = self.next(bucket)?;
+        }
+        None
+    }
+}
+
+fn value_of(micros: i64, ty: LogicalType) -> Value {
+    const DAY: i64 = 86_400_000_000;
+    match ty {
+        LogicalType::Date => Value::Date(i32::try_from(micros.div_euclid(DAY)).unwrap_or(i32::MAX)),
+        LogicalType::TimestampTz => Value::TimestampTz(micros),
+        _ => Value::Timestamp(micros),
+    }
+}

@@ -1,0 +1,221 @@
+//! The compiled definition of a pre-aggregation.
+//!
+//! In: made by `pre_aggregations` when a project loads. Out: the groups and aggregate states that its table stores,
+//! and when it is computed. Absent: statements (`crate::rollup`), the state of builds, policies.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::{
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Model, Refresh, SegmentId,
+    Snippet, SqlPart, TimeKind,
+};
+use crate::text::Span;
+use crate::types::{Granularity, LogicalType};
+
+/// A digest of everything that decides the rows of a rollup's table: definitions, the models that are read, and the
+/// dialect. Two tables with one fingerprint hold the same rows of the same data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 16]);
+
+impl Fingerprint {
+    pub(crate) fn new(digest: [u8; 16]) -> Self {
+        Fingerprint(digest)
+    }
+
+    /// Reads the form that [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Fingerprint> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 32 || !text.is_ascii() {
+            return None;
+        }
+        let mut digest = [0; 16];
+        for (at, byte) in digest.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+        }
+        Some(Fingerprint(digest))
+    }
+}
+
+/// 32 hexadecimal digits.
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A table of groups and aggregate states that answers queries in place of a cube's rows.
+#[derive(Debug, Clone, Default)]
+pub struct Rollup {
+    pub name: Arc<str>,
+    /// The measures that it was declared for.
+    pub measures: Vec<MeasureId>,
+    /// Dimensions by which it is grouped, of the cube or of one that it reaches by to-one joins.
+    pub dimensions: Vec<DimensionId>,
+    /// Segments by which it is grouped too: whether a row passes.
+    pub segments: Vec<SegmentId>,
+    /// The conditions of its rows, ANDed.
+    pub filters: Vec<Snippet>,
+    pub time: Option<RollupTime>,
+    /// When it is computed again.
+    pub refresh: Option<Refresh>,
+    /// The time before the newest row in which rows still change.
+    pub update_window: Option<Duration>,
+    /// Only partitions whose rows changed are computed again.
+    pub is_incremental: bool,
+    /// The first and the last day that are computed, in the rollup's zone.
+    pub build_range: [Option<Date>; 2],
+    /// The time at which a row arrived.
+    pub arrival: Option<Snippet>,
+    /// Positions in `dimensions` of those with an index.
+    pub indexes: Vec<usize>,
+    /// The stored aggregate states. The first is the number of rows.
+    pub states: Vec<Aggregate>,
+    pub span: Option<Span>,
+    /// The fingerprint under one dialect profile, by the digest of the profile.
+    pub(crate) fingerprint: OnceLock<(u64, Fingerprint)>,
+}
+
+/// Equality of definitions.
+impl PartialEq for Rollup {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |r: &Self| {
+            (r.name.clone(), r.measures.clone(), r.dimensions.clone(), r.segments.clone(), r.indexes.clone())
+        };
+        parts(self) == parts(other)
+            && self.filters == other.filters
+            && self.time == other.time
+            && self.refresh == other.refresh
+            && (self.update_window, self.is_incremental) == (other.update_window, other.is_incremental)
+            && (&self.build_range, &self.arrival) == (&other.build_range, &other.arrival)
+            && (&self.states, &self.span) == (&other.states, &other.span)
+    }
+}
+
+/// The time steps of a rollup.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RollupTime {
+    pub dimension: DimensionId,
+    pub granularity: Granularity,
+    /// The length of a partition. `None`: the rollup is one table.
+    pub partition: Option<Granularity>,
+    /// The zone of steps of a day or more, if the dimension is an instant.
+    pub zone: TimeZone,
+}
+
+impl RollupTime {
+    /// The step that is stored: a date has no hours.
+    pub fn step(&self, model: &Model) -> Granularity {
+        match model.dimension(self.dimension).column_type {
+            LogicalType::Date => self.granularity.max(Granularity::Day),
+            _ => self.granularity,
+        }
+    }
+
+    /// Returns whether buckets are stretches of local time in the zone, not instants or wall clocks as stored.
+    pub fn is_local(&self, model: &Model) -> bool {
+        model.dimension(self.dimension).time == TimeKind::Utc && !self.step(model).is_sub_day()
+    }
+
+    /// The type of the stored bucket.
+    pub fn stored_type(&self, model: &Model) -> LogicalType {
+        match model.dimension(self.dimension).column_type {
+            LogicalType::TimestampTz if !self.is_local(model) => LogicalType::TimestampTz,
+            LogicalType::Date => LogicalType::Date,
+            _ => LogicalType::Timestamp,
+        }
+    }
+}
+
+impl Rollup {
+    /// Returns the number of stored groups: the time, the dimensions, then the segments.
+    pub fn groups(&self) -> usize {
+        usize::from(self.time.is_some()) + self.dimensions.len() + self.segments.len()
+    }
+
+    /// Returns the position of a state that holds an aggregate.
+    pub fn state(&self, function: AggregateFunction, of: &Aggregate) -> Option<usize> {
+        self.states.iter().position(|state| {
+            state.function == function && state.argument == of.argument && state.filters == of.filters
+        })
+    }
+}
+
+/// The type of a stored state.
+pub(crate) fn state_type(state: &Aggregate) -> LogicalType {
+    match state.function {
+        AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
+            LogicalType::Integer
+        }
+        AggregateFunction::Avg => LogicalType::Float,
+        AggregateFunction::Sum if state.argument_type == LogicalType::Integer => LogicalType::Decimal,
+        AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max => state.argument_type,
+    }
+}
+
+impl Model {
+    /// Computes the states of all rollups from their measures, with the types that are known.
+    pub(super) fn set_rollup_states(&mut self) {
+        for at in 0..self.cubes.len() {
+            let cube = &self.cubes[at];
+            let states: Vec<Vec<Aggregate>> = cube.rollups.iter().map(|rollup| states_of(self, cube, rollup)).collect();
+            for (rollup, states) in self.cubes[at].rollups.iter_mut().zip(states) {
+                rollup.states = states;
+                rollup.fingerprint = OnceLock::new();
+            }
+        }
+    }
+}
+
+fn states_of(model: &Model, cube: &Cube, rollup: &Rollup) -> Vec<Aggregate> {
+    let mut states = vec![Aggregate {
+        function: AggregateFunction::Count,
+        argument: None,
+        filters: Vec::new(),
+        argument_type: LogicalType::Unknown,
+    }];
+    for id in &rollup.measures {
+        for aggregate in aggregates_of(model, cube.id, &cube.measures[id.index as usize].kind, 0) {
+            let functions = match aggregate.function {
+                AggregateFunction::Avg => &[AggregateFunction::Sum, AggregateFunction::Count][..],
+                _ => &[aggregate.function][..],
+            };
+            for function in functions {
+                let state = Aggregate { function: *function, ..aggregate.clone() };
+                if !states.contains(&state) {
+                    states.push(state);
+                }
+            }
+        }
+    }
+    states
+}
+
+/// Numbers may refer to each other so deeply; cycles are no longer in the model.
+const MAX_DEPTH: usize = 100;
+
+/// Returns the aggregates that a measure is computed from, those of other cubes left out.
+pub(super) fn aggregates_of<'m>(
+    model: &'m Model,
+    cube: CubeId,
+    kind: &'m MeasureKind,
+    depth: usize,
+) -> Vec<&'m Aggregate> {
+    let mut found = Vec::new();
+    match kind {
+        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => found.push(aggregate),
+        MeasureKind::Number(sql) if depth < MAX_DEPTH => sql.for_each(&mut |part| match part {
+            SqlPart::Aggregate(aggregate) => found.push(aggregate),
+            SqlPart::Measure(id) if id.cube == cube => {
+                found.extend(aggregates_of(model, cube, &model.measure(*id).kind, depth + 1));
+            }
+            _ => {}
+        }),
+        MeasureKind::Number(_) => {}
+    }
+    found
+}

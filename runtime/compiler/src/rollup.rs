@@ -1,0 +1,110 @@
+//! Pre-aggregations: which tables there may be, how they are filled and checked, and which of them are ready.
+//!
+//! In: a model, a dialect profile, and the state of builds as plain data. Out: statements about the table of one
+//! partition, the partitions of a stretch of time, fingerprints. Everything is pure: who builds tables runs the
+//! statements and records what is ready as [`ReadyRollups`]. Absent: tables, schedules, the choice of a rollup for a
+//! query (`plan::rules`).
+
+mod partitions;
+mod statements;
+
+use std::sync::Arc;
+
+pub use partitions::{MAX_PARTITIONS, TooManyPartitions};
+pub use statements::{ChangeMarks, RollupError, RollupStatement, RollupTotals, TotalColumn};
+
+pub use crate::model::{Fingerprint, Rollup, RollupTime};
+pub use crate::ready_rollups::{BucketRange, ReadyPartition, ReadyRollup, ReadyRollups};
+
+use crate::model::{AggregateFunction, Cube, DimensionType, Model, state_type};
+use crate::sql::collates;
+use crate::sql::dialect_profile::DialectProfile;
+use crate::types::LogicalType;
+
+/// A rollup of a cube in its model.
+#[derive(Debug, Clone, Copy)]
+pub struct RollupOf<'m> {
+    pub model: &'m Model,
+    pub cube: &'m Cube,
+    pub rollup: &'m Rollup,
+}
+
+/// A column of a rollup's table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredColumn {
+    /// Lower-case ASCII that needs no quotes.
+    pub name: Arc<str>,
+    pub kind: StoredKind,
+    /// `Unknown`: as the warehouse makes it.
+    pub ty: LogicalType,
+    /// The author wants an index.
+    pub is_indexed: bool,
+}
+
+/// The content of a stored column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoredKind {
+    /// The start of the time bucket.
+    Time,
+    Dimension,
+    /// A string as it compares by code point; its value is stored as a dimension too.
+    Key,
+    /// 1 if a row passes a segment, else 0.
+    Segment,
+    /// An aggregate state. The first is the number of rows.
+    State(AggregateFunction),
+}
+
+impl StoredKind {
+    /// Returns whether the total of the column is that of the rows it was made of.
+    pub fn is_additive(self) -> bool {
+        matches!(self, StoredKind::State(AggregateFunction::Count | AggregateFunction::Sum))
+    }
+}
+
+impl<'m> RollupOf<'m> {
+    /// Looks a rollup up by the names of its cube and its own.
+    pub fn named(model: &'m Model, cube: &str, name: &str) -> Option<RollupOf<'m>> {
+        let cube = model.cube_named(cube)?;
+        let rollup = cube.rollups.iter().find(|rollup| &*rollup.name == name)?;
+        Some(RollupOf { model, cube, rollup })
+    }
+
+    /// Returns every rollup of a model, in the order of cubes and definitions.
+    pub fn all(model: &'m Model) -> impl Iterator<Item = RollupOf<'m>> {
+        let of_cube = move |cube: &'m Cube| cube.rollups.iter().map(move |rollup| RollupOf { model, cube, rollup });
+        model.cubes.iter().flat_map(of_cube)
+    }
+
+    /// Returns the columns of the table, in the order of the build statement.
+    pub fn columns(&self, profile: &DialectProfile) -> Vec<StoredColumn> {
+        let column = |letter: char, index: usize, kind, ty| StoredColumn {
+            name: format!("{letter}{index}").into(),
+            kind,
+            ty,
+            is_indexed: false,
+        };
+        let rollup = self.rollup;
+        let dimension = |index: usize| self.model.dimension(rollup.dimensions[index]);
+        let has_key = |index: usize| collates(profile) && dimension(index).ty == DimensionType::String;
+        let mut columns = Vec::new();
+        columns.extend(rollup.time.iter().map(|time| column('t', 0, StoredKind::Time, time.stored_type(self.model))));
+        let (keyed, plain): (Vec<usize>, Vec<usize>) = (0..rollup.dimensions.len()).partition(|index| has_key(*index));
+        for index in 0..rollup.dimensions.len() {
+            let is_indexed = rollup.indexes.contains(&index);
+            let (letter, kind, ty) = match plain.contains(&index) {
+                true => ('d', StoredKind::Dimension, dimension(index).column_type),
+                false => ('k', StoredKind::Key, LogicalType::Unknown),
+            };
+            columns.push(StoredColumn { is_indexed, ..column(letter, index, kind, ty) });
+        }
+        let segments = 0..rollup.segments.len();
+        columns.extend(segments.map(|index| column('s', index, StoredKind::Segment, LogicalType::Integer)));
+        columns.extend(keyed.iter().map(|index| column('d', *index, StoredKind::Dimension, LogicalType::Text)));
+        let states = rollup.states.iter().enumerate();
+        columns.extend(
+            states.map(|(index, state)| column('a', index, StoredKind::State(state.function), state_type(state))),
+        );
+        columns
+    }
+}

@@ -1,0 +1,206 @@
+//! The statements that fill a rollup's tables, check them, and watch the rows that they are made of.
+//!
+//! In: a rollup, a dialect profile and a range of buckets. Out: texts without bound values, because some engines bind
+//! none where a table is made. They read all rows, whatever policies hide: policies apply when the stored rows are
+//! read. Absent: `CREATE TABLE`, which is the warehouse's own, and running anything.
+
+use sha2::{Digest, Sha256};
+
+use super::{BucketRange, Fingerprint, RollupOf, StoredColumn};
+use crate::calendar::Calendar;
+use crate::model::{Aggregate, AggregateFunction, ColumnName, Snippet, SqlPart, state_type};
+use crate::plan::{RollupRows, plan_rollup, without_policies};
+use crate::query::QueryError;
+use crate::sql::dialect_profile::DialectProfile;
+use crate::sql::{Parameters, lower_rollup, lower_stored_totals, print};
+use crate::types::{Granularity, LogicalType};
+
+/// Counts up if the stored columns change their meaning.
+const FORMAT: &str = "rollup 1";
+
+/// The reason why a rollup does not have a statement.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RollupError {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The warehouse's type of the time dimension is not a date or timestamp, or was not read.
+    #[error("the column of time dimension `{0}` is not a date or timestamp")]
+    TimeType(String),
+    #[error("the range does not start and end on edges of buckets")]
+    NotOnEdges,
+}
+
+/// The statement that computes the rows of one partition.
+#[derive(Debug, Clone)]
+pub struct RollupStatement {
+    pub text: String,
+    /// The columns of the result, which are those of the table.
+    pub columns: Vec<StoredColumn>,
+}
+
+/// Two statements of one row each, whose values are equal if a table holds the totals of the rows it was made of.
+#[derive(Debug, Clone)]
+pub struct RollupTotals {
+    /// Over the cube's rows.
+    pub base: String,
+    /// Over the table.
+    pub stored: String,
+    /// The columns of both. The first is the number of rows.
+    pub columns: Vec<TotalColumn>,
+}
+
+/// A total that both statements compute.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TotalColumn {
+    /// The name of the stored column.
+    pub name: String,
+    /// False: a sum of doubles, which is equal within 1e-9 of its size.
+    pub is_exact: bool,
+}
+
+/// The statement that reports which rows changed: a row for each step with its number of rows and the newest arrival.
+#[derive(Debug, Clone)]
+pub struct ChangeMarks {
+    pub text: String,
+    /// The first column is the start of a step of this length, null for rows without a time. `None`: there is one row
+    /// without that column.
+    pub step: Option<Granularity>,
+    /// The last column is the newest arrival.
+    pub has_arrival: bool,
+}
+
+impl<'m> RollupOf<'m> {
+    /// Makes the statement that computes the rows of a partition.
+    ///
+    /// # Errors
+    /// [`RollupError`].
+    pub fn build(&self, profile: &DialectProfile, range: Option<BucketRange>) -> Result<RollupStatement, RollupError> {
+        let text = self.base(profile, range, self.step(), true, &self.rollup.states)?;
+        Ok(RollupStatement { text, columns: self.columns(profile) })
+    }
+
+    /// Makes the statements that compare a table with the rows that it was made of.
+    ///
+    /// # Errors
+    /// [`RollupError`].
+    pub fn totals(
+        &self,
+        profile: &DialectProfile,
+        range: Option<BucketRange>,
+        table: &[ColumnName],
+    ) -> Result<RollupTotals, RollupError> {
+        let is_additive =
+            |state: &Aggregate| matches!(state.function, AggregateFunction::Count | AggregateFunction::Sum);
+        let states = &self.rollup.states;
+        let additive: Vec<usize> = (0..states.len()).filter(|index| is_additive(&states[*index])).collect();
+        let aggregates: Vec<Aggregate> = additive.iter().map(|index| states[*index].clone()).collect();
+        let base = self.base(profile, range, None, false, &aggregates)?;
+        let (stored, _) = print(&lower_stored_totals(self.rollup, &additive, table), profile, Parameters::Inline)?;
+        let column = |index: &usize| TotalColumn {
+            name: format!("a{index}"),
+            is_exact: state_type(&states[*index]) != LogicalType::Float,
+        };
+        Ok(RollupTotals { base, stored, columns: additive.iter().map(column).collect() })
+    }
+
+    /// Makes the statement that asks for the smallest and the largest value of the time column, one row of two
+    /// columns. `None`: the rollup has no time.
+    ///
+    /// # Errors
+    /// [`RollupError`].
+    pub fn extent(&self, profile: &DialectProfile) -> Result<Option<String>, RollupError> {
+        let Some(time) = &self.rollup.time else { return Ok(None) };
+        let column = Snippet { parts: vec![SqlPart::Dimension(time.dimension)], ..Snippet::default() };
+        let argument_type = self.model.dimension(time.dimension).column_type;
+        let end = |function| aggregate_of(function, Some(column.clone()), argument_type);
+        let ends = [end(AggregateFunction::Min), end(AggregateFunction::Max)];
+        self.base(profile, None, None, false, &ends).map(Some)
+    }
+
+    /// Makes the statement that reports which rows of a range changed since it ran before.
+    ///
+    /// # Errors
+    /// [`RollupError`].
+    pub fn change_marks(
+        &self,
+        profile: &DialectProfile,
+        range: Option<BucketRange>,
+    ) -> Result<ChangeMarks, RollupError> {
+        let step = self.rollup.time.as_ref().and_then(|time| {
+            let (step, partition) = (time.step(self.model), time.partition?);
+            // Partitions begin at edges of buckets: where these may lie beside the calendar's own, buckets are counted.
+            let is_simple = step.nests_in(partition) && !Calendar::new(self.model, time).has_zone();
+            Some(if is_simple { partition } else { step })
+        });
+        let mut marks = vec![aggregate_of(AggregateFunction::Count, None, LogicalType::Unknown)];
+        if let Some(arrival) = &self.rollup.arrival {
+            marks.push(aggregate_of(AggregateFunction::Max, Some(arrival.clone()), LogicalType::Unknown));
+        }
+        let text = self.base(profile, range, step, false, &marks)?;
+        Ok(ChangeMarks { text, step, has_arrival: self.rollup.arrival.is_some() })
+    }
+
+    /// Computes the fingerprint of the tables that the build statement makes.
+    ///
+    /// # Errors
+    /// [`RollupError`].
+    pub fn fingerprint(&self, profile: &DialectProfile) -> Result<Fingerprint, RollupError> {
+        let cached = self.rollup.fingerprint.get().filter(|(digest, _)| *digest == profile.digest);
+        if let Some((_, fingerprint)) = cached {
+            return Ok(*fingerprint);
+        }
+        let statement = self.build(profile, None)?;
+        let mut hash = Sha256::new();
+        for part in [FORMAT, &profile.name, &statement.text] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        hash.update(profile.digest.to_be_bytes());
+        for column in &statement.columns {
+            hash.update(format!("{} {:?} {:?}", column.name, column.kind, column.ty));
+        }
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&hash.finalize()[..16]);
+        let fingerprint = Fingerprint::new(digest);
+        // Another profile keeps its own.
+        let _ = self.rollup.fingerprint.set((profile.digest, fingerprint));
+        Ok(fingerprint)
+    }
+
+    fn step(&self) -> Option<Granularity> {
+        self.rollup.time.as_ref().map(|time| time.step(self.model))
+    }
+
+    /// A statement over the cube's rows.
+    fn base(
+        &self,
+        profile: &DialectProfile,
+        range: Option<BucketRange>,
+        step: Option<Granularity>,
+        has_dimensions: bool,
+        aggregates: &[Aggregate],
+    ) -> Result<String, RollupError> {
+        let stretch = match (&self.rollup.time, range) {
+            (Some(time), Some(range)) => {
+                let values = Calendar::new(self.model, time).column_values(range);
+                Some(values.ok_or(RollupError::NotOnEdges)?)
+            }
+            (None, Some(_)) => return Err(RollupError::NotOnEdges),
+            (_, None) => None,
+        };
+        if let Some(time) = &self.rollup.time {
+            let dimension = self.model.dimension(time.dimension);
+            if !dimension.column_type.is_temporal() {
+                return Err(RollupError::TimeType(format!("{}.{}", self.cube.name, dimension.name)));
+            }
+        }
+        let rows = RollupRows { cube: self.cube, rollup: self.rollup, stretch, step, has_dimensions, aggregates };
+        let secured = without_policies(plan_rollup(self.model, &rows)?);
+        let lowered = lower_rollup(&secured, profile, self.rollup, has_dimensions);
+        Ok(print(&lowered, profile, Parameters::Inline)?.0)
+    }
+}
+
+fn aggregate_of(function: AggregateFunction, argument: Option<Snippet>, argument_type: LogicalType) -> Aggregate {
+    Aggregate { function, argument, filters: Vec::new(), argument_type }
+}

@@ -1,0 +1,204 @@
+//! Recognizes statements whose result may change although the data does not.
+//!
+//! In: the text of a statement, authors' SQL included. Out: whether every function in it returns the same for the same
+//! rows, as far as names tell. The text is read word by word, on no dialect's grammar: a doubt counts as a function
+//! whose result changes. Absent: functions that a database's owner defines, and views that call one.
+
+/// Words that are functions without parentheses in some dialect, or that choose rows at random.
+const WORDS: &[&str] = &[
+    "current_catalog",
+    "current_date",
+    "current_localtime",
+    "current_localtimestamp",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "reservoir",
+    "sample",
+    "session_user",
+    "sysdate",
+    "systimestamp",
+    "tablesample",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+];
+
+/// Functions whose result changes between two calls, or with the session.
+const FUNCTIONS: &[&str] = &[
+    "age",
+    "changes",
+    "clock_timestamp",
+    "connection_id",
+    "curdate",
+    "currval",
+    "current_query",
+    "current_setting",
+    "curtime",
+    "found_rows",
+    "gen_random_bytes",
+    "gen_random_uuid",
+    "generateuuidv4",
+    "get_current_time",
+    "get_current_timestamp",
+    "getdate",
+    "getutcdate",
+    "getvariable",
+    "last_insert_id",
+    "last_insert_rowid",
+    "lastval",
+    "newid",
+    "nextval",
+    "now",
+    "now64",
+    "pg_backend_pid",
+    "pg_sleep",
+    "query_id",
+    "rand",
+    "rand32",
+    "rand64",
+    "randcanonical",
+    "random",
+    "random_bytes",
+    "random_normal",
+    "randn",
+    "randomblob",
+    "row_count",
+    "seq4",
+    "seq8",
+    "setseed",
+    "setval",
+    "shuffle",
+    "sleep",
+    "statement_timestamp",
+    "sysdatetime",
+    "sysutcdatetime",
+    "timeofday",
+    "today",
+    "total_changes",
+    "transaction_timestamp",
+    "txid_current",
+    "uuid",
+    "uuid_generate_v1",
+    "uuid_generate_v4",
+    "uuid_short",
+    "uuid_string",
+    "uuidv4",
+    "uuidv7",
+    "yesterday",
+];
+
+/// Functions that mean the current time if they have no argument.
+const WITHOUT_ARGUMENTS: &[&str] =
+    &["date", "datetime", "julianday", "time", "timestamp", "unix_timestamp", "unixepoch"];
+
+/// Texts that some engines read as the current time.
+const TEXTS: &[&str] = &["localtime", "now", "today", "tomorrow", "yesterday"];
+
+/// Returns whether a statement gives the same result as long as its data is the same.
+pub fn is_deterministic(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        match first {
+            '\'' => match quoted(rest, '\'') {
+                Some((content, after)) if !is_moving_text(content) => rest = after,
+                _ => return false,
+            },
+            '"' | '`' => match quoted(rest, first) {
+                Some((content, after)) if !is_moving_call(content, after) => rest = after,
+                _ => return false,
+            },
+            // Text in dollar quotes and variables of sessions; placeholders have a digit.
+            '$' if !rest[1..].starts_with(|c: char| c.is_ascii_digit()) => return false,
+            '@' if rest[1..].starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '@')) => return false,
+            _ if is_part(first) => {
+                let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                let (word, after) = rest.split_at(end);
+                if contains(WORDS, word) || is_moving_call(word, after) {
+                    return false;
+                }
+                rest = after;
+            }
+            _ => rest = &rest[first.len_utf8()..],
+        }
+    }
+    true
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Returns the content of a quoted piece and the text after it; `None` if its end is in doubt: a backslash before a
+/// quote ends the piece in some dialects and not in others.
+fn quoted(text: &str, quote: char) -> Option<(&str, &str)> {
+    let content = &text[1..];
+    let mut from = 0;
+    loop {
+        let at = from + content[from..].find(quote)?;
+        let (before, after) = (&content[..at], &content[at + 1..]);
+        if before.ends_with('\\') {
+            return None;
+        }
+        if !after.starts_with(quote) {
+            return Some((before, after));
+        }
+        from = at + 2;
+    }
+}
+
+fn is_moving_text(content: &str) -> bool {
+    content.len() <= 16 && contains(TEXTS, content.trim())
+}
+
+fn is_moving_call(word: &str, after: &str) -> bool {
+    let Some(arguments) = after.trim_start().strip_prefix('(') else { return false };
+    contains(FUNCTIONS, word) || (contains(WITHOUT_ARGUMENTS, word) && arguments.trim_start().starts_with(')'))
+}
+
+fn contains(words: &[&str], word: &str) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_whose_result_changes_are_found() {
+        for text in [
+            "SELECT random()",
+            "SELECT a FROM t WHERE b < NOW ( )",
+            "SELECT \"random\"()",
+            "SELECT current_date",
+            "SELECT x::date - CURRENT_TIMESTAMP AS d",
+            "SELECT 'now'::timestamp",
+            "SELECT datetime('now', '-1 day')",
+            "SELECT date()",
+            "SELECT * FROM t TABLESAMPLE BERNOULLI (10)",
+            "SELECT * FROM t USING SAMPLE 10",
+            "SELECT pg_catalog.now()",
+            "SELECT @@hostname",
+            "SELECT $$random()$$",
+            "SELECT 'it\\' , random()",
+        ] {
+            assert!(!is_deterministic(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_and_texts_that_look_like_them_are_not() {
+        for text in [
+            "SELECT o.now, \"random\", random_walk(x) FROM o WHERE o.name = 'it''s now' AND p = $1",
+            "SELECT count(*) AS \"current_date\" FROM orders AS o WHERE date(o.at) = ?",
+            "SELECT 'random()' AS \"today's\"",
+            "SELECT date_trunc('month', \"o\".\"created_at\")",
+        ] {
+            assert!(is_deterministic(text), "{text}");
+        }
+    }
+}

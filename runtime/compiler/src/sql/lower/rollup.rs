@@ -1,0 +1,85 @@
+//! Statements that fill and check the tables of pre-aggregations.
+//!
+//! In: the plan of a rollup's rows. Out: one flat SELECT: its groups under the names `t0`, `d0` …, `s0` …, its states
+//! under `a0` …. Where an engine compares texts other than by code point, a string is grouped by its comparable
+//! form, `k0` …, and stored as it is besides: authors' conditions compare it as the engine does. Absent: reading the
+//! tables for a query.
+
+use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};
+use crate::model::{ColumnName, Rollup, state_type};
+use crate::plan::SecuredPlan;
+use crate::sql::dialect_profile::{DialectProfile, Op};
+use crate::types::LogicalType;
+
+/// The rows of a rollup's table.
+const STORED: &str = "stored";
+
+/// Lowers a plan of rollup rows. `segments`: groups by whether rows pass the rollup's segments too.
+pub(crate) fn lower_rollup<'a>(
+    secured: &'a SecuredPlan<'a>,
+    profile: &DialectProfile,
+    rollup: &'a Rollup,
+    segments: bool,
+) -> Lowered<'a> {
+    let lowering = Lowering::new(secured, profile);
+    let (plan, fact) = (lowering.plan, &lowering.plan.facts[0]);
+    let mut items = Vec::new();
+    let mut texts = Vec::new();
+    let mut dimensions = 0;
+    for (index, group) in plan.groups.iter().enumerate() {
+        let expr = lowering.group(fact, index);
+        match &rollup.time {
+            Some(time) if group.granularity.is_some() => {
+                items.push((expr.cast(time.stored_type(plan.model)), Name::Numbered('t', 0)));
+            }
+            _ => {
+                let id = fact.groups[index];
+                let is_key = lowering.expressions.stores_key(plan.model.dimension(id));
+                if is_key {
+                    let text = lowering.scope(&fact.tree).dimension(0, id);
+                    let ty = Some(LogicalType::Text);
+                    texts.push((SqlExpr::Op { op: Op::Min, ty, args: vec![text] }, Name::Numbered('d', dimensions)));
+                }
+                items.push((expr, Name::Numbered(if is_key { 'k' } else { 'd' }, dimensions)));
+                dimensions += 1;
+            }
+        }
+    }
+    if segments {
+        for (index, id) in rollup.segments.iter().enumerate() {
+            let node = fact.tree.find(plan.model, 0, id.cube).unwrap_or(0);
+            let passes = lowering.expressions.snippet(fact, node, &plan.model.segment(*id).sql);
+            let flag = SqlExpr::when(vec![passes], SqlExpr::Integer(1), Some(SqlExpr::Integer(0)));
+            items.push((flag, Name::Numbered('s', index)));
+        }
+    }
+    let groups = items.len();
+    items.append(&mut texts);
+    for index in 0..plan.aggregates.len() {
+        items.push((lowering.aggregate(index), Name::Numbered('a', index)));
+    }
+    let mut select = lowering.rows(fact, items);
+    select.group_by = groups;
+    Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
+}
+
+/// Lowers the totals of a table's additive states, by their positions.
+pub(crate) fn lower_stored_totals<'a>(rollup: &'a Rollup, states: &[usize], table: &'a [ColumnName]) -> Lowered<'a> {
+    let total = |index: &usize| {
+        let state = &rollup.states[*index];
+        let column = SqlExpr::Derived(STORED, Name::Numbered('a', *index));
+        (total_of(column, state_type(state)), Name::Numbered('a', *index))
+    };
+    let source = Source::Table { name: table, alias: STORED };
+    let select = Select::new(states.iter().map(total).collect(), source);
+    Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
+}
+
+/// The sum of a column of counts or sums: 0 without rows if these are counts.
+fn total_of(column: SqlExpr<'_>, ty: LogicalType) -> SqlExpr<'_> {
+    let sum = SqlExpr::Op { op: Op::Sum, ty: Some(ty).filter(|ty| *ty != LogicalType::Unknown), args: vec![column] };
+    match ty {
+        LogicalType::Integer => SqlExpr::op(Op::Coalesce, vec![sum, SqlExpr::Integer(0)]).cast(LogicalType::Integer),
+        _ => sum,
+    }
+}

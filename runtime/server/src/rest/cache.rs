@@ -1,0 +1,47 @@
+//! The result cache: invalidation.
+
+use axum::response::Response;
+use terrane_app::invalidation::InvalidationError;
+use terrane_wire::cache::{CacheInvalidated, CacheInvalidation, invalidation_from_wire};
+use terrane_wire::{Code, schema};
+
+use crate::app::{App, Scope};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
+use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes.post("/api/v1/cache/invalidate", RouteAccess::Scoped(Scope::Write), &INVALIDATE, invalidate)
+}
+
+async fn invalidate(app: App, call: Call) -> Result<Response, ApiError> {
+    let context = call.context.clone();
+    let cubes = invalidation_from_wire(&call.json_body_or_none(&app).await?)?;
+    let invalidated = app.services.invalidations.invalidate(cubes.as_deref(), &context).await;
+    invalidated.map_err(|error| refusal(&error))?;
+    Ok(json_answer(&CacheInvalidated { cubes, tenant: context.tenant.as_deref().map(str::to_owned) }))
+}
+
+fn refusal(error: &InvalidationError) -> ApiError {
+    match error {
+        InvalidationError::UnknownCube { nearest, .. } => {
+            ApiError::new(Code::NotFound, error.to_string()).detail("nearest", to_json(nearest))
+        }
+        InvalidationError::Store(error) => ApiError::from_store(error),
+    }
+}
+
+static INVALIDATE: Doc = Doc {
+    id: "invalidate_cache",
+    tag: "query",
+    summary: "Report that the data of cubes changed",
+    parameters: &[],
+    body: Some(RequestBody::optional(schema::of::<CacheInvalidation>())),
+    answers: &[Answer {
+        status: 200,
+        description: "cached results over these cubes are not used any more, on all servers within a second",
+        content: &[Content::Json(schema::of::<CacheInvalidated>())],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::InvalidQuery, Code::NotFound, Code::UnsupportedMediaType],
+    detail_errors: &[],
+};

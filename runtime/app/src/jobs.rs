@@ -15,6 +15,7 @@ mod runner;
 mod upkeep;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -32,7 +33,6 @@ use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
 use crate::ports::jobs::{Job, JobQuota, JobState, JobTexts, Jobs, Maker, NewJob, Submitted};
 use crate::ports::results::{ResultPage, Results};
-use crate::ports::store::StoreError;
 use crate::ports::tokens::Randomness;
 use crate::query::{QueryRunError, QueryService, QuerySession};
 use crate::security;
@@ -107,11 +107,13 @@ pub struct JobService {
     settings: JobSettings,
     /// Counts the changes of jobs that this process knows of.
     changes: watch::Sender<u64>,
+    /// The number of pending jobs, which the runner updates.
+    pending: AtomicU64,
 }
 
 impl JobService {
     pub fn new(ports: JobPorts, settings: JobSettings) -> Self {
-        JobService { ports, settings, changes: watch::Sender::new(0) }
+        JobService { ports, settings, changes: watch::Sender::new(0), pending: AtomicU64::new(0) }
     }
 
     /// Checks a query and stores it as a job. The same idempotency key with the same query returns the job that
@@ -129,7 +131,7 @@ impl JobService {
         let maker = maker_of(identity);
         let context = job_context(&maker, context);
         let session = self.ports.queries.session_at(&context, now);
-        statement_digest(&session, submission.query).await?;
+        statement_digest(&session, &without_total(submission.query.clone())).await?;
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
         let id: Arc<str> = hex::encode(random).into();
@@ -194,7 +196,7 @@ impl JobService {
     /// # Errors
     /// The state database cannot be read.
     pub async fn list(&self, identity: &Identity, limit: u32) -> Result<Vec<Job>, JobError> {
-        let jobs = self.ports.jobs.jobs(Some(&maker_of(identity)), limit.min(MAX_LISTED)).await?;
+        let jobs = self.ports.jobs.jobs(Some(&maker_of(identity)), None, limit.min(MAX_LISTED)).await?;
         Ok(jobs.into_iter().map(|job| self.seen(job)).collect())
     }
 
@@ -233,7 +235,7 @@ impl JobService {
             (state, ..) => return Err(JobError::NoResult { state }),
         };
         let query = self.ports.texts.query(&job.query);
-        let query = query.map_err(|_| JobError::Gone { reason: GoneReason::PolicyChanged })?;
+        let query = without_total(query.map_err(|_| JobError::Gone { reason: GoneReason::PolicyChanged })?);
         let context = job_context(&maker_of(identity), context);
         let session = self.ports.queries.session_at(&context, job.now);
         let digest = match statement_digest(&session, &query).await {
@@ -250,18 +252,13 @@ impl JobService {
         Ok(JobPage { total_rows: manifest.rows, page, job })
     }
 
-    /// Returns the number of jobs that wait.
-    ///
-    /// # Errors
-    /// The state database cannot be read.
-    pub async fn pending(&self) -> Result<u64, StoreError> {
-        self.ports.jobs.pending().await
+    /// Returns the number of pending jobs of all replicas, as the runner of this process last read it.
+    pub fn pending(&self) -> u64 {
+        self.pending.load(Ordering::Relaxed)
     }
 
-    /// Returns the job as it is now: a result expires at its time, not when it is deleted.
     fn seen(&self, job: Job) -> Job {
-        let is_over = job.expires_at.is_some_and(|at| at <= self.ports.clock.now());
-        if job.state == JobState::Complete && is_over { Job { state: JobState::Expired, ..job } } else { job }
+        job.seen_at(self.ports.clock.now())
     }
 
     fn changed(&self) {
@@ -304,6 +301,12 @@ fn job_context(maker: &Maker, request: &RequestContext) -> RequestContext {
         kind: QueryKind::Job,
         ..request.clone()
     }
+}
+
+/// Returns the query without a count of its groups: the rows of the result are counted when they are written, and an
+/// engine that has to count them first holds all of them.
+fn without_total(query: SemanticQuery) -> SemanticQuery {
+    SemanticQuery { skip_total: true, ..query }
 }
 
 /// Returns a digest of the statement that a query becomes, with its values. Policies are part of both.

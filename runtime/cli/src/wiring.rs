@@ -195,8 +195,10 @@ fn query_settings(config: &Config) -> QuerySettings {
 
 fn job_settings(config: &Config) -> JobSettings {
     let jobs = &config.jobs;
+    // The other connections are left to interactive queries.
+    let share = (warehouse::connections(&config.warehouse).saturating_sub(1) / 2).max(1);
     JobSettings {
-        concurrency: jobs.concurrency,
+        concurrency: jobs.concurrency.min(share),
         timeout: Duration::from_secs(jobs.timeout_seconds),
         result_lifetime: Duration::from_secs(jobs.result_hours * 3_600),
         retention: Duration::from_secs(jobs.retention_days * 86_400),
@@ -204,19 +206,26 @@ fn job_settings(config: &Config) -> JobSettings {
     }
 }
 
-/// Opens the folder of results, and reminds the operator of several servers that they share it.
+/// Opens the folder of results.
+///
+/// # Errors
+/// The folder cannot be made or written.
 fn results(project: &Project) -> Result<ResultFolder, Failure> {
     let jobs = &project.config.jobs;
     let folder = project.folder.root().join(&jobs.path);
     let opened = ResultFolder::open(&folder, jobs.min_free_disk_mb.saturating_mul(1_048_576));
-    let opened = opened.map_err(|error| {
+    opened.map_err(|error| {
         let message = format!("cannot use `jobs.path` {}: {error}", folder.display());
         Failure::new(message).hint("name a folder that the server may write and that all replicas share")
-    })?;
+    })
+}
+
+/// Reminds the operator of a state database that several servers can use that they share the folder of results too.
+pub fn log_shared_results(project: &Project) {
     if project.config.state.url.expose().starts_with("postgres") {
+        let folder = project.folder.root().join(&project.config.jobs.path);
         tracing::info!(event = "job_results_shared", path = %folder.display(), hint = "all replicas need this folder");
     }
-    Ok(opened)
 }
 
 /// The state database.

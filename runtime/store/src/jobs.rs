@@ -67,13 +67,14 @@ impl Jobs for StateStore {
         self.database.optional(by_id(id)).await?.as_ref().map(stored).transpose()
     }
 
-    async fn jobs(&self, maker: Option<&Maker>, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let found = match maker.map(owner) {
-            Some((owner, tenant)) => {
-                Statement::new("SELECT * FROM jobs").and(" WHERE tenant = ", tenant).and(" AND owner = ", owner)
-            }
-            None => Statement::new("SELECT * FROM jobs"),
-        };
+    async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let mut found = Statement::new("SELECT * FROM jobs WHERE 1 = 1");
+        if let Some((owner, tenant)) = maker.map(owner) {
+            found = found.and(" AND tenant = ", tenant).and(" AND owner = ", owner);
+        }
+        if let Some(state) = state {
+            found = found.and(" AND state = ", state.as_str());
+        }
         let found = found.and(" ORDER BY created_at DESC, id LIMIT ", i64::from(limit));
         self.database.all(found).await?.iter().map(stored).collect()
     }

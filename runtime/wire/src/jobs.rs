@@ -72,6 +72,20 @@ pub struct JobList {
     pub jobs: Vec<JobAnswer>,
 }
 
+/// A job as the operator sees it.
+#[derive(Debug, Serialize)]
+pub struct OperatorJob {
+    #[serde(flatten)]
+    pub job: JobAnswer,
+    /// The user id of the job's maker; empty for anonymous callers.
+    pub user_id: String,
+    pub tenant: Option<String>,
+    pub attempts: u32,
+    /// The query as it was sent.
+    pub query: String,
+    pub correlation_id: Option<String>,
+}
+
 /// A page of a result.
 #[derive(Debug, JsonSchema)]
 pub struct JobResult {
@@ -111,6 +125,19 @@ impl From<&Job> for JobAnswer {
                 .failure
                 .as_ref()
                 .map(|failure| JobErrorAnswer { code: failure.code.to_string(), message: failure.message.to_string() }),
+        }
+    }
+}
+
+impl From<&Job> for OperatorJob {
+    fn from(job: &Job) -> Self {
+        OperatorJob {
+            job: JobAnswer::from(job),
+            user_id: job.maker.caller.user_id.to_string(),
+            tenant: job.maker.tenant.as_deref().map(str::to_owned),
+            attempts: job.attempts,
+            query: job.query.to_string(),
+            correlation_id: job.correlation_id.as_deref().map(str::to_owned),
         }
     }
 }

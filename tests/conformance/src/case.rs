@@ -101,6 +101,11 @@ pub struct World {
     /// The number of statements that the warehouse ran.
     #[serde(skip)]
     pub statements: Arc<AtomicUsize>,
+    /// The number of statements that the warehouse runs now.
+    #[serde(skip)]
+    pub running: Arc<AtomicUsize>,
+    #[serde(skip)]
+    pub jobs: JobSettings,
     #[serde(skip)]
     pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
@@ -225,6 +230,7 @@ impl World {
             catalog: self.warehouse_catalog,
             builder: builder.clone(),
             statements: Arc::clone(&self.statements),
+            running: Arc::clone(&self.running),
         });
         let queries = QuerySettings {
             timeout: Duration::from_secs(30),
@@ -271,7 +277,7 @@ impl World {
         };
         let settings = ServerSettings {
             queries,
-            jobs: JobSettings::default(),
+            jobs: self.jobs.clone(),
             sessions: SessionSettings::default(),
             state_token_key: StateTokenKey::derived_from(b"tests"),
             transport: security.transport,

@@ -19,7 +19,7 @@ use terrane_compiler::sql::ResultColumn;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{JobService, job_context, statement_digest};
+use super::{JobService, job_context, statement_digest, without_total};
 use crate::domain::RequestContext;
 use crate::ports::jobs::{Job, JobEnd, JobFailure, JobState, Manifest, lease_name};
 use crate::ports::leases::{Lease, Leases};
@@ -88,7 +88,13 @@ impl JobRunner {
         let (stopping, stopped) = watch::channel(false);
         let mut running = JoinSet::new();
         tokio::pin!(stop);
+        let clock = &*runner.service.ports.clock;
+        let mut counted = None;
         loop {
+            if counted.is_none_or(|at| clock.elapsed().saturating_sub(at) >= POLL) {
+                runner.count().await;
+                counted = Some(clock.elapsed());
+            }
             let free = runner.service.settings.concurrency.saturating_sub(running.len());
             match runner.claim(free).await {
                 Ok(claimed) => {
@@ -111,6 +117,13 @@ impl JobRunner {
         // Each attempt holds a receiver, or none runs.
         let _ = stopping.send(true);
         while running.join_next().await.is_some() {}
+    }
+
+    /// Updates the number of pending jobs. It stays as it is while the state database does not answer.
+    async fn count(&self) {
+        if let Ok(pending) = self.service.ports.jobs.pending().await {
+            self.service.pending.store(pending, Ordering::Relaxed);
+        }
     }
 
     /// Claims open jobs and begins their attempts.
@@ -219,7 +232,12 @@ impl JobRunner {
             Err(Fault::Job(failure)) => JobEnd::Failed(failure),
             Err(Fault::Results(error)) => {
                 tracing::error!(event = "job_results_unavailable", job_id = &*job.id, error_message = %error);
-                let message = "the result could not be stored; the log of the server has the cause";
+                let message = match error {
+                    ResultsError::DiskFull { .. } => "the disk for results is full; submit the query again later",
+                    ResultsError::Unavailable { .. } => {
+                        "the result could not be stored; the log of the server has the cause"
+                    }
+                };
                 JobEnd::Failed(JobFailure { code: "RESULTS_UNAVAILABLE".into(), message: message.into() })
             }
         }
@@ -228,7 +246,7 @@ impl JobRunner {
     /// Runs the query and writes its rows.
     async fn write(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Result<(Arc<str>, Manifest), Fault> {
         let ports = &self.service.ports;
-        let query = ports.texts.query(&job.query).map_err(Fault::Job)?;
+        let query = without_total(ports.texts.query(&job.query).map_err(Fault::Job)?);
         let request =
             RequestContext { correlation_id: job.correlation_id.clone().unwrap_or_default(), ..Default::default() };
         let context = job_context(&job.maker, &request);
@@ -317,13 +335,9 @@ fn rows_of(opened: Opened) -> Rows {
                 pieces: stream::iter(rows.chain([end]).map(Ok).collect::<Vec<_>>()).boxed(),
             }
         }
-        Opened::Streamed(answer) => Rows {
-            columns: answer.columns,
-            schema: answer.schema,
-            // A page may cut them off, and then the share is unknown.
-            expected: answer.total_rows.filter(|_| answer.truncated == Some(false)),
-            pieces: answer.pieces,
-        },
+        Opened::Streamed(answer) => {
+            Rows { columns: answer.columns, schema: answer.schema, expected: None, pieces: answer.pieces }
+        }
     }
 }
 

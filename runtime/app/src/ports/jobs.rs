@@ -112,6 +112,15 @@ pub struct Job {
     pub failure: Option<JobFailure>,
 }
 
+impl Job {
+    /// Returns the job as it is at a time: a result expires at its time, not when it is deleted.
+    #[must_use]
+    pub fn seen_at(self, now: Timestamp) -> Self {
+        let is_over = self.expires_at.is_some_and(|at| at <= now);
+        if self.state == JobState::Complete && is_over { Job { state: JobState::Expired, ..self } } else { self }
+    }
+}
+
 /// A result that was written completely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
@@ -175,8 +184,8 @@ pub trait Jobs: Send + Sync {
     /// Stores a job with its audit record, unless the key is known or a quota is reached.
     async fn submit(&self, job: &NewJob, quota: JobQuota, entry: AuditEntry) -> Result<Submitted, StoreError>;
     async fn job(&self, id: &str) -> Result<Option<Job>, StoreError>;
-    /// Returns the jobs of one maker, or of all, newest first.
-    async fn jobs(&self, maker: Option<&Maker>, limit: u32) -> Result<Vec<Job>, StoreError>;
+    /// Returns the jobs of one maker, or of all, newest first; with a state, only those that are stored with it.
+    async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError>;
     /// Returns open jobs that nobody holds, oldest first.
     async fn claimable(&self, limit: u32) -> Result<Vec<Arc<str>>, StoreError>;
     /// Begins an attempt. A job that was cancelled or has used up its attempts ends here, and is returned as it

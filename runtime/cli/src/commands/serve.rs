@@ -103,6 +103,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
     let metrics_address = metrics_bound.map(tracing::field::display);
     tracing::info!(event = "server_started", address = %bound, metrics_address, project = name, warnings = problems.len());
+    wiring::log_shared_results(&project);
     let background = Background::start(&project, &services, watching.watch.clone());
     let watchers = Watchers { watch: watching.watch.clone(), dropped_lines: Some(log.dropped_lines()) };
     let app = App::watched(services, wiring::http_settings(&project.config), watchers);

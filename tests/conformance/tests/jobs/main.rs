@@ -2,82 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
-use std::sync::Arc;
+mod ends;
+mod house;
+mod limits;
+mod rights;
+
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tempfile::TempDir;
-use terrane_app::domain::{Identity, Scopes};
+use terrane_app::domain::{Identity, RequestContext, RequestOrigin, Scopes};
+use terrane_app::jobs::JobError;
 use terrane_app::ports::jobs::{JobState, Jobs as _, lease_name};
 use terrane_app::ports::leases::Leases as _;
-use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
-use terrane_conformance_tests::fakes::Column;
-use terrane_conformance_tests::jobs::JobAdapters;
-use terrane_conformance_tests::security::Security;
-use terrane_results::ResultFolder;
-use terrane_server::Edge;
-use terrane_store::StateStore;
 
-const JOBS: &str = "/api/v1/query/async";
-
-struct House {
-    edge: Edge,
-    store: Arc<StateStore>,
-    folder: TempDir,
-}
-
-impl House {
-    async fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
-        let results = Arc::new(ResultFolder::open(&folder.path().join("results"), 0).unwrap());
-        let adapters = JobAdapters { jobs: store.clone(), results, leases: store.clone() };
-        let security = Security::of(store.clone(), None).with_jobs(adapters);
-        let statuses = Column { ty: "text".to_owned(), values: vec![json!("open"), json!("paid")] };
-        let counts = Column { ty: "integer".to_owned(), values: vec![json!(3), json!(4)] };
-        let world = World { caller: Caller::Reader, columns: vec![statuses, counts], ..World::default() };
-        let edge = world.edge_with(security);
-        House { edge, store, folder }
-    }
-
-    /// Runs jobs until the end of the test.
-    fn run(&self) -> tokio::task::JoinHandle<()> {
-        tokio::spawn(self.edge.app().services.job_runner().run(std::future::pending()))
-    }
-
-    async fn ask(&self, method: &str, path: &str, headers: Json, body: Option<Json>) -> Answered {
-        let mut asked = json!({"method": method, "path": path, "headers": headers});
-        if let Some(body) = body {
-            asked["json"] = body;
-        }
-        let asked: Asked = serde_json::from_value(asked).unwrap();
-        ask(&self.edge, &asked).await
-    }
-
-    async fn submit(&self, headers: Json) -> Answered {
-        self.ask("POST", JOBS, headers, Some(query())).await
-    }
-
-    async fn get(&self, path: &str) -> Answered {
-        self.ask("GET", path, json!({}), None).await
-    }
-}
-
-fn query() -> Json {
-    json!({"measures": ["orders.count"], "dimensions": ["orders.status"]})
-}
-
-fn body(answered: &Answered) -> Json {
-    serde_json::from_slice(&answered.body).unwrap()
-}
-
-fn id(answered: &Answered) -> String {
-    body(answered)["job_id"].as_str().unwrap().to_owned()
-}
-
-fn status_and_code(answered: &Answered) -> (u16, String) {
-    (answered.status.as_u16(), body(answered)["error"]["code"].as_str().unwrap_or_default().to_owned())
-}
+use crate::house::{House, JOBS, body, id, status_and_code};
 
 #[tokio::test]
 async fn job_is_stored_run_and_read_in_pages() {
@@ -157,7 +95,7 @@ async fn pending_job_is_cancelled_at_once() {
 }
 
 #[tokio::test]
-async fn refusals_are_told() {
+async fn unknown_and_foreign_jobs_are_not_found() {
     let house = House::new().await;
     let unknown = format!("{JOBS}/{}", "0".repeat(32));
     for (method, path) in [("GET", unknown.clone()), ("DELETE", unknown.clone()), ("GET", format!("{unknown}/result"))]
@@ -173,10 +111,13 @@ async fn refusals_are_told() {
     }
     assert_eq!(status_and_code(&house.get(&format!("{unknown}?wait=31")).await), (400, "INVALID_QUERY".to_owned()));
     let job = id(&house.submit(json!({})).await);
-    let stranger = Identity { scopes: Scopes::READ, ..Identity::default() };
-    let stranger = Identity { tenant: Some("another".into()), ..stranger };
-    assert!(house.edge.app().services.jobs.job(&stranger, &job).await.is_err());
-    assert!(house.edge.app().services.jobs.list(&stranger, 10).await.unwrap().is_empty());
+    let stranger = Identity { scopes: Scopes::READ, tenant: Some("another".into()), ..Identity::default() };
+    let (jobs, context) = (&house.edge.app().services.jobs, RequestContext::default());
+    assert!(matches!(jobs.job(&stranger, &job).await, Err(JobError::Unknown)));
+    assert!(matches!(jobs.cancel(&stranger, &RequestOrigin::default(), &job).await, Err(JobError::Unknown)));
+    assert!(matches!(jobs.page(&stranger, &context, &job, 0, 1).await, Err(JobError::Unknown)));
+    assert!(jobs.list(&stranger, 10).await.unwrap().is_empty());
+    assert_eq!(body(&house.get(&format!("{JOBS}/{job}")).await)["status"], "pending", "nothing was cancelled");
 }
 
 #[tokio::test]

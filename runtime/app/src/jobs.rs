@@ -105,15 +105,23 @@ pub struct JobPage {
 pub struct JobService {
     ports: JobPorts,
     settings: JobSettings,
-    /// Counts the changes of jobs that this process knows of.
-    changes: watch::Sender<u64>,
+    /// Counts the submissions to this process, for its runner.
+    submissions: watch::Sender<u64>,
+    /// Counts the ends of jobs that this process knows of, and requests to cancel one.
+    ends: watch::Sender<u64>,
     /// The number of pending jobs, which the runner updates.
     pending: AtomicU64,
 }
 
 impl JobService {
     pub fn new(ports: JobPorts, settings: JobSettings) -> Self {
-        JobService { ports, settings, changes: watch::Sender::new(0), pending: AtomicU64::new(0) }
+        JobService {
+            ports,
+            settings,
+            submissions: watch::Sender::new(0),
+            ends: watch::Sender::new(0),
+            pending: AtomicU64::new(0),
+        }
     }
 
     /// Checks a query and stores it as a job. The same idempotency key with the same query returns the job that
@@ -155,7 +163,7 @@ impl JobService {
             Submitted::Full => return Err(JobError::Full { open: self.settings.quota.open }),
         }
         tracing::info!(event = "job_submitted", job_id = &*id);
-        self.changed();
+        count(&self.submissions);
         self.ports.jobs.job(&id).await?.ok_or(JobError::Unknown)
     }
 
@@ -174,7 +182,7 @@ impl JobService {
     /// # Errors
     /// [`JobError`]
     pub async fn wait(&self, identity: &Identity, id: &str, wait: Duration) -> Result<Job, JobError> {
-        let mut changes = self.changes.subscribe();
+        let mut ends = self.ends.subscribe();
         let clock = &self.ports.clock;
         let deadline = clock.elapsed() + wait.min(MAX_WAIT);
         loop {
@@ -186,7 +194,7 @@ impl JobService {
             tokio::select! {
                 () = tokio::time::sleep(left.min(WAIT_POLL)) => {}
                 // The sender lives as long as this service.
-                _ = changes.changed() => {}
+                _ = ends.changed() => {}
             }
         }
     }
@@ -211,7 +219,7 @@ impl JobService {
             let now = self.ports.clock.now();
             let entry = self.entry("job_cancelled", now, identity, origin, id);
             self.ports.jobs.cancel(id, now, entry).await?;
-            self.changed();
+            count(&self.ends);
         }
         self.wait(identity, id, MOMENT).await
     }
@@ -235,7 +243,8 @@ impl JobService {
             (state, ..) => return Err(JobError::NoResult { state }),
         };
         let query = self.ports.texts.query(&job.query);
-        let query = without_total(query.map_err(|_| JobError::Gone { reason: GoneReason::PolicyChanged })?);
+        let (query, _) = query.map_err(|_| JobError::Gone { reason: GoneReason::PolicyChanged })?;
+        let query = without_total(query);
         let context = job_context(&maker_of(identity), context);
         let session = self.ports.queries.session_at(&context, job.now);
         let digest = match statement_digest(&session, &query).await {
@@ -261,10 +270,6 @@ impl JobService {
         job.seen_at(self.ports.clock.now())
     }
 
-    fn changed(&self) {
-        self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
-    }
-
     fn entry(
         &self,
         event: &'static str,
@@ -275,6 +280,10 @@ impl JobService {
     ) -> AuditEntry {
         security::with_origin(origin, security::entry(event, at, identity, format!("job:{id}")))
     }
+}
+
+fn count(events: &watch::Sender<u64>) {
+    events.send_modify(|events| *events = events.wrapping_add(1));
 }
 
 fn maker_of(identity: &Identity) -> Maker {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use terrane_app::jobs::{MAX_LISTED, MAX_WAIT};
 use terrane_app::ports::jobs::{Job, JobFailure, JobState, JobTexts};
-use terrane_app::query::QueryRunError;
+use terrane_app::query::{CacheControl, QueryRunError};
 use terrane_app::security::Scopes;
 use terrane_compiler::query::SemanticQuery;
 
@@ -231,8 +231,9 @@ pub fn after_page(format: RowFormat, total_rows: u64, returned_rows: u64) -> Vec
 pub struct Texts;
 
 impl JobTexts for Texts {
-    fn query(&self, text: &str) -> Result<SemanticQuery, JobFailure> {
-        query::from_wire(text.as_bytes()).map(|request| request.query).map_err(|error| failure(ErrorBody::from(error)))
+    fn query(&self, text: &str) -> Result<(SemanticQuery, CacheControl), JobFailure> {
+        let request = query::from_wire(text.as_bytes()).map_err(|error| failure(ErrorBody::from(error)))?;
+        Ok((request.query, request.cache))
     }
 
     fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure {

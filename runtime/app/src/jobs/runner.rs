@@ -19,13 +19,13 @@ use terrane_compiler::sql::ResultColumn;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{JobService, job_context, statement_digest, without_total};
+use super::{JobService, count, job_context, statement_digest, without_total};
 use crate::domain::RequestContext;
 use crate::ports::jobs::{Job, JobEnd, JobFailure, JobState, Manifest, lease_name};
 use crate::ports::leases::{Lease, Leases};
 use crate::ports::results::ResultsError;
 use crate::ports::store::StoreError;
-use crate::query::{Opened, Piece, QueryRunError};
+use crate::query::{CacheControl, Opened, Piece, QueryRunError};
 use crate::worker::{HeldLease, LeaseSettings};
 
 /// The attempts of a job.
@@ -84,7 +84,7 @@ impl JobRunner {
     /// Runs jobs until `stop`. Jobs that have not ended soon after are left to another process.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let runner = Arc::new(self);
-        let mut changes = runner.service.changes.subscribe();
+        let mut submissions = runner.service.submissions.subscribe();
         let (stopping, stopped) = watch::channel(false);
         let mut running = JoinSet::new();
         tokio::pin!(stop);
@@ -111,7 +111,8 @@ impl JobRunner {
                 () = &mut stop => break,
                 Some(_) = running.join_next() => {}
                 () = tokio::time::sleep(POLL) => {}
-                _ = changes.changed() => {}
+                // The sender lives as long as the service. A job waits for a free place anyway.
+                _ = submissions.changed(), if free > 0 => {}
             }
         }
         // Each attempt holds a receiver, or none runs.
@@ -146,7 +147,7 @@ impl JobRunner {
                 }
                 Some(job) => {
                     log_end(&job.id, job.state, job.failure.as_ref());
-                    self.service.changed();
+                    count(&self.service.ends);
                 }
                 None => {}
             }
@@ -193,11 +194,11 @@ impl JobRunner {
 
     /// Records progress until the job is cancelled or its maker is gone. `None`: the lease is stale.
     async fn supervise(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Option<JobEnd> {
-        let mut changes = self.service.changes.subscribe();
+        let mut ends = self.service.ends.subscribe();
         loop {
             tokio::select! {
                 () = tokio::time::sleep(REPORT) => {}
-                _ = changes.changed() => {}
+                _ = ends.changed() => {}
             }
             let percent = Some(progress.load(Ordering::Relaxed)).filter(|percent| *percent != UNKNOWN);
             match self.service.ports.jobs.report(&job.id, lease, percent).await {
@@ -214,13 +215,14 @@ impl JobRunner {
     }
 
     async fn produce(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> JobEnd {
-        let written = match self.is_maker_active(job).await {
-            Ok(true) => self.write(job, lease, progress).await,
-            Ok(false) => Err(Fault::Job(maker_gone())),
-            Err(error) => {
-                Err(Fault::Job(JobFailure { code: "STATE_UNAVAILABLE".into(), message: error.to_string().into() }))
+        let is_active = loop {
+            match self.is_maker_active(job).await {
+                Ok(is_active) => break is_active,
+                // The lease ends the attempt if the state database stays away.
+                Err(_) => tokio::time::sleep(REPORT).await,
             }
         };
+        let written = if is_active { self.write(job, lease, progress).await } else { Err(Fault::Job(maker_gone())) };
         let texts = &self.service.ports.texts;
         match written {
             Ok((fingerprint, manifest)) => {
@@ -246,13 +248,16 @@ impl JobRunner {
     /// Runs the query and writes its rows.
     async fn write(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Result<(Arc<str>, Manifest), Fault> {
         let ports = &self.service.ports;
-        let query = without_total(ports.texts.query(&job.query).map_err(Fault::Job)?);
+        let (query, cache) = ports.texts.query(&job.query).map_err(Fault::Job)?;
+        // A job has time to compute a result, so it never gets an outdated one.
+        let (query, cache) = (without_total(query), CacheControl { stale: Some(Duration::ZERO), ..cache });
         let request =
             RequestContext { correlation_id: job.correlation_id.clone().unwrap_or_default(), ..Default::default() };
         let context = job_context(&job.maker, &request);
         let session = ports.queries.session_at(&context, job.now);
         let fingerprint = statement_digest(&session, &query).await?;
-        let Rows { columns, schema, expected, mut pieces } = rows_of(session.prepare(&query).await?.open().await?);
+        let Rows { columns, schema, expected, mut pieces } =
+            rows_of(session.prepare(&query).await?.with_cache(cache).open().await?);
         let name = format!("{}.{}", job.id, lease.fence);
         let mut writer = ports.results.create(&name, &columns, schema).await?;
         let mut written = 0_u64;
@@ -286,7 +291,7 @@ impl JobRunner {
                             end.state(),
                             if let JobEnd::Failed(failure) = end { Some(failure) } else { None },
                         );
-                        self.service.changed();
+                        count(&self.service.ends);
                     }
                     return is_recorded;
                 }

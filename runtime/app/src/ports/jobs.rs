@@ -14,7 +14,7 @@ use super::audit::AuditEntry;
 use super::leases::Lease;
 use super::store::StoreError;
 use crate::domain::Scopes;
-use crate::query::QueryRunError;
+use crate::query::{CacheControl, QueryRunError};
 
 /// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -209,11 +209,11 @@ pub trait Jobs: Send + Sync {
 
 /// The texts of jobs that have a wire format.
 pub trait JobTexts: Send + Sync {
-    /// Reads the query of a stored job.
+    /// Reads the query of a stored job, and its caller's wishes about cached results.
     ///
     /// # Errors
     /// The text is not a query of this version.
-    fn query(&self, text: &str) -> Result<SemanticQuery, JobFailure>;
+    fn query(&self, text: &str) -> Result<(SemanticQuery, CacheControl), JobFailure>;
     /// Describes the failure of a query as its maker may see it.
     fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure;
 }

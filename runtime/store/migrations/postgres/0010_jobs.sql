@@ -30,4 +30,6 @@ CREATE TABLE jobs (
 );
 CREATE UNIQUE INDEX jobs_idempotency ON jobs (tenant, owner, idempotency_key);
 CREATE INDEX jobs_state ON jobs (state, created_at);
+-- Quotas count open jobs, however many have ended.
+CREATE INDEX jobs_open ON jobs (tenant, owner) WHERE state IN ('pending', 'running');
 CREATE INDEX jobs_owner ON jobs (tenant, owner, created_at);

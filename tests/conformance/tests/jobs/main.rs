@@ -15,7 +15,7 @@ use terrane_app::jobs::JobError;
 use terrane_app::ports::jobs::{JobState, Jobs as _, lease_name};
 use terrane_app::ports::leases::Leases as _;
 
-use crate::house::{House, JOBS, body, id, status_and_code};
+use crate::house::{House, JOBS, body, id, query, status_and_code};
 
 #[tokio::test]
 async fn job_is_stored_run_and_read_in_pages() {

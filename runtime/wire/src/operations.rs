@@ -25,7 +25,6 @@ pub enum CheckStatus {
     Ok,
     Error,
     Draining,
-    NotChecked,
 }
 
 impl CheckStatus {

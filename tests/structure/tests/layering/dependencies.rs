@@ -194,6 +194,7 @@ const RULES: &[Rule] = &[
         package: "terrane-system-tests",
         may_use: &[
             "terrane-app",
+            "terrane-cache",
             "terrane-cli",
             "terrane-compiler",
             "terrane-expectations",
@@ -213,7 +214,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-attack-tests",
-        may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store"],
+        may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store", "terrane-warehouse"],
         must_not_reach: &[],
     },
     // It reads sources, so that it builds before everything else.

@@ -148,7 +148,7 @@ async fn revoked_key_ends_pending_and_running_jobs() {
     for id in [&running.id, &pending.id] {
         let job = house.ended(&identity, id).await;
         assert_eq!(job.state, JobState::Failed);
-        assert_eq!(job.failure.map(|failure| failure.code), Some("FORBIDDEN".into()));
+        assert_eq!(job.failure.as_ref().map(|failure| &*failure.code), Some("FORBIDDEN"));
     }
     runner.abort();
 }

@@ -2,17 +2,17 @@
 //! pages later.
 //!
 //! In: a query with its maker. Out: the job's state, and pages of its result. Absent: running jobs (`runner`),
-//! deleting what has expired (`upkeep`), tables and files (ports).
+//! deleting what has expired (`maintenance`), tables and files (ports).
 //!
 //! # Rights
-//! A job belongs to its maker: the user id and the tenant of the verified caller. Nobody else learns that it
+//! A job belongs to its maker: the user id and the tenant of the verified caller. Other callers do not learn that it
 //! exists. Policies are applied twice. The runner compiles the query with the policies of that time for the
 //! maker's identity at submission, and records a digest of the statement. A reader's request compiles it again,
 //! with the policies and the reader's identity of now; if the digest differs, the result is not shown.
 
 mod error;
+mod maintenance;
 mod runner;
-mod upkeep;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +24,8 @@ use terrane_compiler::query::SemanticQuery;
 use tokio::sync::watch;
 
 pub use error::{GoneReason, JobError};
+pub use maintenance::JobMaintenance;
 pub use runner::JobRunner;
-pub use upkeep::JobUpkeep;
 
 use crate::domain::{Identity, QueryKind, RequestContext, RequestOrigin, Surface};
 use crate::ports::audit::AuditEntry;

@@ -13,7 +13,7 @@ use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
 use crate::governance::ApprovalService;
 use crate::invalidation::InvalidationService;
-use crate::jobs::{JobPorts, JobRunner, JobService, JobSettings, JobUpkeep};
+use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
 use crate::ports::builder::ModelBuilder;
@@ -316,6 +316,6 @@ impl ServerServices {
         let (leases, clock, observer) = (self.leases.clone(), self.clock.clone(), self.observer.clone());
         Worker::new(leases, clock, observer, self.process_id.clone(), self.lease_settings)
             .with_task(self.maintenance.clone())
-            .with_task(Arc::new(JobUpkeep::new(Arc::clone(&self.jobs))))
+            .with_task(Arc::new(JobMaintenance::new(Arc::clone(&self.jobs))))
     }
 }

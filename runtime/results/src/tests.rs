@@ -80,7 +80,7 @@ async fn cut_and_deleted_results_are_errors() {
 }
 
 #[tokio::test]
-async fn full_disk_is_told() {
+async fn full_disk_is_reported() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = ResultFolder::open(place.path(), u64::MAX).expect("opened");
     let created = folder.create("a.1", &[column(ColumnFormat::Plain)], batch(0, 0).schema()).await;

@@ -201,8 +201,8 @@ fn numbers<const N: usize>(
     Ok(numbers)
 }
 
-/// Reads `wait` of a header `Prefer` (RFC 7240), in seconds. A preference that cannot be met is no error; a longer
-/// wait is cut.
+/// Reads `wait` of a header `Prefer` (RFC 7240), in seconds. Ignores preferences that cannot be met, and
+/// shortens longer waits.
 pub fn preferred_wait(prefer: &str) -> Option<Duration> {
     let seconds = prefer.split([',', ';']).find_map(|preference| {
         let (name, value) = preference.split_once('=')?;

@@ -5,7 +5,7 @@ use crate::ports::results::ResultsError;
 use crate::ports::store::StoreError;
 use crate::query::QueryRunError;
 
-/// The reason for which a result is no longer shown.
+/// The reason for which a result is not shown any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneReason {
     Expired,

@@ -1,6 +1,6 @@
 //! Runs jobs: several at once in each process, each under a lease of its own.
 //!
-//! In: open jobs that nobody holds. Out: their ends. Absent: leases themselves (`worker`).
+//! In: open jobs without a holder. Out: their ends. Absent: leases themselves (`worker`).
 //!
 //! A process that dies leaves its leases to expire. Another one, or the same after its restart, begins the second
 //! and last attempt; after that the job is `failed` with the code `INTERRUPTED`. A result is written before the job
@@ -18,6 +18,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use terrane_compiler::sql::ResultColumn;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
 use super::{JobService, count, job_context, statement_digest, without_total};
 use crate::domain::RequestContext;
@@ -88,13 +89,9 @@ impl JobRunner {
         let (stopping, stopped) = watch::channel(false);
         let mut running = JoinSet::new();
         tokio::pin!(stop);
-        let clock = &*runner.service.ports.clock;
-        let mut counted = None;
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if counted.is_none_or(|at| clock.elapsed().saturating_sub(at) >= POLL) {
-                runner.count().await;
-                counted = Some(clock.elapsed());
-            }
             let free = runner.service.settings.concurrency.saturating_sub(running.len());
             match runner.claim(free).await {
                 Ok(claimed) => {
@@ -110,7 +107,7 @@ impl JobRunner {
             tokio::select! {
                 () = &mut stop => break,
                 Some(_) = running.join_next() => {}
-                () = tokio::time::sleep(POLL) => {}
+                _ = poll.tick() => runner.count_pending().await,
                 // The sender lives as long as the service. A job waits for a free place anyway.
                 _ = submissions.changed(), if free > 0 => {}
             }
@@ -121,7 +118,7 @@ impl JobRunner {
     }
 
     /// Updates the number of pending jobs. It stays as it is while the state database does not answer.
-    async fn count(&self) {
+    async fn count_pending(&self) {
         if let Ok(pending) = self.service.ports.jobs.pending().await {
             self.service.pending.store(pending, Ordering::Relaxed);
         }
@@ -205,7 +202,7 @@ impl JobRunner {
                 Ok(Some(true)) => return Some(JobEnd::Cancelled),
                 Ok(Some(false)) => {}
                 Ok(None) => return None,
-                // The lease tells when the state database was away for too long.
+                // The lease ends the attempt if the state database stays away.
                 Err(_) => continue,
             }
             if let Ok(false) = self.is_maker_active(job).await {

@@ -186,7 +186,7 @@ pub trait Jobs: Send + Sync {
     async fn job(&self, id: &str) -> Result<Option<Job>, StoreError>;
     /// Returns the jobs of one maker, or of all, newest first; with a state, only those that are stored with it.
     async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError>;
-    /// Returns open jobs that nobody holds, oldest first.
+    /// Returns open jobs without a holder, oldest first.
     async fn claimable(&self, limit: u32) -> Result<Vec<Arc<str>>, StoreError>;
     /// Begins an attempt. A job that was cancelled or has used up its attempts ends here, and is returned as it
     /// is then. `None`: the lease is stale, or the job is gone.

@@ -43,7 +43,7 @@ pub trait Results: Send + Sync {
     async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultPage, ResultsError>;
     /// Returns the names of all results, also of those that are being written.
     async fn names(&self) -> Result<Vec<Arc<str>>, ResultsError>;
-    /// Deletes a result, complete or not. One that is gone is no error.
+    /// Deletes a result, complete or not. Succeeds if it is gone.
     async fn remove(&self, name: &str) -> Result<(), ResultsError>;
 }
 

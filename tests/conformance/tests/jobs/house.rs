@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use terrane_app::domain::{Identity, RequestContext};
 use terrane_app::jobs::{JobError, Submission};
 use terrane_app::ports::jobs::Job;
-use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
+use terrane_conformance_tests::case::{Answered, Caller, World, ask};
 use terrane_conformance_tests::fakes::Column;
 use terrane_conformance_tests::jobs::JobAdapters;
 use terrane_conformance_tests::security::Security;
@@ -51,12 +51,11 @@ impl House {
     }
 
     pub(crate) async fn ask(&self, method: &str, path: &str, headers: Json, body: Option<Json>) -> Answered {
-        let mut asked = json!({"method": method, "path": path, "headers": headers});
+        let mut request = json!({"method": method, "path": path, "headers": headers});
         if let Some(body) = body {
-            asked["json"] = body;
+            request["json"] = body;
         }
-        let asked: Asked = serde_json::from_value(asked).unwrap();
-        ask(&self.edge, &asked).await
+        ask(&self.edge, &serde_json::from_value(request).unwrap()).await
     }
 
     pub(crate) async fn submit(&self, headers: Json) -> Answered {

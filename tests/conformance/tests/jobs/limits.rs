@@ -21,7 +21,7 @@ async fn caller_over_the_quota_is_rate_limited() {
     let refused = house.submit(json!({})).await;
     assert_eq!(status_and_code(&refused), (429, "RATE_LIMITED".to_owned()));
     assert!(refused.headers.contains_key("retry-after"));
-    // A known key is no new job.
+    // A known key makes no new job.
     assert_eq!(house.submit(json!({"idempotency-key": "k"})).await.status.as_u16(), 202);
     let another = Identity { scopes: Scopes::READ, tenant: Some("another".into()), ..Identity::default() };
     house.submit_as(&another).await.unwrap();

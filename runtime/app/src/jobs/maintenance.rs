@@ -14,17 +14,17 @@ use crate::ports::leases::Lease;
 use crate::worker::{Progress, Schedule, Task, TaskError};
 
 /// The name of the task and of its lease.
-const UPKEEP: &str = "job_upkeep";
+const MAINTENANCE: &str = "job_maintenance";
 const PERIOD: Duration = Duration::from_secs(30);
 
 /// Periodically deletes what is left of jobs.
-pub struct JobUpkeep {
+pub struct JobMaintenance {
     service: Arc<JobService>,
 }
 
-impl JobUpkeep {
+impl JobMaintenance {
     pub fn new(service: Arc<JobService>) -> Self {
-        JobUpkeep { service }
+        JobMaintenance { service }
     }
 
     /// Deletes results that no job needs; returns how many.
@@ -39,7 +39,7 @@ impl JobUpkeep {
         };
         let mut swept = 0;
         for name in names {
-            // Names that do not belong to an attempt are somebody else's files.
+            // Names that do not belong to an attempt are files of other programs.
             let Some((id, fence)) = name.split_once('.') else { continue };
             let Ok(fence) = fence.parse::<u64>() else { continue };
             if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -69,9 +69,9 @@ fn needs(job: &Job, name: &str, fence: u64) -> bool {
 }
 
 #[async_trait]
-impl Task for JobUpkeep {
+impl Task for JobMaintenance {
     fn name(&self) -> &'static str {
-        UPKEEP
+        MAINTENANCE
     }
 
     fn schedule(&self) -> Schedule {

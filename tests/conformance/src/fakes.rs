@@ -235,6 +235,11 @@ fn broken_component() -> PluginError {
     PluginError::Faulted { path: PathBuf::from("plugins/detector-broken.wasm"), fault }
 }
 
+fn check_out_of_memory() -> PluginError {
+    let fault = PluginFault::Limit { call: "describe", limit: Limit::Memory };
+    PluginError::Faulted { path: PathBuf::from("plugins/check-off.wasm"), fault }
+}
+
 impl Plugins for FakePlugins {
     fn dialect(&self, _: &str) -> Result<Arc<DialectProfile>, PluginError> {
         self.profile.clone()
@@ -279,6 +284,9 @@ impl Plugins for FakePlugins {
         match self.named(name)? {
             plugin if plugin.name == "detector-broken" => {
                 Err(ChangeError::Refused { name: plugin.name, error: Box::new(broken_component()) })
+            }
+            plugin if plugin.name == "check-off" => {
+                Err(ChangeError::Refused { name: plugin.name, error: Box::new(check_out_of_memory()) })
             }
             plugin => Ok(plugin),
         }

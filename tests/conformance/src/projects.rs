@@ -28,6 +28,9 @@ pub fn texts(path: Option<&str>) -> Option<ProjectTexts> {
             add(&mut tree, "models/clean.sql", "SELECT 1 AS id");
             add(&mut tree, "models/paid.sql", "SELECT *\nFROM {{ ref('claen') }}");
         }
+        Some("missing-source") => {
+            add(&mut tree, "models/paid.sql", "SELECT *\nFROM {{ source('raw', 'ordres') }}");
+        }
         Some("missing-ref-of-cube") => {
             add(&mut tree, "models/clean.sql", "SELECT 1 AS id");
             add(

@@ -155,6 +155,19 @@ fn a_refusal_by_the_warehouse_is_logged_in_its_words() {
 }
 
 #[test]
+fn query_that_cannot_be_read_is_logged_as_failed() {
+    for body in ["{\"metrics\": [", "[]", "{\"metrics\": [1]}", "{\"unknown\": 1}"] {
+        let asked = Asked { json: None, text: Some(body.to_owned()), ..post(count()) };
+        let records = records(&logged(|_| {}, request(one_row(), asked)));
+        let failed = find(&records, "query_failed");
+        assert_eq!((&failed["cube"], &failed["error_type"]), (&"unknown".into(), &"query".into()), "{body}");
+        assert_eq!((&failed["correlation_id"], &failed["level"]), (&"abc".into(), &"error".into()), "{body}");
+        assert!(failed["error_message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
+        assert_eq!(records.iter().filter(|record| record["event"] == "query_failed").count(), 1, "{body}");
+    }
+}
+
+#[test]
 fn a_denial_says_who_wanted_what() {
     let world = World { caller: Caller::Powerless, ..World::default() };
     let records = records(&logged(|_| {}, request(world, post(count()))));

@@ -35,12 +35,13 @@ mod row_reader;
 mod runner;
 mod session;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::Environment;
 use terrane_compiler::query::QueryError;
+use terrane_compiler::rollup::ReadyRollups;
 
 pub use answer::{Answer, AnswerStream, Freshness, Opened, Piece, Totals};
 pub use authorization::Denied;
@@ -107,6 +108,8 @@ pub struct QueryService {
     results: Results,
     zones: TimeZoneDatabase,
     settings: QuerySettings,
+    /// The pre-aggregations that queries may read.
+    rollups: RwLock<Arc<ReadyRollups>>,
     /// The project's time zone, as hooks see it.
     time_zone: String,
     warehouse_name: Arc<str>,
@@ -139,10 +142,21 @@ impl QueryService {
             runner,
             results,
             zones: TimeZoneDatabase::bundled(),
+            rollups: RwLock::default(),
             time_zone: zone_name(&settings.timezone),
             settings,
             warehouse_name,
         }
+    }
+
+    /// Lets the queries that begin from now on read these pre-aggregations, and no others.
+    pub fn publish_rollups(&self, ready: Arc<ReadyRollups>) {
+        *self.rollups.write().unwrap_or_else(PoisonError::into_inner) = ready;
+    }
+
+    /// Returns the pre-aggregations that queries may read.
+    pub fn ready_rollups(&self) -> Arc<ReadyRollups> {
+        Arc::clone(&self.rollups.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Begins the queries of a request, over the project that is served now.
@@ -156,7 +170,7 @@ impl QueryService {
                 QueryKind::Export => self.settings.max_export_rows,
                 _ => self.settings.max_limit,
             },
-            rollups: Arc::default(),
+            rollups: self.ready_rollups(),
         };
         QuerySession { service: self, context, snapshot: self.catalog.snapshot(), environment }
     }

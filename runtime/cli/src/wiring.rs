@@ -249,7 +249,7 @@ pub async fn server_services(
         files: Arc::new(projects::FolderProjects::of(project)),
         providers,
     };
-    let cache = cache::settings(project, store).await?;
+    let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {
         queries: QuerySettings { cache, ..query_settings(config) },
         sessions,
@@ -333,7 +333,6 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         cors: network::cors(&config.server.cors),
         trusted_proxies: TrustedProxies::new(&config.server.trusted_proxies),
         rates: config.limits.rates,
-        has_cache_url: config.cache.url.is_some(),
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) struct Calendar<'m> {
     /// The zone of local buckets; `None`: buckets are as the column has them.
     zone: Option<&'m TimeZone>,
     column_type: LogicalType,
+    stored_type: LogicalType,
 }
 
 impl<'m> Calendar<'m> {
@@ -31,6 +32,7 @@ impl<'m> Calendar<'m> {
             step: time.step(model),
             zone: Some(&time.zone).filter(|zone| time.is_local(model) && !is_utc(zone)),
             column_type: model.dimension(time.dimension).column_type,
+            stored_type: time.stored_type(model),
         }
     }
 
@@ -78,6 +80,34 @@ impl<'m> Calendar<'m> {
         bucket.checked_add(span_of(self.step, 1)?).ok()
     }
 
+    fn previous(&self, bucket: DateTime) -> Option<DateTime> {
+        bucket.checked_sub(span_of(self.step, 1)?).ok()
+    }
+
+    /// Returns the first bucket with an edge whose column values are all at least `micros`, with that edge.
+    pub(crate) fn ceil(&self, micros: i64) -> Option<(i64, i64)> {
+        let mut bucket = bucket_start(self.local(micros)?, self.step);
+        for _ in 0..MAX_TRIES {
+            if let Some(edge) = self.edge(bucket).filter(|edge| *edge >= micros) {
+                return Some((micros_of(bucket), edge));
+            }
+            bucket = self.next(bucket)?;
+        }
+        None
+    }
+
+    /// Returns the last bucket with an edge that is at most `micros`, with that edge.
+    pub(crate) fn floor(&self, micros: i64) -> Option<(i64, i64)> {
+        let mut bucket = bucket_start(self.local(micros)?, self.step);
+        for _ in 0..MAX_TRIES {
+            if let Some(edge) = self.edge(bucket).filter(|edge| *edge <= micros) {
+                return Some((micros_of(bucket), edge));
+            }
+            bucket = self.previous(bucket)?;
+        }
+        None
+    }
+
     /// The first moment of the column that belongs to a bucket, by its start in microseconds.
     pub(crate) fn moment(&self, bucket: i64) -> Option<i64> {
         let wall = TimeZone::UTC.to_datetime(Timestamp::from_microsecond(bucket).ok()?);
@@ -91,6 +121,16 @@ impl<'m> Calendar<'m> {
     pub(crate) fn column_values(&self, range: BucketRange) -> Option<[Value; 2]> {
         let value = |bucket| Some(value_of(self.moment(bucket)?, self.column_type));
         Some([value(range.start)?, value(range.end)?])
+    }
+
+    /// A moment as a value of the column.
+    pub(crate) fn column_value(&self, micros: i64) -> Value {
+        value_of(micros, self.column_type)
+    }
+
+    /// A bucket's start as a value of the stored column.
+    pub(crate) fn stored_value(&self, bucket: i64) -> Value {
+        value_of(bucket, self.stored_type)
     }
 
     /// The first edge at or after a local time.

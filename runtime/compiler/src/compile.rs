@@ -3,8 +3,9 @@
 use crate::access::{Authorized, AuthorizedAccess};
 use crate::environment::Environment;
 use crate::plan::{SecuredPlan, plan, secure};
-use crate::query::{QueryError, SemanticQuery};
+use crate::query::{FactMatch, PreAggregations, QueryError, SemanticQuery};
 use crate::resolve::resolve;
+use crate::rollup::{RollupRequest, match_rollups};
 use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
 
@@ -20,7 +21,8 @@ pub fn compile(
 ) -> Result<CompiledSql, QueryError> {
     let access = authorized.access();
     let (secured, most_rows) = secured(query, authorized, &access, environment)?;
-    compiled(&secured, profile).map(|sql| CompiledSql { most_rows, ..sql })
+    let (secured, rollups) = pre_aggregated(secured, profile, query, environment)?;
+    compiled(&secured, profile).map(|sql| CompiledSql { most_rows, rollups, ..sql })
 }
 
 /// Compiles each measure of a query without its dimensions and without what narrows its groups:
@@ -40,7 +42,9 @@ pub fn compile_totals(
     if resolved.values.is_empty() || authorized.limit(u64::MAX, 0) == 0 {
         return Ok(None);
     }
-    compiled(&secure(plan(authorized.model(), resolved)?, &access)?, profile).map(Some)
+    let secured = secure(plan(authorized.model(), resolved)?, &access)?;
+    let (secured, rollups) = pre_aggregated(secured, profile, query, environment)?;
+    compiled(&secured, profile).map(|sql| Some(CompiledSql { rollups, ..sql }))
 }
 
 pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<CompiledSql, QueryError> {
@@ -57,6 +61,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
         offset: plan.offset,
         most_rows: None,
         cubes: secured.cubes(),
+        rollups: Vec::new(),
         warnings: plan.warnings(),
     })
 }
@@ -73,6 +78,7 @@ pub fn compile_count(
 ) -> Result<CompiledSql, QueryError> {
     let access = authorized.access();
     let (secured, _) = secured(query, authorized, &access, environment)?;
+    let (secured, rollups) = pre_aggregated(secured, profile, query, environment)?;
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let Lowered { total_column, added_column, .. } = lowered;
@@ -86,6 +92,7 @@ pub fn compile_count(
         offset: 0,
         most_rows: None,
         cubes: secured.cubes(),
+        rollups,
         warnings: Vec::new(),
     })
 }
@@ -102,6 +109,7 @@ pub fn compile_inline(
 ) -> Result<String, QueryError> {
     let access = authorized.access();
     let (secured, _) = secured(query, authorized, &access, environment)?;
+    let (secured, _) = pre_aggregated(secured, profile, query, environment)?;
     print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
 }
 
@@ -116,4 +124,22 @@ fn secured<'m>(
     let most_rows = authorized.most_rows(resolved.limit, resolved.offset);
     resolved.limit = authorized.limit(resolved.limit, resolved.offset);
     Ok((secure(plan(authorized.model(), resolved)?, access)?, most_rows))
+}
+
+/// The plan in which facts read pre-aggregations where that gives the same answer, and what each of them reads.
+fn pre_aggregated<'m>(
+    secured: SecuredPlan<'m>,
+    profile: &DialectProfile,
+    query: &SemanticQuery,
+    environment: &Environment,
+) -> Result<(SecuredPlan<'m>, Vec<FactMatch>), QueryError> {
+    let has_rollups = |secured: &SecuredPlan<'_>| {
+        let plan = secured.plan();
+        plan.facts.iter().any(|fact| !plan.model.cube(fact.tree.cube).rollups.is_empty())
+    };
+    if query.pre_aggregations != PreAggregations::Only && !has_rollups(&secured) {
+        return Ok((secured, Vec::new()));
+    }
+    let request = RollupRequest { mode: query.pre_aggregations, max_staleness: query.max_staleness, explains: false };
+    match_rollups(secured, profile, environment, request)
 }

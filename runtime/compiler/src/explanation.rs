@@ -12,8 +12,9 @@ use crate::environment::Environment;
 use crate::explain::explain_plan;
 use crate::model::{CubeId, Model, Relationship};
 use crate::plan::{Fact, PlannedJoin, plan, secure};
-use crate::query::{GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId};
+use crate::query::{FactMatch, GroupBy, PreAggregations, QueryError, ResolvedQuery, SemanticQuery, ValueId};
 use crate::resolve::resolve;
+use crate::rollup::{RollupRequest, match_rollups};
 use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower, print, print_explain};
 use crate::types::{Granularity, Value};
@@ -64,6 +65,8 @@ pub struct ExplainedFact {
     /// Else it is only looked up, for a filter or an order.
     pub is_selected: bool,
     pub joins: Vec<ExplainedJoin>,
+    /// The pre-aggregation that it reads, and why it reads none of the others.
+    pub rollups: FactMatch,
 }
 
 #[derive(Debug, Clone)]
@@ -102,12 +105,25 @@ pub fn explain(
     resolved.limit = authorized.limit(resolved.limit, resolved.offset);
     let members = members(model, &resolved);
     let secured = secure(plan(model, resolved)?, &access)?;
+    // An explanation says why nothing serves the query; it does not refuse it.
+    let mode = match query.pre_aggregations {
+        PreAggregations::Only => PreAggregations::Auto,
+        mode => mode,
+    };
+    let request = RollupRequest { mode, max_staleness: query.max_staleness, explains: true };
+    let (secured, matches) = match_rollups(secured, profile, environment, request)?;
     let lowered = lower(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let explain_statement = print_explain(&lowered, profile)?.map(|(text, params)| Printed { text, params });
     Ok(Explanation {
         members,
-        facts: secured.plan().facts.iter().map(|fact| explained_fact(model, fact)).collect(),
+        facts: secured
+            .plan()
+            .facts
+            .iter()
+            .zip(matches)
+            .map(|(fact, rollups)| ExplainedFact { rollups, ..explained_fact(model, fact) })
+            .collect(),
         policies: access.policies_of(secured.plan().cubes()),
         plan: explain_plan(secured.plan()),
         statement: Printed { text, params },
@@ -146,7 +162,8 @@ fn explained_fact(model: &Model, fact: &Fact<'_>) -> ExplainedFact {
         is_inner: planned.join.always,
         why: why(model, fact.tree.cube, planned, fact.tree.cube_of(planned.from)),
     });
-    ExplainedFact { cube: name(0), is_selected: fact.is_selected, joins: joins.collect() }
+    let rollups = FactMatch { cube: name(0), served: None, misses: Vec::new() };
+    ExplainedFact { cube: name(0), is_selected: fact.is_selected, joins: joins.collect(), rollups }
 }
 
 /// Holds the join that was taken against the others that end at the same cube.

@@ -39,8 +39,8 @@ pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
 pub use join_graph::{Hop, JoinPaths, Tie};
 pub use policy::{CubePolicy, Mask, Policy};
-pub(crate) use rollup::state_type;
 pub use rollup::{Fingerprint, Rollup, RollupTime};
+pub(crate) use rollup::{aggregates_of, state_type};
 pub use runnable::{ModelQueries, RunnableModel, runnable_models};
 pub(crate) use shared_rows::SharedRows;
 pub use warehouse_error::place_of_warehouse_error;
@@ -301,6 +301,13 @@ impl Model {
     /// Returns the equally good paths from a cube; computed at first use, then cached.
     pub fn ties(&self, from: CubeId) -> &[Tie] {
         self.ties[from.0 as usize].get_or_init(|| join_graph::ties(self, from))
+    }
+}
+
+impl Dimension {
+    /// Returns whether its values are those of a column, as they are.
+    pub fn is_column(&self, of: CubeId, column: &ColumnName) -> bool {
+        matches!(&self.sql.parts[..], [SqlPart::Column { cube, name }] if *cube == of && name == column)
     }
 }
 

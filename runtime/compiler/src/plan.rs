@@ -10,6 +10,7 @@ mod rollup;
 mod rules;
 mod secure;
 mod semi_join;
+mod stored_rows;
 mod user_values;
 
 use std::sync::Arc;
@@ -19,11 +20,12 @@ use jiff::tz::TimeZone;
 pub use build::plan;
 pub(crate) use build::plan_statistics;
 pub use join_path::{JoinTree, NodeId, PlannedJoin};
-pub(crate) use join_path::{joins_for, joins_over};
+pub(crate) use join_path::{joins_for, joins_over, path};
 pub(crate) use rollup::{RollupRows, plan_rollup};
 pub(crate) use secure::without_policies;
 pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 pub use semi_join::SemiJoin;
+pub use stored_rows::{StateSource, StoredRows, StoredSegment, StoredState, StoredTable};
 pub(crate) use user_values::{fit, type_of};
 
 use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, Snippet};
@@ -77,6 +79,8 @@ pub struct Fact<'m> {
     pub distinct: Option<RowKey>,
     /// Its groups are groups of the answer; else it is only looked up.
     pub is_selected: bool,
+    /// The tables that are read in place of the cube's rows.
+    pub stored: Option<Box<StoredRows<'m>>>,
 }
 
 /// Which rows of time a fact speaks of.

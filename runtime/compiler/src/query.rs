@@ -4,13 +4,16 @@
 //! values. Not here: JSON, GraphQL or DAX; join paths and SQL (`plan`, `sql`).
 
 mod error;
+mod fact_match;
 pub(crate) mod resolved;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use error::{ErrorCode, ExpectedMember, QueryError};
+pub use fact_match::{FactMatch, Miss, MissReason, Served};
 pub use resolved::{
     Axis, AxisBounds, Bound, Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter,
     ResolvedQuery, RowFilter, SelectedValue, Test, TextMatch, ValueId,
@@ -54,6 +57,33 @@ pub struct SemanticQuery {
     pub fill_gaps: bool,
     /// Rows of one cube as they are: nothing is grouped or aggregated.
     pub ungrouped: bool,
+    pub pre_aggregations: PreAggregations,
+    /// The age that pre-aggregated data may have at most.
+    pub max_staleness: Option<Duration>,
+}
+
+/// The use of pre-aggregations by a query.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PreAggregations {
+    Off,
+    /// Pre-aggregations that give the same answer are read.
+    #[default]
+    Auto,
+    /// The query is refused where they can't answer it.
+    Only,
+}
+
+impl PreAggregations {
+    pub const ALL: [PreAggregations; 3] = [PreAggregations::Off, PreAggregations::Auto, PreAggregations::Only];
+
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PreAggregations::Off => "off",
+            PreAggregations::Auto => "auto",
+            PreAggregations::Only => "only",
+        }
+    }
 }
 
 /// The stretch of time that a range is compared with.

@@ -34,6 +34,49 @@ impl BucketRange {
 pub struct ReadyRollups {
     /// By the names of the cube and of the rollup.
     cubes: HashMap<Arc<str>, HashMap<Arc<str>, ReadyRollup>>,
+    /// A mistake that matching is to make, for tests that must find it.
+    #[doc(hidden)]
+    pub flaw: Option<Flaw>,
+}
+
+/// The conditions of matching that a test can switch off, each for itself.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// States under other filters are taken for a measure's own.
+    OtherFilters,
+    /// The number of rows is taken for the number of values.
+    RowsForValues,
+    /// Counts of distinct values are added up.
+    AddedDistinct,
+    /// Row filters over columns that are not stored are left out.
+    MissingFilter,
+    /// Segments that are not stored are left out.
+    MissingSegment,
+    /// A rollup of some rows is taken for one of all.
+    FilteredRollup,
+    /// Weeks are put together to months.
+    NestedWeeks,
+    /// Buckets of one zone are taken for those of another.
+    OtherZone,
+    /// Buckets of hours serve zones with other offsets.
+    BrokenHours,
+    /// Ends of ranges are moved out to edges of buckets.
+    WiderRange,
+    /// Rows beside whole buckets are left out.
+    NarrowerRange,
+    /// Partitions that are not ready count as empty.
+    Uncovered,
+    /// Rows of tables are also read from the cube.
+    ReadTwice,
+    /// Tables of other definitions are read.
+    OtherDefinition,
+    /// Row filters of policies on the cube are left out.
+    OpenRows,
+    /// Row filters of policies on joined cubes are left out.
+    OpenJoins,
+    /// Tables of any age are read.
+    AnyAge,
 }
 
 /// The published generation of one rollup.
@@ -42,6 +85,9 @@ pub struct ReadyRollup {
     /// The fingerprint of the definitions that it was built of.
     pub fingerprint: Fingerprint,
     pub generation: u64,
+    /// The smallest and the largest value of the time column in the data that was read, in microseconds since 1970.
+    /// `None`: unknown, or the rollup has no time.
+    pub extent: Option<[i64; 2]>,
     /// Disjoint, in any order.
     pub partitions: Vec<ReadyPartition>,
 }
@@ -78,4 +124,26 @@ impl ReadyPartition {
     pub fn relation_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<ColumnName> {
         parts.into_iter().map(|part| ColumnName { text: part.into(), quoted: true }).collect()
     }
+}
+
+impl Flaw {
+    pub const ALL: [Flaw; 17] = [
+        Flaw::OtherFilters,
+        Flaw::RowsForValues,
+        Flaw::AddedDistinct,
+        Flaw::MissingFilter,
+        Flaw::MissingSegment,
+        Flaw::FilteredRollup,
+        Flaw::NestedWeeks,
+        Flaw::OtherZone,
+        Flaw::BrokenHours,
+        Flaw::WiderRange,
+        Flaw::NarrowerRange,
+        Flaw::Uncovered,
+        Flaw::ReadTwice,
+        Flaw::OtherDefinition,
+        Flaw::OpenRows,
+        Flaw::OpenJoins,
+        Flaw::AnyAge,
+    ];
 }

@@ -11,6 +11,7 @@ mod rows;
 mod time;
 mod values;
 
+pub(crate) use self::axis::{after, first};
 pub(crate) use self::filter::{number, refusal};
 pub(crate) use self::time::{bucket_start, micros_of, span_of, time_point};
 

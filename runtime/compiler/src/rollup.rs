@@ -5,15 +5,21 @@
 //! statements and records what is ready as [`ReadyRollups`]. Absent: tables, schedules, the choice of a rollup for a
 //! query (`plan::rules`).
 
+mod coverage;
+mod matching;
 mod partitions;
 mod statements;
 
 use std::sync::Arc;
 
+pub(crate) use matching::{RollupRequest, match_rollups};
 pub use partitions::{MAX_PARTITIONS, TooManyPartitions};
 pub use statements::{ChangeMarks, RollupError, RollupStatement, RollupTotals, TotalColumn};
 
 pub use crate::model::{Fingerprint, Rollup, RollupTime};
+pub use crate::query::{FactMatch, Miss, MissReason, Served};
+#[doc(hidden)]
+pub use crate::ready_rollups::Flaw;
 pub use crate::ready_rollups::{BucketRange, ReadyPartition, ReadyRollup, ReadyRollups};
 
 use crate::model::{AggregateFunction, Cube, DimensionType, Model, state_type};

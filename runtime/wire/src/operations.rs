@@ -26,7 +26,6 @@ pub enum CheckStatus {
     Ok,
     Error,
     Draining,
-    NotChecked,
 }
 
 impl CheckStatus {

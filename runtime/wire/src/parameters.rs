@@ -33,6 +33,7 @@ const KNOWN: &[&str] = &[
     "cache",
     "max_age",
     "stale",
+    "pre_aggregations",
     "api_key",
 ];
 
@@ -79,7 +80,11 @@ pub fn from_parameters(text: &str) -> Result<QueryRequest, FieldError> {
             "total" => target.skip_total = !boolean(&value, &path)?,
             "totals" => target.totals = boolean(&value, &path)?,
             "cache" => request.cache.bypass = !boolean(&value, &path)?,
-            "max_age" => request.cache.max_age = Some(Duration::from_secs(integer(&value, &path)?)),
+            "max_age" => {
+                let max_age = Some(Duration::from_secs(integer(&value, &path)?));
+                (request.cache.max_age, target.max_staleness) = (max_age, max_age);
+            }
+            "pre_aggregations" => target.pre_aggregations = query::pre_aggregations(&value, &path)?,
             "stale" => request.cache.stale = Some(Duration::from_secs(integer(&value, &path)?)),
             "cube" => target.cube = Some(value.into()),
             "timezone" => target.timezone = Some(value.into()),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value as Json, json};
 use terrane_app::query::CacheControl;
-use terrane_compiler::query::{MemberRef, OrderBy, SemanticQuery};
+use terrane_compiler::query::{MemberRef, OrderBy, PreAggregations, SemanticQuery};
 use terrane_compiler::types::Granularity;
 
 use crate::fields::{FieldError, Fields, Path};
@@ -66,6 +66,7 @@ pub struct Query {
     pub max_age: Option<schema::Integer>,
     /// The seconds for which outdated rows will do while new ones are computed; 0: never.
     pub stale: Option<schema::Integer>,
+    pub pre_aggregations: Option<PreAggregationUse>,
 }
 
 fn example() -> Json {
@@ -136,6 +137,15 @@ pub enum NumberForm {
     Double,
 }
 
+/// `only`: the query is rejected if pre-aggregations cannot answer it.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+pub enum PreAggregationUse {
+    Off,
+    Auto,
+    Only,
+}
+
 /// The name of a granularity.
 #[derive(Debug)]
 pub struct GranularityName;
@@ -174,6 +184,7 @@ pub(crate) const FIELDS_FOR_SQL: &[&str] = &[
     "cache",
     "max_age",
     "stale",
+    "pre_aggregations",
     "inline",
 ];
 /// The fields of a query without `inline`.
@@ -207,6 +218,7 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Fie
     values.extend(fields.list("measures", MEMBERS, member_item)?);
     let mut order = fields.list("order_by", ORDERS, order_item)?;
     order.extend(fields.list("order", ORDERS, order_item)?);
+    let seconds = |field| Ok::<_, FieldError>(fields.integer(field)?.map(Duration::from_secs));
     let query = SemanticQuery {
         cube: fields.string("cube", "a cube's name")?.map(Into::into),
         values: distinct(values),
@@ -230,8 +242,12 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Fie
         },
         fill_gaps: fields.boolean("fill_gaps")? == Some(true),
         ungrouped: fields.boolean("ungrouped")? == Some(true),
+        pre_aggregations: match fields.string("pre_aggregations", PRE_AGGREGATIONS)? {
+            None => PreAggregations::default(),
+            Some(word) => pre_aggregations(word, &path.field("pre_aggregations"))?,
+        },
+        max_staleness: seconds("max_age")?,
     };
-    let seconds = |field| Ok::<_, FieldError>(fields.integer(field)?.map(Duration::from_secs));
     let bypass = fields.boolean("cache")? == Some(false);
     let cache = CacheControl { bypass, max_age: seconds("max_age")?, stale: seconds("stale")? };
     Ok(QueryRequest {
@@ -255,6 +271,14 @@ fn order_item(value: &Json, path: &Path<'_>) -> Result<OrderBy, FieldError> {
         Some(other) => return Err(path.field("direction").invalid_value(other, "`asc` or `desc`")),
     };
     Ok(OrderBy { member, descending })
+}
+
+const PRE_AGGREGATIONS: &str = "`off`, `auto` or `only`";
+
+/// Reads the use of pre-aggregations.
+pub(crate) fn pre_aggregations(word: &str, path: &Path<'_>) -> Result<PreAggregations, FieldError> {
+    let known = PreAggregations::ALL.into_iter().find(|known| known.as_str() == word);
+    known.ok_or_else(|| path.invalid_value(word, PRE_AGGREGATIONS))
 }
 
 const NUMBER_FORMS: &str = "`number`, `string` or `double`";

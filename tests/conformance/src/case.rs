@@ -23,7 +23,7 @@ use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts};
 use terrane_app::worker::LeaseSettings;
-use terrane_cache::MemoryCache;
+use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
 use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_server::telemetry::Watch;
 use terrane_server::{
@@ -92,7 +92,7 @@ pub struct World {
     pub is_read_only: bool,
     /// Whose pages may read answers; `*` is all.
     pub cors: Vec<String>,
-    /// The settings name a Redis.
+    /// The settings name a Redis server, which does not answer.
     pub has_cache_url: bool,
     /// Results are stored in memory.
     pub has_cache: bool,
@@ -159,11 +159,6 @@ pub struct Expected {
     pub lacks: Vec<String>,
 }
 
-fn cache() -> CacheSettings {
-    let memory: Arc<dyn ResultCache> = Arc::new(MemoryCache::new(64 * 1024 * 1024));
-    CacheSettings { tiers: vec![memory], max_entry: 1024 * 1024, ..CacheSettings::disabled() }
-}
-
 /// What came back.
 #[derive(Debug)]
 pub struct Answered {
@@ -191,6 +186,24 @@ pub fn all() -> Vec<(String, Case)> {
 }
 
 impl World {
+    fn cache(&self) -> CacheSettings {
+        let mut tiers: Vec<Arc<dyn ResultCache>> = Vec::new();
+        if self.has_cache {
+            tiers.push(Arc::new(MemoryCache::new(64 * 1024 * 1024)));
+        }
+        let settings = CacheSettings { max_entry: 1024 * 1024, ..CacheSettings::disabled() };
+        if self.has_cache_url {
+            let redis = RedisSettings {
+                url: "redis://127.0.0.1:1".to_owned(),
+                secret: settings.secret.clone(),
+                max_entry: settings.max_entry,
+                stale: Duration::ZERO,
+            };
+            tiers.push(Arc::new(RedisCache::new(redis, Arc::new(FakeClock::default())).expect("an address")));
+        }
+        CacheSettings { tiers, ..settings }
+    }
+
     pub fn edge(&self) -> Edge {
         self.edge_with(Security::of_nobody())
     }
@@ -237,7 +250,7 @@ impl World {
                 running_per_tenant: None,
                 queued_per_tenant: None,
             },
-            cache: if self.has_cache { cache() } else { CacheSettings::disabled() },
+            cache: self.cache(),
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {
@@ -285,7 +298,6 @@ impl World {
                 cors: self.cors(),
                 trusted_proxies: self.trusted_proxies.clone(),
                 rates: self.rates,
-                has_cache_url: self.has_cache_url,
                 body_timeout: self.body_timeout.unwrap_or(HttpSettings::default().body_timeout),
                 ..HttpSettings::default()
             },

@@ -418,7 +418,7 @@ async fn no_application_claims_a_session_of_this_server() {
         {
             let identity = house.identify(&with(&change)).await.unwrap();
             assert_eq!(identity.scopes, Scopes::READ, "{change}");
-            assert_eq!(identity.caller.roles, ["viewer".into()], "{change}");
+            assert_eq!(identity.caller.roles, [Arc::<str>::from("viewer")], "{change}");
             assert!(identity.credential.starts_with("user:"), "{change}");
         }
         // The user's own token says no more than the application does.

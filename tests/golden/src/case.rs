@@ -16,7 +16,8 @@ use terrane_compiler::model::{self, ColumnTypes, Member, Model};
 use terrane_compiler::plan::{plan, secure};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{
-    CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange,
+    CompareRange, DateRange, Filter, MemberRef, OrderBy, PreAggregations, QueryError, SemanticQuery, TimeDimension,
+    TimeRange,
 };
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::sql::{Parameters, lower, print};
@@ -241,6 +242,8 @@ pub fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
         },
         fill_gaps: json["fill_gaps"] == Json::Bool(true),
         ungrouped: json["ungrouped"] == Json::Bool(true),
+        pre_aggregations: PreAggregations::default(),
+        max_staleness: None,
     })
 }
 

@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 
+use terrane_compiler::rollup::Flaw;
+
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, mask_policies, policies, query, world};
+use crate::generate::{Features, Generator, mask_policies, policies, query, rollups, world};
 use crate::invariants;
 use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Product};
@@ -18,6 +20,9 @@ use crate::world::{FileOrder, source_tree};
 
 /// Queries on each world.
 pub const QUERIES_PER_WORLD: usize = 30;
+
+/// The most seconds that pre-aggregated rows may be old.
+const MAX_AGE: u64 = 3_600;
 
 /// DuckDB 1.5.6 fails inside where it inlines a named query of several facts, sees that a branch has no
 /// rows (two ranges that don't meet), and the statement has a LIMIT; there is a case. `AS MATERIALIZED`
@@ -32,6 +37,8 @@ pub struct Run {
     pub features: Features,
     /// Stops early.
     pub max_differences: usize,
+    /// A mistake that the product is to make.
+    pub flaw: Option<Flaw>,
 }
 
 /// The counts of a run. Refusals are counted by code, so that a run in which everything is refused shows.
@@ -68,7 +75,8 @@ impl Features {
 /// An engine that doesn't start, or a world that doesn't load: the generator is broken then.
 pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
     let mut report = Report::default();
-    let product = Product::start(settings())?;
+    let mut product = Product::start(settings())?;
+    product.flaw = run.flaw;
     while report.queries < run.cases && report.differences.len() < run.max_differences {
         let seed = run.seed.wrapping_add(report.worlds as u64);
         one_world(run, &product, seed, &mut report).with_context(|| format!("world of seed {seed}"))?;
@@ -87,12 +95,20 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     if run.features.mask_policies && generator.random.chance(20) {
         world.mask_policies = mask_policies(&mut generator, &world);
     }
+    if run.features.rollups {
+        // A stream of its own, so that a seed makes the same queries with and without.
+        world.rollups = rollups(&mut Generator::new(!seed, run.features), &world);
+    }
     let seen = world.seen();
     let paths = Paths::new(&seen);
     let served = product.serve(&world, &source_tree(&world, FileOrder::AsDescribed))?;
     let mut checked = Vec::new();
     for _ in 0..QUERIES_PER_WORLD.min(run.cases - report.queries) {
-        let body = query(&mut generator, &seen, &paths);
+        let mut body = query(&mut generator, &seen, &paths);
+        if !world.rollups.is_empty() {
+            // Outdated tables are to be left out.
+            body["max_age"] = MAX_AGE.into();
+        }
         report.queries += 1;
         let query = match read(&body) {
             Ok(query) => query,
@@ -122,6 +138,9 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             if is_used {
                 *report.used.entry(name).or_default() += 1;
             }
+        }
+        for name in served.rollups_of(&query) {
+            *report.used.entry(name).or_default() += 1;
         }
         let answered = served.run(&query);
         match &answered {

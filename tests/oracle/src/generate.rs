@@ -12,12 +12,14 @@ mod members;
 mod names;
 mod policies;
 mod queries;
+mod rollups;
 mod worlds;
 
 pub use mask_policies::mask_policies;
 pub use names::plain_names;
 pub use policies::policies;
 pub use queries::query;
+pub use rollups::rollups;
 pub use worlds::world;
 
 use crate::random::Random;
@@ -45,6 +47,8 @@ pub struct Features {
     pub ungrouped: bool,
     /// Filters on `time.granularity`, on rows and on groups.
     pub granularity_filters: bool,
+    /// Pre-aggregations.
+    pub rollups: bool,
     /// Quotes, spaces, reserved words, unicode and 200 characters in names.
     pub hostile_names: bool,
 }
@@ -62,6 +66,7 @@ impl Default for Features {
             totals: true,
             ungrouped: true,
             granularity_filters: true,
+            rollups: true,
             hostile_names: true,
         }
     }

@@ -24,6 +24,7 @@ use terrane_app::query::{CacheSettings, LimiterSettings, QueryRunError, QuerySet
 use terrane_app::services::{ServicePorts, Services};
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::rollup::Flaw;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
@@ -31,6 +32,8 @@ use terrane_golden_tests::duckdb_profile;
 use terrane_lineage::Lineage;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 use terrane_wire::json::{Numbers, write_rows};
+
+mod rollups;
 
 use crate::hooks::WorldHooks;
 use crate::oracle::{Code, Settings};
@@ -58,6 +61,8 @@ pub struct Product {
     warehouse: Arc<DuckDb>,
     profile: Arc<DialectProfile>,
     settings: Settings,
+    /// A mistake that matching is to make.
+    pub flaw: Option<Flaw>,
     _folder: tempfile::TempDir,
 }
 
@@ -146,6 +151,7 @@ impl Product {
             warehouse: Arc::new(warehouse),
             profile: Arc::new(duckdb_profile()),
             settings,
+            flaw: None,
             _folder: folder,
         })
     }
@@ -162,7 +168,9 @@ impl Product {
             }
             anyhow::Ok(())
         })?;
-        self.serve_tree(tree, WorldHooks::of(world))
+        let served = self.serve_tree(tree, WorldHooks::of(world))?;
+        served.build_rollups(world)?;
+        Ok(served)
     }
 
     /// Loads a project over the tables that are there.

@@ -70,6 +70,12 @@ impl Shrinker<'_> {
         let mut changed = self.each(|world| &mut world.metrics);
         changed |= self.each(|world| &mut world.policies);
         changed |= self.each(|world| &mut world.mask_policies);
+        changed |= self.each(|world| &mut world.rollups);
+        for index in 0..self.best.world.rollups.len() {
+            changed |= self.each(|world| &mut world.rollups[index].measures);
+            changed |= self.each(|world| &mut world.rollups[index].dimensions);
+            changed |= self.each(|world| &mut world.rollups[index].segments);
+        }
         for index in 0..self.best.world.mask_policies.len() {
             changed |= self.each(|world| &mut world.mask_policies[index].masks);
             changed |= self.each(|world| &mut world.mask_policies[index].deny);

@@ -8,6 +8,7 @@ mod expression;
 mod mask_policies;
 mod policies;
 mod project;
+mod rollups;
 mod tables;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use expression::{Arithmetic, Comparison, Expr, Rows};
 pub use mask_policies::{Mask, MaskPolicy};
 pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
+pub use rollups::{Rollup, RollupTime, TableState};
 pub use tables::{cell_of, statements};
 
 use crate::value::{Number, Value};
@@ -30,6 +32,9 @@ pub struct World {
     /// Masks and denied members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mask_policies: Vec<MaskPolicy>,
+    /// Pre-aggregations, built before the queries run. Answers don't depend on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rollups: Vec<Rollup>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ const QUERIES: usize = 1_000;
 #[test]
 fn a_thousand_queries_are_answered_as_the_oracle_says() {
     println!("seed {SEED}");
-    let wanted = Run { cases: QUERIES, seed: SEED, features: Features::default(), max_differences: 3 };
+    let wanted = Run { cases: QUERIES, seed: SEED, features: Features::default(), max_differences: 3, flaw: None };
     let report = run(&wanted, |_| {}).unwrap();
     for case in &report.differences {
         println!("seed {}: {}\n  {}", case.seed, case.about, case.query);

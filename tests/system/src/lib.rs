@@ -6,9 +6,11 @@ mod http;
 mod program;
 mod provider;
 mod scratch;
+mod skip;
 pub mod soak;
 
 pub use http::{Answer, download, request, request_as};
 pub use program::{Output, Program, Server, Unheard};
 pub use provider::{Browser, OidcProvider, free_port, header};
 pub use scratch::{FLIGHTS, Scratch, path};
+pub use skip::skip;

@@ -23,7 +23,6 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {
         top.skip(key);
     }
-    let (cache, cache_url) = top.section("cache", |s| (cache(s), cache_url(s)));
     Config {
         definitions: None,
         folders: top.section("paths", folders),
@@ -33,12 +32,12 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
         security: top.section("security", security::read),
-        cache,
+        cache: top.section("cache", cache),
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
         telemetry: top.section("telemetry", telemetry),
-        unused: unused(top).into_iter().chain(cache_url).collect(),
+        unused: unused(top),
         settings: Vec::new(),
         ineffective: Vec::new(),
     }
@@ -62,11 +61,6 @@ fn cache(s: &mut Section<'_>) -> CacheConfig {
         max_entry: s.checked("max_entry", SIZE, bytes).unwrap_or(8 * 1024 * 1024),
         stale_seconds: s.integer("stale", 0..=86_400).unwrap_or(0),
     }
-}
-
-/// The address of a Redis server, which is not used yet.
-fn cache_url(s: &mut Section<'_>) -> Option<UnusedSetting> {
-    s.place("url").map(|place| UnusedSetting { key: "cache.url".to_owned(), place })
 }
 
 /// Reads a size: a number and a unit, decimal (`MB`) or binary (`MiB`).

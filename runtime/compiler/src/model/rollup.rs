@@ -137,6 +137,11 @@ impl Rollup {
         usize::from(self.time.is_some()) + self.dimensions.len() + self.segments.len()
     }
 
+    /// Returns the time of the rollup if a dimension is stored as its buckets, and not also as it is.
+    pub fn bucket_of(&self, id: DimensionId) -> Option<&RollupTime> {
+        self.time.as_ref().filter(|time| time.dimension == id && !self.dimensions.contains(&id))
+    }
+
     /// Returns the position of a state that holds an aggregate.
     pub fn state(&self, function: AggregateFunction, of: &Aggregate) -> Option<usize> {
         self.states.iter().position(|state| {
@@ -199,7 +204,7 @@ fn states_of(model: &Model, cube: &Cube, rollup: &Rollup) -> Vec<Aggregate> {
 const MAX_DEPTH: usize = 100;
 
 /// Returns the aggregates that a measure is computed from, those of other cubes left out.
-pub(super) fn aggregates_of<'m>(
+pub(crate) fn aggregates_of<'m>(
     model: &'m Model,
     cube: CubeId,
     kind: &'m MeasureKind,

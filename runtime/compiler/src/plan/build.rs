@@ -418,7 +418,17 @@ where
             tree.reach_dimension(model, 0, id, Asker { value, target: value })?;
         }
     }
-    Ok(Fact { tree, period: fact.period, groups, row_filters, segments, semi_joins, distinct, is_selected: true })
+    Ok(Fact {
+        tree,
+        period: fact.period,
+        groups,
+        row_filters,
+        segments,
+        semi_joins,
+        distinct,
+        is_selected: true,
+        stored: None,
+    })
 }
 
 /// Returns whether a range narrows the rows by this time, and so leaves out rows without it.

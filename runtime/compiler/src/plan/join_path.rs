@@ -163,7 +163,7 @@ impl<'m> JoinTree<'m> {
 }
 
 /// The hops of the best path, first to last.
-pub(super) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(CubeId, usize)>> {
+pub(crate) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(CubeId, usize)>> {
     let mut hops = Vec::new();
     let mut at = cube;
     let paths = if at == start { return Some(hops) } else { model.join_paths(start) };

@@ -74,6 +74,7 @@ pub(crate) fn plan_rollup<'m>(model: &'m Model, rows: &RollupRows<'m>) -> Result
             semi_joins: Vec::new(),
             distinct: None,
             is_selected: true,
+            stored: None,
         }],
         groups,
         aggregates: rows.aggregates.iter().map(planned).collect(),

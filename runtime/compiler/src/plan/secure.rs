@@ -75,7 +75,7 @@ impl<'m> SecuredPlan<'m> {
     }
 
     /// Rewrites the plan. The protection stays as it is, so that no rewrite shows more than the policies allow.
-    pub(super) fn rewrite(mut self, rewrite: impl FnOnce(&mut LogicalPlan<'m>, &Protection<'m>)) -> Self {
+    pub(crate) fn rewrite(mut self, rewrite: impl FnOnce(&mut LogicalPlan<'m>, &Protection<'m>)) -> Self {
         rewrite(&mut self.plan, &self.protection);
         self
     }

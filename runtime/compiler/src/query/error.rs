@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::MissReason;
 use crate::types::{Granularity, LogicalType};
 
 /// The interface's codes that a compile can end with.
@@ -131,6 +132,8 @@ pub enum QueryError {
     Masked { member: Arc<str> },
     #[error("`{member}` reads what a policy covers")]
     Covered { member: Arc<str> },
+    #[error("no pre-aggregation answers the query on cube `{cube}`")]
+    NotPreAggregated { cube: Arc<str>, misses: Vec<(Option<Arc<str>>, MissReason)> },
 }
 
 impl QueryError {
@@ -168,7 +171,8 @@ impl QueryError {
             | QueryError::Ungrouped { field: name }
             | QueryError::ClosedCube { cube: name, .. }
             | QueryError::Masked { member: name }
-            | QueryError::Covered { member: name } => vec![name],
+            | QueryError::Covered { member: name }
+            | QueryError::NotPreAggregated { cube: name, .. } => vec![name],
             QueryError::Empty
             | QueryError::TooDeep { .. }
             | QueryError::TooMany { .. }

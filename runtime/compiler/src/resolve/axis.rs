@@ -58,13 +58,13 @@ impl OpenStretch {
 }
 
 /// The first microsecond that passes a lower bound.
-fn first(bound: &Bound) -> Option<i64> {
+pub(crate) fn first(bound: &Bound) -> Option<i64> {
     let (micros, size) = micros(&bound.value)?;
     if bound.inclusive { Some(micros) } else { micros.checked_add(size) }
 }
 
 /// The first microsecond after an upper bound.
-fn after(bound: &Bound) -> Option<i64> {
+pub(crate) fn after(bound: &Bound) -> Option<i64> {
     let (micros, size) = micros(&bound.value)?;
     if bound.inclusive { micros.checked_add(size) } else { Some(micros) }
 }

@@ -52,7 +52,7 @@ pub struct RollupTotals {
 /// A total that both statements compute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TotalColumn {
-    /// The name of the stored column.
+    /// The name of the column in both results.
     pub name: String,
     /// False: a sum of doubles, which is equal within 1e-9 of its size.
     pub is_exact: bool,
@@ -96,11 +96,11 @@ impl<'m> RollupOf<'m> {
         let aggregates: Vec<Aggregate> = additive.iter().map(|index| states[*index].clone()).collect();
         let base = self.base(profile, range, None, false, &aggregates)?;
         let (stored, _) = print(&lower_stored_totals(self.rollup, &additive, table), profile, Parameters::Inline)?;
-        let column = |index: &usize| TotalColumn {
-            name: format!("a{index}"),
+        let column = |(position, index): (usize, &usize)| TotalColumn {
+            name: format!("a{position}"),
             is_exact: state_type(&states[*index]) != LogicalType::Float,
         };
-        Ok(RollupTotals { base, stored, columns: additive.iter().map(column).collect() })
+        Ok(RollupTotals { base, stored, columns: additive.iter().enumerate().map(column).collect() })
     }
 
     /// Makes the statement that asks for the smallest and the largest value of the time column, one row of two

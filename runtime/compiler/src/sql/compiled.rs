@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::model::{CubeId, DimensionType};
+use crate::query::FactMatch;
 use crate::types::{Granularity, Value};
 
 /// A statement ready to run. Only the printer makes one, from a secured plan.
@@ -28,6 +29,9 @@ pub struct CompiledSql {
     /// Every cube whose rows decide the result, also those that only policies and filters read. Each comes once, an
     /// alias as the cube behind it.
     pub cubes: Vec<CubeId>,
+    /// For each part of the query that is aggregated on its own: the pre-aggregation that it reads, or why none.
+    /// Empty if no cube that it reads has pre-aggregations.
+    pub rollups: Vec<FactMatch>,
     /// Notes about the answer for people, such as a path between cubes that another equals.
     pub warnings: Vec<String>,
 }

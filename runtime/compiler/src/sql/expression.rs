@@ -8,11 +8,12 @@ use super::predicate::{Tested, lower_test};
 use super::scope::{LOOKUP, RowScope, Texts};
 use super::template::Segment;
 use super::zone::{InstantRange, Zone, has_zones, in_zone, instant_range};
-use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Mask, Snippet, TimeKind};
+use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Mask, Rollup, Snippet, TimeKind};
 use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan, Shape};
 use crate::query::{Axis, Predicate};
 use crate::types::{Granularity, LogicalType, Value};
 
+#[derive(Clone)]
 pub(super) struct Expressions<'a> {
     plan: &'a LogicalPlan<'a>,
     protection: &'a Protection<'a>,
@@ -26,6 +27,8 @@ pub(super) struct Expressions<'a> {
     has_zones: bool,
     /// True if the dialect has [`HASH`] and [`PARTIAL`].
     masks: [bool; 2],
+    /// Expressions are over the rows of this table.
+    stored: Option<&'a Rollup>,
 }
 
 /// The functions behind masks, as a dialect names its templates, and how many arguments they take.
@@ -47,6 +50,7 @@ impl<'a> Expressions<'a> {
             texts: Texts { collates: collates(profile), looks_up: has(LOOKUP) },
             zone: Zone::of(plan, profile),
             has_zones: has_zones(profile),
+            stored: None,
         }
     }
 
@@ -55,9 +59,14 @@ impl<'a> Expressions<'a> {
         self.texts.collates && dimension.ty == DimensionType::String
     }
 
+    /// The same over the rows of a pre-aggregation's table.
+    pub(super) fn over(&self, rollup: &'a Rollup) -> Self {
+        Expressions { stored: Some(rollup), ..self.clone() }
+    }
+
     /// The rows of a tree.
     pub(super) fn scope(&self, tree: &'a JoinTree<'a>) -> RowScope<'a> {
-        RowScope::new(self.plan.model, tree, self.protection, self.texts)
+        RowScope::new(self.plan.model, tree, self.protection, self.texts).over(self.stored)
     }
 
     pub(super) fn snippet(&self, fact: &'a Fact<'a>, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
@@ -135,7 +144,8 @@ impl<'a> Expressions<'a> {
         let instants =
             if self.protection.mask_of(id).is_none() { instant_range(fact, id) } else { InstantRange::default() };
         let (value, bucketed) = self.bucketed(scope, id, granularity);
-        let mut bucket = self.bucket(value, bucketed, dimension.time, dimension.column_type, instants);
+        let (kind, column_type) = self.time_of(id);
+        let mut bucket = self.bucket(value, bucketed, kind, column_type, instants);
         let ty = self.bucket_type(granularity, dimension);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
         if let Some(shift) = shift.filter(|_| fact.period.is_previous) {
@@ -152,6 +162,16 @@ impl<'a> Expressions<'a> {
                 SqlExpr::when(vec![is_before], first, Some(bucket))
             }
             None => bucket,
+        }
+    }
+
+    /// The kind and type of a time in the rows that are read: stored buckets of a day or more are local times.
+    fn time_of(&self, id: DimensionId) -> (TimeKind, LogicalType) {
+        let dimension = self.plan.model.dimension(id);
+        match self.stored.and_then(|rollup| rollup.bucket_of(id)) {
+            Some(time) if time.is_local(self.plan.model) => (TimeKind::WallClock, time.stored_type(self.plan.model)),
+            Some(time) => (dimension.time, time.stored_type(self.plan.model)),
+            None => (dimension.time, dimension.column_type),
         }
     }
 
@@ -237,7 +257,12 @@ impl<'a> Expressions<'a> {
     /// Returns the conditions on rows that are aggregated.
     pub(super) fn conditions(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Vec<SqlExpr<'a>> {
         let own = planned.aggregate.filters.iter().map(|filter| self.snippet(fact, 0, filter));
-        let mut conditions: Vec<_> = own.collect();
+        own.chain(self.further_conditions(fact, planned)).collect()
+    }
+
+    /// The same without the filters of the aggregate itself.
+    pub(super) fn further_conditions(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Vec<SqlExpr<'a>> {
+        let mut conditions = Vec::new();
         for metric in &planned.metrics {
             let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
             let filters = filters.flat_map(|(_, all)| all);
@@ -263,9 +288,14 @@ impl<'a> Expressions<'a> {
         Some(match &planned.shape {
             Shape::Moment { about, power } => moment(value, about, *power),
             Shape::Quantile { .. } | Shape::Passing(_) => value.cast(LogicalType::Float),
-            _ if self.texts.collates && is_text => SqlExpr::op(Op::Collate, vec![value]),
+            _ if is_text => self.comparable_text(value),
             _ => value,
         })
+    }
+
+    /// A string that compares by code point.
+    pub(super) fn comparable_text(&self, value: SqlExpr<'a>) -> SqlExpr<'a> {
+        if self.texts.collates { SqlExpr::op(Op::Collate, vec![value]) } else { value }
     }
 }
 
@@ -300,10 +330,9 @@ pub(super) fn micros_as(micros: i64, ty: LogicalType) -> Value {
     }
 }
 
-/// An aggregate function over an argument, or over rows.
-pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
-    let aggregate = planned.aggregate;
-    let op = match aggregate.function {
+/// The operator of an aggregate function.
+pub(super) fn op_of(function: AggregateFunction) -> Op {
+    match function {
         AggregateFunction::Count => Op::Count,
         AggregateFunction::CountDistinct => Op::CountDistinct,
         AggregateFunction::CountDistinctApprox => Op::ApproxDistinct,
@@ -311,7 +340,13 @@ pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlEx
         AggregateFunction::Avg => Op::Avg,
         AggregateFunction::Min => Op::Min,
         AggregateFunction::Max => Op::Max,
-    };
+    }
+}
+
+/// An aggregate function over an argument, or over rows.
+pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
+    let aggregate = planned.aggregate;
+    let op = op_of(aggregate.function);
     let ty = Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
     if let (Shape::Quantile { fraction }, Some(argument)) = (&planned.shape, argument.clone()) {
         let fraction = SqlExpr::Sequence { parts: vec![SqlExpr::Text(fraction)], is_atomic: true };

@@ -9,6 +9,7 @@ mod fact;
 mod guard;
 mod rollup;
 mod steps;
+mod stored;
 
 pub(crate) use rollup::{lower_rollup, lower_stored_totals};
 

@@ -6,10 +6,10 @@
 //! that it reads, the one construct whose order engines promise: no hidden row makes a statement fail. A
 //! column that is only compared stays as it is, for indexes and hash joins.
 
-use super::ast::SqlExpr;
+use super::ast::{Name, SqlExpr};
 use super::dialect_profile::Op;
 use super::predicate::{Tested, lower_predicate};
-use crate::model::{ColumnName, CubeId, Dimension, DimensionId, DimensionType, Model, Snippet, SqlPart};
+use crate::model::{ColumnName, CubeId, Dimension, DimensionId, DimensionType, Model, Rollup, Snippet, SqlPart};
 use crate::plan::{JoinTree, NodeId, Protection, RowGuard, type_of};
 use crate::query::{Operand, Predicate};
 use crate::types::LogicalType;
@@ -38,7 +38,12 @@ pub(super) struct RowScope<'a> {
     root: Option<&'a str>,
     /// The node whose row filter stands around what is written, or is it.
     passed: Option<NodeId>,
+    /// The rows are those of this table.
+    stored: Option<&'a Rollup>,
 }
+
+/// The rows of a pre-aggregation's table.
+pub(super) const STORED: &str = "stored";
 
 impl<'a> RowScope<'a> {
     pub(super) fn new(
@@ -47,7 +52,30 @@ impl<'a> RowScope<'a> {
         protection: &'a Protection<'a>,
         texts: Texts,
     ) -> RowScope<'a> {
-        RowScope { model, tree, protection, texts, root: None, passed: None }
+        RowScope { model, tree, protection, texts, root: None, passed: None, stored: None }
+    }
+
+    /// The same over the rows of a pre-aggregation's table, if one is given.
+    pub(super) fn over(self, stored: Option<&'a Rollup>) -> RowScope<'a> {
+        RowScope { stored, ..self }
+    }
+
+    /// The stored column of a dimension.
+    fn stored_dimension(&self, id: DimensionId) -> Option<SqlExpr<'a>> {
+        let rollup = self.stored?;
+        let dimension = rollup.dimensions.iter().position(|stored| *stored == id);
+        let name = match dimension {
+            Some(index) => Name::Numbered('d', index),
+            None => rollup.bucket_of(id).map(|_| Name::Numbered('t', 0))?,
+        };
+        Some(SqlExpr::Derived(STORED, name))
+    }
+
+    /// The stored column of a dimension that is nothing but this column.
+    fn stored_column(&self, cube: CubeId, name: &ColumnName) -> Option<SqlExpr<'a>> {
+        let is_column = |id: &DimensionId| self.model.dimension(*id).is_column(cube, name);
+        let index = self.stored?.dimensions.iter().position(is_column)?;
+        Some(SqlExpr::Derived(STORED, Name::Numbered('d', index)))
     }
 
     /// The name of the root's rows while they are filtered, or their own.
@@ -222,6 +250,9 @@ impl<'a> RowScope<'a> {
     }
 
     fn value(&self, owner: NodeId, id: DimensionId, outer: Evaluation) -> SqlExpr<'a> {
+        if let Some(stored) = self.stored_dimension(id) {
+            return stored;
+        }
         let node = self.tree.find(self.model, owner, id.cube).unwrap_or(owner);
         let snippet = &self.model.dimension(id).sql;
         if node == owner || matches!(snippet.parts[..], [SqlPart::Column { .. }]) {
@@ -272,6 +303,9 @@ impl<'a> RowScope<'a> {
     }
 
     fn column(&self, node: NodeId, name: &'a ColumnName, evaluation: Evaluation) -> SqlExpr<'a> {
+        if let Some(stored) = self.stored_column(self.tree.cube_of(node), name) {
+            return stored;
+        }
         let column = SqlExpr::Column { alias: self.alias(node), name };
         match if evaluation == Evaluation::Infallible { None } else { self.guard(node) } {
             Some(guard) => SqlExpr::when(guard, column, None),

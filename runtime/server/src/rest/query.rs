@@ -167,6 +167,7 @@ static RUN_PARAMETERS: Doc = Doc {
         Parameter::query("cache", ParameterKind::Boolean, "false: the rows are computed now"),
         Parameter::query("max_age", ParameterKind::Integer(0), "the most seconds since cached rows were read"),
         Parameter::query("stale", ParameterKind::Integer(0), "seconds for which outdated rows will do; 0: never"),
+        Parameter::query("pre_aggregations", ParameterKind::String, "`off`, `auto` or `only`"),
     ],
     body: None,
     answers: ROWS,

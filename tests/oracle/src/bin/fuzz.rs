@@ -6,10 +6,12 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use terrane_compiler::rollup::Flaw;
 use terrane_oracle_tests::case::{Case, settings};
 use terrane_oracle_tests::fuzz::{Report, Run, run};
 use terrane_oracle_tests::generate::Features;
@@ -32,11 +34,27 @@ struct Arguments {
     case: Option<std::path::PathBuf>,
     /// Features that are off by default; and with `--without` those that are on: to_many, steps,
     /// total_dimensions, policies, masks, metric_time, compare, totals, ungrouped, granularity_filters,
-    /// hostile_names.
+    /// hostile_names, rollups.
     #[arg(long, value_delimiter = ',')]
     with: Vec<String>,
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
+    /// A mistake of matching that the run must find: `OpenRows`, `NestedWeeks` …
+    #[arg(long)]
+    flaw: Option<FlawName>,
+}
+
+/// A [`Flaw`] by its name.
+#[derive(Debug, Clone, Copy)]
+struct FlawName(Flaw);
+
+impl FromStr for FlawName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = Flaw::ALL.iter().find(|flaw| format!("{flaw:?}") == name);
+        known.map(|flaw| FlawName(*flaw)).ok_or_else(|| format!("unknown flaw `{name}`; known: {:?}", Flaw::ALL))
+    }
 }
 
 fn main() -> Result<ExitCode> {
@@ -62,6 +80,7 @@ fn main() -> Result<ExitCode> {
                 "totals" => features.totals = on,
                 "ungrouped" => features.ungrouped = on,
                 "granularity_filters" => features.granularity_filters = on,
+                "rollups" => features.rollups = on,
                 "hostile_names" => features.hostile_names = on,
                 other => anyhow::bail!("unknown feature `{other}`"),
             }
@@ -69,7 +88,13 @@ fn main() -> Result<ExitCode> {
     }
     let started = Instant::now();
     let mut shown = started;
-    let wanted = Run { cases: arguments.cases, seed: arguments.seed, features, max_differences: arguments.differences };
+    let wanted = Run {
+        cases: arguments.cases,
+        seed: arguments.seed,
+        features,
+        max_differences: arguments.differences,
+        flaw: arguments.flaw.map(|flaw| flaw.0),
+    };
     let mut saved = Ok(0);
     let report = run(&wanted, |report| {
         // At once: a long run may be ended from outside.

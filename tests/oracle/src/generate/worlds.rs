@@ -39,7 +39,7 @@ pub fn world(generator: &mut Generator) -> World {
     for index in 0..cubes.len() {
         fill(generator, &mut cubes, index, &keys);
     }
-    let mut world = World { cubes, metrics: Vec::new(), policies: Vec::new(), mask_policies: Vec::new() };
+    let mut world = World { cubes, ..World::default() };
     super::members::add(generator, &mut world, &mut names);
     world
 }

@@ -74,6 +74,11 @@ fn cube_json(world: &World, cube: &Cube) -> Json {
         "segments": segments.collect::<Vec<_>>(),
         "joins": joins.collect::<Vec<_>>(),
     });
+    let rollups: Vec<Json> =
+        world.rollups.iter().filter(|rollup| rollup.cube == cube.name).map(|rollup| rollup.json(world, cube)).collect();
+    if !rollups.is_empty() {
+        json["pre_aggregations"] = json!(rollups);
+    }
     if cube.is_query {
         json["sql"] = json!(format!("SELECT * FROM {}", table(cube)));
     } else {

@@ -188,6 +188,7 @@ const RULES: &[Rule] = &[
         package: "terrane-system-tests",
         may_use: &[
             "terrane-app",
+            "terrane-cache",
             "terrane-cli",
             "terrane-compiler",
             "terrane-expectations",
@@ -207,7 +208,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-attack-tests",
-        may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store"],
+        may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store", "terrane-warehouse"],
         must_not_reach: &[],
     },
     // It reads sources, so that it builds before everything else.

@@ -3,6 +3,7 @@
 //! Where joins repeat the fact's rows, an inner select first brings each row down to one per group,
 //! and the outer one aggregates.
 
+use super::stored::{STATES, merged};
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::DimensionId;
 use crate::plan::{Fact, RowKey, SemiJoin};
@@ -18,6 +19,7 @@ impl<'a> Lowering<'a> {
     /// A fact's n-th group-by column, at the level where it is aggregated.
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
         match fact.distinct {
+            _ if fact.stored.is_some() => SqlExpr::Derived(STATES, Name::Numbered('g', index)),
             Some(_) => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
             None => self.expressions.group(fact, index),
         }
@@ -34,8 +36,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The aggregate call over its fact's rows.
+    /// An aggregate over its fact's rows, or of the states that are stored of them.
     pub(super) fn aggregate(&self, index: usize) -> SqlExpr<'a> {
+        let planned = &self.plan.aggregates[index];
+        match &self.plan.facts[planned.fact].stored {
+            Some(stored) => merged(planned, stored.states[index], index),
+            None => self.aggregate_of_rows(index),
+        }
+    }
+
+    /// The aggregate call over its fact's rows.
+    pub(super) fn aggregate_of_rows(&self, index: usize) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         let fact = &self.plan.facts[planned.fact];
         let conditions = self.expressions.conditions(fact, planned);
@@ -57,6 +68,7 @@ impl<'a> Lowering<'a> {
     /// `items` over a fact's rows, grouped by the plan's groups.
     pub(super) fn grouped(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let mut select = match &fact.distinct {
+            _ if fact.stored.is_some() => self.of_states(fact, items),
             None => self.rows(fact, items),
             Some(key) => {
                 let rows = Query::Select(Box::new(self.distinct_rows(fact, key)));

@@ -9,10 +9,8 @@ use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{ColumnName, Rollup, state_type};
 use crate::plan::SecuredPlan;
 use crate::sql::dialect_profile::{DialectProfile, Op};
+use crate::sql::scope::STORED;
 use crate::types::LogicalType;
-
-/// The rows of a rollup's table.
-const STORED: &str = "stored";
 
 /// Lowers a plan of rollup rows. `segments`: groups by whether rows pass the rollup's segments too.
 pub(crate) fn lower_rollup<'a>(
@@ -63,20 +61,20 @@ pub(crate) fn lower_rollup<'a>(
     Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
 }
 
-/// Lowers the totals of a table's additive states, by their positions.
+/// Lowers the totals of a table's additive states, by their positions: `a0`, `a1` … in this order.
 pub(crate) fn lower_stored_totals<'a>(rollup: &'a Rollup, states: &[usize], table: &'a [ColumnName]) -> Lowered<'a> {
-    let total = |index: &usize| {
+    let total = |(position, index): (usize, &usize)| {
         let state = &rollup.states[*index];
         let column = SqlExpr::Derived(STORED, Name::Numbered('a', *index));
-        (total_of(column, state_type(state)), Name::Numbered('a', *index))
+        (total_of(column, state_type(state)), Name::Numbered('a', position))
     };
     let source = Source::Table { name: table, alias: STORED };
-    let select = Select::new(states.iter().map(total).collect(), source);
+    let select = Select::new(states.iter().enumerate().map(total).collect(), source);
     Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
 }
 
 /// The sum of a column of counts or sums: 0 without rows if these are counts.
-fn total_of(column: SqlExpr<'_>, ty: LogicalType) -> SqlExpr<'_> {
+pub(super) fn total_of(column: SqlExpr<'_>, ty: LogicalType) -> SqlExpr<'_> {
     let sum = SqlExpr::Op { op: Op::Sum, ty: Some(ty).filter(|ty| *ty != LogicalType::Unknown), args: vec![column] };
     match ty {
         LogicalType::Integer => SqlExpr::op(Op::Coalesce, vec![sum, SqlExpr::Integer(0)]).cast(LogicalType::Integer),

@@ -1,0 +1,113 @@
+//! The pre-aggregations that serve the facts of a query, and the reasons why others do not.
+//!
+//! In: made by matching. Out: the codes of the interface in the order in which conditions are checked, one sentence
+//! each, and the line of YAML that would help. Absent: who may see them; reasons that come from policies, and numbers
+//! of rows, are for administrators.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+/// The pre-aggregation that serves one fact of a query, or the reasons why none does.
+#[derive(Debug, Clone)]
+pub struct FactMatch {
+    pub cube: Arc<str>,
+    pub served: Option<Served>,
+    /// The nearest first. Beside a match only in an explanation.
+    pub misses: Vec<Miss>,
+}
+
+/// The tables that a fact is read from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Served {
+    pub rollup: Arc<str>,
+    pub generation: u64,
+    pub tables: usize,
+    /// Rows of the tables.
+    pub rows: u64,
+    /// The time at which the oldest table was read from the cube.
+    pub built_at: Timestamp,
+    /// Some rows are read from the cube.
+    pub is_split: bool,
+}
+
+/// A rollup that does not serve a fact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Miss {
+    /// `None`: the reason holds for all rollups of the cube.
+    pub rollup: Option<Arc<str>>,
+    pub reason: MissReason,
+    /// The members that it is about; only in an explanation.
+    pub members: Vec<String>,
+}
+
+impl Miss {
+    /// Returns the line to add to the definition of the rollup, if one helps.
+    pub fn fix(&self) -> Option<String> {
+        let members = || self.members.join(", ");
+        let key = match self.reason {
+            MissReason::MeasureNotStored => "measures",
+            MissReason::DimensionNotStored | MissReason::FilterNotStored | MissReason::OtherPath => "dimensions",
+            MissReason::SegmentNotStored => "segments",
+            _ => return None,
+        };
+        (!self.members.is_empty()).then(|| format!("{key}: [{}]", members()))
+    }
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason.sentence())
+    }
+}
+
+macro_rules! reasons {
+    ($($name:ident $code:literal $sentence:literal,)+) => {
+        /// The reason for which a pre-aggregation does not answer a part of a query. A later one is a nearer miss.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum MissReason {
+            $(#[doc = $sentence] $name,)+
+        }
+
+        impl MissReason {
+            pub const ALL: &'static [MissReason] = &[$(MissReason::$name,)+];
+
+            /// The code on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(MissReason::$name => $code,)+ }
+            }
+
+            /// Returns one sentence.
+            pub fn sentence(self) -> &'static str {
+                match self { $(MissReason::$name => $sentence,)+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    Off "OFF" "Pre-aggregations are switched off for this query.",
+    NoRollup "NO_ROLLUP" "The cube has no pre-aggregation.",
+    ToMany "TO_MANY" "The query reads the cube's rows over a join to many rows.",
+    NotDeterministic "NOT_DETERMINISTIC" "The pre-aggregation reads an expression whose value changes by itself.",
+    OtherPath "OTHER_PATH" "The member is stored as another join finds it.",
+    DimensionNotStored "DIMENSION_NOT_STORED" "The pre-aggregation does not store the dimension.",
+    RawTime "RAW_TIME" "The query reads times that the pre-aggregation stores as steps only.",
+    GranularityTooFine "GRANULARITY_TOO_FINE" "The pre-aggregation stores coarser steps of time.",
+    GranularityNotNested "GRANULARITY_NOT_NESTED" "The stored steps of time do not make up those of the query.",
+    FilterNotStored "FILTER_NOT_STORED" "The pre-aggregation does not store what the query filters by.",
+    SegmentNotStored "SEGMENT_NOT_STORED" "The pre-aggregation does not store the segment.",
+    RollupIsFiltered "ROLLUP_IS_FILTERED" "The pre-aggregation stores fewer rows than the query reads.",
+    MeasureNotStored "MEASURE_NOT_STORED" "The pre-aggregation does not store the measure.",
+    NotAdditive "NOT_ADDITIVE" "The stored values of the measure cannot be merged into coarser groups.",
+    SketchUnsupported "SKETCH_UNSUPPORTED" "The warehouse cannot merge approximate counts of distinct values.",
+    Policy "POLICY" "A policy needs columns that the pre-aggregation does not store.",
+    NotBuilt "NOT_BUILT" "The pre-aggregation is not built.",
+    DefinitionChanged "DEFINITION_CHANGED" "The pre-aggregation was built of other definitions.",
+    TimeZone "TIME_ZONE" "The stored steps of time are not those of the query's time zone.",
+    RangeNotCovered "RANGE_NOT_COVERED" "No partition of the query's time range is built.",
+    RangeNotAligned "RANGE_NOT_ALIGNED" "The query's time range does not hold whole stored steps.",
+    Stale "STALE" "The stored data is older than the query allows.",
+    MoreExpensive "MORE_EXPENSIVE" "Another pre-aggregation answers with fewer rows.",
+}

@@ -1,0 +1,633 @@
+//! The choice of a pre-aggregation for each fact of a query.
+//!
+//! In: a secured plan, the definitions of its cubes, and what is ready. Out: the same plan, in which some facts read
+//! tables of pre-aggregations, and for each fact what serves it or why nothing does. Everything is decided on resolved
+//! expressions: a rollup serves a fact only if all that the fact reads is a function of stored columns along the same
+//! joins. Absent: SQL; policies, which were applied before and are met by stored columns or by a miss.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::RollupOf;
+use super::coverage::{Coverage, Refusal, Stretch, cover};
+use crate::environment::Environment;
+use crate::model::{
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, Mask, Measure, Model, Rollup, SegmentId, Snippet, SqlPart,
+    aggregates_of,
+};
+use crate::plan::{
+    Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, Shape, StateSource, StoredRows, StoredSegment, StoredState,
+    path,
+};
+use crate::query::{FactMatch, Miss, MissReason, Operand, PreAggregations, Predicate, QueryError, Served, Test};
+use crate::ready_rollups::{Flaw, ReadyRollups};
+use crate::resolve::{after, first};
+use crate::sql::dialect_profile::DialectProfile;
+use crate::types::{Granularity, TimeKind, is_utc};
+
+/// The demands of a request on pre-aggregations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RollupRequest {
+    pub(crate) mode: PreAggregations,
+    pub(crate) max_staleness: Option<Duration>,
+    /// Every miss is reported with its members, also those beside a match.
+    pub(crate) explains: bool,
+}
+
+/// Lets facts of a plan read pre-aggregations.
+///
+/// # Errors
+/// [`QueryError::NotPreAggregated`] if the request takes nothing else.
+pub(crate) fn match_rollups<'m>(
+    secured: SecuredPlan<'m>,
+    profile: &DialectProfile,
+    environment: &Environment,
+    request: RollupRequest,
+) -> Result<(SecuredPlan<'m>, Vec<FactMatch>), QueryError> {
+    let mut found = Vec::new();
+    let plan = secured.plan();
+    let matcher = Matcher {
+        model: plan.model,
+        plan,
+        protection: secured.protection(),
+        profile,
+        ready: &environment.rollups,
+        now: environment.now,
+        request,
+    };
+    for index in 0..plan.facts.len() {
+        found.push(matcher.fact(index));
+    }
+    let mut chosen = Vec::with_capacity(found.len());
+    let mut matches = Vec::with_capacity(found.len());
+    for (rows, fact) in found {
+        if request.mode == PreAggregations::Only && rows.is_none() {
+            let misses = fact.misses.iter().filter(|miss| miss.reason != MissReason::Policy);
+            let misses = misses.map(|miss| (miss.rollup.clone(), miss.reason)).collect();
+            return Err(QueryError::NotPreAggregated { cube: fact.cube, misses });
+        }
+        chosen.push(rows);
+        matches.push(fact);
+    }
+    let secured = secured.rewrite(|plan, _| {
+        for (fact, rows) in plan.facts.iter_mut().zip(chosen) {
+            fact.stored = rows.map(Box::new);
+        }
+    });
+    Ok((secured, matches))
+}
+
+struct Matcher<'p, 'm> {
+    model: &'m Model,
+    plan: &'p LogicalPlan<'m>,
+    protection: &'p Protection<'m>,
+    profile: &'p DialectProfile,
+    ready: &'p ReadyRollups,
+    now: Timestamp,
+    request: RollupRequest,
+}
+
+type Checked<T> = Result<T, Refusal>;
+
+impl<'m> Matcher<'_, 'm> {
+    fn fact(&self, index: usize) -> (Option<StoredRows<'m>>, FactMatch) {
+        let fact = &self.plan.facts[index];
+        let cube = self.model.cube(fact.tree.cube);
+        let mut report = FactMatch { cube: Arc::clone(&cube.name), served: None, misses: Vec::new() };
+        let general = if self.request.mode == PreAggregations::Off {
+            Some(MissReason::Off)
+        } else if cube.rollups.is_empty() {
+            Some(MissReason::NoRollup)
+        } else if fact.distinct.is_some() || !fact.semi_joins.is_empty() || fact.tree.joins.iter().any(|j| j.is_to_many)
+        {
+            Some(MissReason::ToMany)
+        } else if self.plan.ungrouped {
+            Some(MissReason::DimensionNotStored)
+        } else {
+            None
+        };
+        if let Some(reason) = general {
+            report.misses.push(Miss { rollup: None, reason, members: Vec::new() });
+            return (None, report);
+        }
+        let mut best: Option<StoredRows<'m>> = None;
+        for rollup in &cube.rollups {
+            let candidate = Candidate { matcher: self, fact, index, cube, rollup };
+            let refusal = match candidate.rows() {
+                Ok(rows) => match &best {
+                    Some(other) if cost(other) <= cost(&rows) => Refusal::from(MissReason::MoreExpensive),
+                    _ => match best.replace(rows) {
+                        Some(other) => {
+                            report.misses.push(Miss {
+                                rollup: Some(Arc::clone(&other.rollup.name)),
+                                reason: MissReason::MoreExpensive,
+                                members: Vec::new(),
+                            });
+                            continue;
+                        }
+                        None => continue,
+                    },
+                },
+                Err(refusal) => refusal,
+            };
+            let Refusal { reason, members } = refusal;
+            report.misses.push(Miss { rollup: Some(Arc::clone(&rollup.name)), reason, members });
+        }
+        report.served = best.as_ref().map(|rows| Served {
+            rollup: Arc::clone(&rows.rollup.name),
+            generation: rows.generation,
+            tables: rows.tables.len(),
+            rows: rows.rows,
+            built_at: rows.built_at,
+            is_split: rows.remainder.is_some(),
+        });
+        if report.served.is_some() && !self.request.explains {
+            report.misses.clear();
+        }
+        // The nearest first: the one that fails the latest condition.
+        report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
+        (best, report)
+    }
+}
+
+/// Rows of the cube cost more than any number of stored rows.
+fn cost(rows: &StoredRows<'_>) -> (bool, u64) {
+    (rows.remainder.is_some(), rows.rows)
+}
+
+/// One rollup that may serve a fact.
+struct Candidate<'c, 'p, 'm> {
+    matcher: &'c Matcher<'p, 'm>,
+    fact: &'c Fact<'m>,
+    index: usize,
+    cube: &'m Cube,
+    rollup: &'m Rollup,
+}
+
+/// The availability of an expression in stored columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Availability {
+    Stored,
+    Missing,
+    /// It is stored as other joins find it.
+    OtherPath,
+}
+
+impl Availability {
+    fn and(self, other: impl FnOnce() -> Availability) -> Availability {
+        if self == Availability::Stored { other() } else { self }
+    }
+
+    fn or_refuse(self, reason: MissReason, member: impl FnOnce() -> Vec<String>) -> Checked<()> {
+        match self {
+            Availability::Stored => Ok(()),
+            Availability::Missing => Err(Refusal { reason, members: member() }),
+            Availability::OtherPath => Err(Refusal { reason: MissReason::OtherPath, members: member() }),
+        }
+    }
+}
+
+/// The row filters of a fact, sorted.
+#[derive(Default)]
+struct SortedFilters {
+    /// The filters that apply to stored rows.
+    on_rows: Vec<usize>,
+    stretch: Stretch,
+}
+
+impl<'m> Candidate<'_, '_, 'm> {
+    fn model(&self) -> &'m Model {
+        self.matcher.model
+    }
+
+    fn has(&self, flaw: Flaw) -> bool {
+        self.matcher.ready.flaw == Some(flaw)
+    }
+
+    fn rows(&self) -> Checked<StoredRows<'m>> {
+        self.groups()?;
+        let filters = self.filters()?;
+        let segments = self.segments()?;
+        let states = self.states(&segments)?;
+        self.policies()?;
+        let ready = self.matcher.ready.get(&self.cube.name, &self.rollup.name).ok_or(MissReason::NotBuilt)?;
+        let of = RollupOf { model: self.model(), cube: self.cube, rollup: self.rollup };
+        let is_current = of.fingerprint(self.matcher.profile).is_ok_and(|own| own == ready.fingerprint);
+        if !is_current && !self.has(Flaw::OtherDefinition) {
+            return Err(MissReason::DefinitionChanged.into());
+        }
+        let coverage = cover(of, ready, filters.stretch, self.matcher.ready.flaw)?;
+        self.check_age(&coverage)?;
+        self.check_offsets(&coverage, ready.extent)?;
+        let counts_stored = states.iter().flatten().any(|state| state.source == StateSource::Distinct)
+            && self.aggregates().any(|(_, aggregate)| is_distinct_count(aggregate.function));
+        if coverage.remainder.is_some() && counts_stored {
+            return Err(MissReason::RangeNotAligned.into());
+        }
+        Ok(StoredRows {
+            rollup: self.rollup,
+            generation: ready.generation,
+            tables: coverage.tables,
+            filters: filters.on_rows,
+            segments,
+            states,
+            remainder: coverage.remainder,
+            rows: coverage.rows,
+            built_at: coverage.built_at,
+        })
+    }
+
+    fn aggregates(&self) -> impl Iterator<Item = (usize, &'m Aggregate)> {
+        let plan = self.matcher.plan;
+        let own = plan.aggregates.iter().enumerate().filter(|(_, planned)| planned.fact == self.index);
+        own.map(|(index, planned)| (index, planned.aggregate))
+    }
+
+    /// The names of members, if the request explains.
+    fn named(&self, name: impl FnOnce() -> String) -> Vec<String> {
+        if self.matcher.request.explains { vec![name()] } else { Vec::new() }
+    }
+
+    fn name_of(&self, id: DimensionId) -> String {
+        format!("{}.{}", self.model().cube(id.cube).name, self.model().dimension(id).name)
+    }
+
+    // Availability.
+
+    /// Returns whether a dimension, as a member of `owner` means it, is a function of stored columns.
+    fn dimension(&self, owner: CubeId, id: DimensionId) -> Availability {
+        if self.rollup.dimensions.contains(&id) {
+            return self.along(owner, id.cube);
+        }
+        if id.cube == self.cube.id && owner == self.cube.id {
+            if self.rollup.bucket_of(id).is_some() {
+                return Availability::Missing;
+            }
+            return self.snippet(owner, &self.model().dimension(id).sql);
+        }
+        let twin = |stored: &DimensionId| {
+            let origin = |cube: CubeId| self.model().cube(cube).alias_of.unwrap_or(cube);
+            stored.index == id.index && origin(stored.cube) == origin(id.cube)
+        };
+        if self.rollup.dimensions.iter().any(twin) { Availability::OtherPath } else { Availability::Missing }
+    }
+
+    /// Returns whether `owner` reaches a cube as the rollup's own cube does.
+    fn along(&self, owner: CubeId, cube: CubeId) -> Availability {
+        let root = self.cube.id;
+        if owner == root || owner == cube {
+            return Availability::Stored;
+        }
+        let (Some(mut through), Some(direct)) = (path(self.model(), root, owner), path(self.model(), root, cube))
+        else {
+            return Availability::OtherPath;
+        };
+        through.extend(path(self.model(), owner, cube).unwrap_or_default());
+        if through == direct { Availability::Stored } else { Availability::OtherPath }
+    }
+
+    /// Returns whether an expression of a member of `owner` is a function of stored columns.
+    fn snippet(&self, owner: CubeId, sql: &Snippet) -> Availability {
+        if sql.has_query {
+            return Availability::Missing;
+        }
+        sql.parts.iter().fold(Availability::Stored, |so_far, part| {
+            so_far.and(|| match part {
+                SqlPart::Text(_) | SqlPart::User(_) => Availability::Stored,
+                SqlPart::Dimension(id) => self.dimension(owner, *id),
+                SqlPart::Column { cube, name } => {
+                    let is_column = |id: &&DimensionId| self.model().dimension(**id).is_column(*cube, name);
+                    match self.rollup.dimensions.iter().find(is_column) {
+                        Some(_) => self.along(owner, *cube),
+                        None => Availability::Missing,
+                    }
+                }
+                SqlPart::Divide(left, right) => self.snippet(owner, left).and(|| self.snippet(owner, right)),
+                SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => Availability::Missing,
+            })
+        })
+    }
+
+    fn predicate(&self, predicate: &Predicate) -> Availability {
+        match predicate {
+            Predicate::And(all) | Predicate::Or(all) => {
+                all.iter().fold(Availability::Stored, |so_far, each| so_far.and(|| self.predicate(each)))
+            }
+            Predicate::Not(inner) => self.predicate(inner),
+            Predicate::Test { operand: Operand::Dimension { id, .. }, test } => {
+                // A bucket is null where the time is.
+                let is_null_test = self.rollup.bucket_of(*id).is_some() && tests_null(test);
+                if is_null_test { Availability::Stored } else { self.dimension(self.cube.id, *id) }
+            }
+            Predicate::Test { .. } => Availability::Missing,
+        }
+    }
+
+    // Conditions, in the order in which they are checked.
+
+    fn groups(&self) -> Checked<()> {
+        let plan = self.matcher.plan;
+        for (group, id) in plan.groups.iter().zip(&self.fact.groups) {
+            let name = || self.named(|| self.name_of(*id));
+            match (self.rollup.bucket_of(*id), group.granularity) {
+                (Some(_), None) => return Err(Refusal { reason: MissReason::RawTime, members: name() }),
+                (Some(time), Some(granularity)) => {
+                    let step = time.step(self.model());
+                    if granularity < step {
+                        return Err(Refusal { reason: MissReason::GranularityTooFine, members: name() });
+                    }
+                    if !step.nests_in(granularity) && !self.has(Flaw::NestedWeeks) {
+                        return Err(Refusal { reason: MissReason::GranularityNotNested, members: name() });
+                    }
+                    let is_other = time.is_local(self.model()) && !is_same_zone(&time.zone, &plan.timezone);
+                    if is_other && !self.has(Flaw::OtherZone) {
+                        return Err(Refusal { reason: MissReason::TimeZone, members: name() });
+                    }
+                }
+                (None, _) => {
+                    self.dimension(self.cube.id, *id).or_refuse(MissReason::DimensionNotStored, name)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn filters(&self) -> Checked<SortedFilters> {
+        let mut sorted = SortedFilters::default();
+        for (index, filter) in self.fact.row_filters.iter().enumerate() {
+            if let Predicate::Test { operand: Operand::Dimension { id, .. }, test: Test::Range { low, high } } = filter
+                && self.rollup.bucket_of(*id).is_some()
+            {
+                let start = low.as_ref().and_then(first);
+                let end = high.as_ref().and_then(after);
+                if start.is_some() == low.is_some() && end.is_some() == high.is_some() {
+                    let stretch = &mut sorted.stretch;
+                    stretch.start = stretch.start.max(start);
+                    stretch.end = [stretch.end, end].into_iter().flatten().min();
+                    continue;
+                }
+            }
+            match self.predicate(filter) {
+                Availability::Stored => sorted.on_rows.push(index),
+                _ if self.has(Flaw::MissingFilter) => {}
+                availability => {
+                    let mut reads_time = false;
+                    let mut members = Vec::new();
+                    filter.for_each_operand(&mut |operand| {
+                        if let Operand::Dimension { id, .. } = operand {
+                            reads_time |= self.rollup.bucket_of(*id).is_some();
+                            members.extend(self.named(|| self.name_of(*id)));
+                        }
+                    });
+                    let reason = if reads_time { MissReason::RawTime } else { MissReason::FilterNotStored };
+                    availability.or_refuse(reason, || members)?;
+                }
+            }
+        }
+        Ok(sorted)
+    }
+
+    fn segments(&self) -> Checked<Vec<StoredSegment>> {
+        let mut segments = Vec::with_capacity(self.fact.segments.len());
+        for (node, sql) in &self.fact.segments {
+            let cube = self.fact.tree.cube_of(*node);
+            let is_it = |id: &SegmentId| id.cube == cube && self.model().segment(*id).sql == **sql;
+            let flag = self.rollup.segments.iter().position(is_it);
+            let is_filter = cube == self.cube.id && self.rollup.filters.contains(sql);
+            segments.push(match flag {
+                _ if is_filter => StoredSegment::Passed,
+                Some(index) => StoredSegment::Flag(index),
+                None if self.snippet(cube, sql) == Availability::Stored => StoredSegment::Computed,
+                None if self.has(Flaw::MissingSegment) => StoredSegment::Passed,
+                None => {
+                    let of = self.model().cube(cube);
+                    let segment = of.segments.iter().find(|segment| segment.sql == **sql);
+                    let name = || format!("{}.{}", of.name, segment.map_or("?", |segment| &segment.name));
+                    return Err(Refusal { reason: MissReason::SegmentNotStored, members: self.named(name) });
+                }
+            });
+        }
+        let guarded = match self.matcher.protection.rows(self.cube.id) {
+            Some(RowGuard::Filters { all, .. }) => &all[..],
+            _ => &[],
+        };
+        let is_implied = |filter: &Snippet| {
+            let is_segment = self.fact.segments.iter().any(|(node, sql)| *node == 0 && **sql == *filter);
+            is_segment || guarded.iter().any(|sql| **sql == *filter)
+        };
+        if self.rollup.filters.iter().all(is_implied) || self.has(Flaw::FilteredRollup) {
+            Ok(segments)
+        } else {
+            Err(MissReason::RollupIsFiltered.into())
+        }
+    }
+
+    fn states(&self, segments: &[StoredSegment]) -> Checked<Vec<Option<StoredState>>> {
+        let plan = self.matcher.plan;
+        let mut states = vec![None; plan.aggregates.len()];
+        let is_single = self.has_single_rows(segments);
+        for (index, aggregate) in self.aggregates() {
+            let planned = &plan.aggregates[index];
+            if planned.shape != Shape::Measure {
+                return Err(MissReason::NotAdditive.into());
+            }
+            for metric in &planned.metrics {
+                let filters = plan.metric_filters.iter().filter(|(id, _)| id == metric).flat_map(|(_, all)| all);
+                for filter in filters {
+                    let name = || self.named(|| self.model().metric(*metric).name.to_string());
+                    self.predicate(filter).or_refuse(MissReason::FilterNotStored, name)?;
+                }
+            }
+            states[index] = Some(self.state(aggregate, is_single)?);
+        }
+        Ok(states)
+    }
+
+    /// Returns whether each group of the query is one stored row.
+    fn has_single_rows(&self, segments: &[StoredSegment]) -> bool {
+        let plan = self.matcher.plan;
+        let is_unmasked = |id: &DimensionId| self.matcher.protection.mask_of(*id).is_none();
+        let groups = || plan.groups.iter().zip(&self.fact.groups);
+        let has_dimension =
+            |id: &DimensionId| groups().any(|(group, own)| own == id && group.granularity.is_none()) && is_unmasked(id);
+        let has_time = self.rollup.time.as_ref().is_none_or(|time| {
+            let step = Some(time.step(self.model()));
+            groups().any(|(group, own)| *own == time.dimension && group.granularity == step)
+                && is_unmasked(&time.dimension)
+        });
+        let has_segment = |index: usize| segments.contains(&StoredSegment::Flag(index));
+        has_time
+            && !self.fact.period.has_history
+            && self.rollup.dimensions.iter().all(has_dimension)
+            && (0..self.rollup.segments.len()).all(has_segment)
+    }
+
+    fn state(&self, aggregate: &Aggregate, is_single: bool) -> Checked<StoredState> {
+        let plain = Aggregate { filters: Vec::new(), ..aggregate.clone() };
+        let has_stored_filters =
+            aggregate.filters.iter().all(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
+        // The state under the aggregate's own filters, or the plain one if these read groups only.
+        let find = |function| {
+            let own = self.rollup.state(function, aggregate).map(|position| (position, false));
+            let plain = || {
+                let position = self.rollup.state(function, &plain).filter(|_| has_stored_filters)?;
+                Some((position, !aggregate.filters.is_empty()))
+            };
+            let flawed = || {
+                let any = |state: &Aggregate| state.function == function && state.argument == aggregate.argument;
+                let position = self.rollup.states.iter().position(any);
+                position.filter(|_| self.has(Flaw::OtherFilters)).map(|position| (position, false))
+            };
+            let rows = || (function == AggregateFunction::Count && self.has(Flaw::RowsForValues)).then_some((0, false));
+            own.or_else(plain).or_else(flawed).or_else(rows)
+        };
+        let is_function = has_stored_filters
+            && aggregate.argument.as_ref().is_some_and(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
+        let computed = StoredState { source: StateSource::Distinct, applies_filters: true };
+        let function = aggregate.function;
+        let found = match function {
+            AggregateFunction::Avg => {
+                let parts = find(AggregateFunction::Sum).zip(find(AggregateFunction::Count));
+                parts.filter(|(sum, count)| sum.1 == count.1).map(|((sum, applies_filters), (count, _))| StoredState {
+                    source: StateSource::Mean { sum, count },
+                    applies_filters,
+                })
+            }
+            AggregateFunction::Count | AggregateFunction::Sum => find(function).map(merged),
+            AggregateFunction::Min | AggregateFunction::Max => {
+                find(function).map(merged).or(is_function.then_some(computed))
+            }
+            AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
+                let own = find(function);
+                match own {
+                    Some((position, applies_filters)) if is_single => {
+                        Some(StoredState { source: StateSource::Single(position), applies_filters })
+                    }
+                    _ if is_function => Some(computed),
+                    Some(state) if self.has(Flaw::AddedDistinct) => Some(merged(state)),
+                    Some(_) if function == AggregateFunction::CountDistinctApprox => {
+                        return Err(self.refused(MissReason::SketchUnsupported, aggregate));
+                    }
+                    Some(_) => return Err(self.refused(MissReason::NotAdditive, aggregate)),
+                    None => None,
+                }
+            }
+        };
+        found.ok_or_else(|| self.refused(MissReason::MeasureNotStored, aggregate))
+    }
+
+    fn refused(&self, reason: MissReason, aggregate: &Aggregate) -> Refusal {
+        let members = self.named(|| {
+            let is_it = |measure: &&Measure| {
+                aggregates_of(self.model(), self.cube.id, &measure.kind, 0)
+                    .iter()
+                    .any(|own| std::ptr::eq(*own, aggregate))
+            };
+            let measure = self.cube.measures.iter().find(is_it);
+            format!("{}.{}", self.cube.name, measure.map_or("?", |measure| &measure.name))
+        });
+        Refusal { reason, members }
+    }
+
+    /// Checks that row filters and masks can be applied to stored rows.
+    fn policies(&self) -> Checked<()> {
+        let protection = self.matcher.protection;
+        for node in 1..=self.fact.tree.joins.len() {
+            let cube = self.fact.tree.cube_of(node);
+            if protection.rows(cube).is_some() && !self.has(Flaw::OpenJoins) {
+                let members = self.named(|| self.model().cube(cube).name.to_string());
+                return Err(Refusal { reason: MissReason::Policy, members });
+            }
+        }
+        match protection.rows(self.cube.id) {
+            None => {}
+            Some(RowGuard::Filters { tree, all, predicates }) if tree.joins.is_empty() => {
+                let all = all.iter().map(|sql| match self.rollup.filters.contains(sql) {
+                    true => Availability::Stored,
+                    false => self.snippet(self.cube.id, sql),
+                });
+                let mut met = all.chain(predicates.iter().map(|predicate| self.predicate(predicate)));
+                if !met.all(|each| each == Availability::Stored) && !self.has(Flaw::OpenRows) {
+                    return Err(MissReason::Policy.into());
+                }
+            }
+            Some(_) => return Err(MissReason::Policy.into()),
+        }
+        for id in &self.fact.groups {
+            let is_own = id.cube == self.cube.id;
+            let is_met = match protection.mask_of(*id) {
+                None | Some(Mask::Null | Mask::Hash | Mask::Partial) => true,
+                Some(Mask::Constant(_)) => is_own,
+                Some(Mask::Truncate(_)) => self.rollup.bucket_of(*id).is_none(),
+                Some(Mask::Sql(sql)) => is_own && self.snippet(id.cube, sql) == Availability::Stored,
+            };
+            // A mask of buckets would divide other buckets than those that are stored.
+            let is_bucket = self.rollup.bucket_of(*id).is_some() && protection.mask_of(*id).is_some();
+            if !is_met || is_bucket {
+                return Err(Refusal { reason: MissReason::Policy, members: self.named(|| self.name_of(*id)) });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_age(&self, coverage: &Coverage) -> Checked<()> {
+        let Some(most) = self.matcher.request.max_staleness else { return Ok(()) };
+        let age = self.matcher.now.duration_since(coverage.built_at);
+        let is_stale = SignedDuration::try_from(most).is_ok_and(|most| age > most);
+        if is_stale && !self.has(Flaw::AnyAge) { Err(MissReason::Stale.into()) } else { Ok(()) }
+    }
+
+    /// Buckets of hours make up days and hours of a zone only if its offsets are whole hours while they last.
+    fn check_offsets(&self, coverage: &Coverage, extent: Option<[i64; 2]>) -> Checked<()> {
+        let plan = self.matcher.plan;
+        let Some(time) = &self.rollup.time else { return Ok(()) };
+        let is_grouped = self.fact.groups.iter().any(|id| self.rollup.bucket_of(*id).is_some());
+        let is_instant = self.model().dimension(time.dimension).time == TimeKind::Utc;
+        if !is_grouped || !is_instant || time.is_local(self.model()) || is_utc(&plan.timezone) {
+            return Ok(());
+        }
+        let unit = match time.step(self.model()) {
+            Granularity::Second => 1,
+            Granularity::Minute => 60,
+            _ => 3_600,
+        };
+        let start = coverage.stretch.start.or(extent.map(|[start, _]| start));
+        let end = coverage.stretch.end.or(extent.map(|[_, end]| end));
+        let is_whole = start.zip(end).is_some_and(|(start, end)| has_whole_offsets(&plan.timezone, unit, start, end));
+        if is_whole || self.has(Flaw::BrokenHours) { Ok(()) } else { Err(MissReason::TimeZone.into()) }
+    }
+}
+
+fn merged((position, applies_filters): (usize, bool)) -> StoredState {
+    StoredState { source: StateSource::Merged(position), applies_filters }
+}
+
+fn is_distinct_count(function: AggregateFunction) -> bool {
+    matches!(function, AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox)
+}
+
+fn tests_null(test: &Test) -> bool {
+    match test {
+        Test::IsNull | Test::Never => true,
+        Test::Not(inner) => tests_null(inner),
+        Test::AnyOf(tests) => tests.iter().all(tests_null),
+        Test::Equals(_) | Test::Match { .. } | Test::InList { .. } | Test::Range { .. } => false,
+    }
+}
+
+fn is_same_zone(one: &TimeZone, other: &TimeZone) -> bool {
+    (is_utc(one) && is_utc(other)) || (one.iana_name().is_some() && one.iana_name() == other.iana_name())
+}
+
+/// Returns whether all offsets of a zone between two moments are multiples of a number of seconds.
+fn has_whole_offsets(zone: &TimeZone, unit: i32, start: i64, end: i64) -> bool {
+    let (Ok(start), Ok(end)) = (Timestamp::from_microsecond(start), Timestamp::from_microsecond(end)) else {
+        return false;
+    };
+    let is_whole = |seconds: i32| seconds % unit == 0;
+    let mut changes = zone.following(start).take_while(|change| change.timestamp() <= end);
+    is_whole(zone.to_offset(start).seconds()) && changes.all(|change| is_whole(change.offset().seconds()))
+}

@@ -1,0 +1,150 @@
+//! Builds the pre-aggregations of a world, as a server would, and publishes them.
+//!
+//! In: a served world. Out: tables in DuckDB, and what matching needs to know of them. Each table is compared with its
+//! rows by the statements of the compiler. Not here: schedules, states of builds.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use arrow::array::AsArray as _;
+use arrow::datatypes::Int64Type;
+use jiff::{SignedDuration, Timestamp};
+use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::rollup::{
+    BucketRange, Fingerprint, ReadyPartition, ReadyRollup, ReadyRollups, RollupError, RollupOf,
+};
+
+use super::{Served, context};
+use crate::world::{Rollup, TableState, World};
+
+const SCHEMA: &str = "terrane_rollups";
+/// More are not built.
+const MAX_TABLES: usize = 90;
+
+impl Served<'_> {
+    /// Builds every pre-aggregation and lets queries read it.
+    ///
+    /// # Errors
+    /// A statement that DuckDB refuses, or a table that differs from its rows.
+    pub fn build_rollups(&self, world: &World) -> Result<()> {
+        let mut ready = ReadyRollups::default();
+        ready.flaw = self.product.flaw;
+        if !world.rollups.is_empty() {
+            for statement in [format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"), format!("CREATE SCHEMA {SCHEMA}")] {
+                self.product.execute(&statement)?;
+            }
+        }
+        let snapshot = self.services.catalog.snapshot();
+        for rollup in &world.rollups {
+            let Some(of) = RollupOf::named(&snapshot.model, &rollup.cube, &rollup.name) else {
+                bail!("`{}` was not resolved", rollup.name);
+            };
+            match self.build(of, rollup) {
+                Ok(Some(built)) => ready.insert(rollup.cube.as_str(), rollup.name.as_str(), built),
+                Ok(None) => {}
+                Err(error) => match error.downcast_ref::<RollupError>() {
+                    // A computed time may be a string.
+                    Some(RollupError::TimeType(_)) => {}
+                    _ => return Err(error.context(format!("pre-aggregation `{}`", rollup.name))),
+                },
+            }
+        }
+        self.services.queries.publish_rollups(Arc::new(ready));
+        Ok(())
+    }
+
+    /// The pre-aggregations that a query reads, as constructs of a run.
+    pub fn rollups_of(&self, query: &SemanticQuery) -> Vec<&'static str> {
+        let context = context();
+        let session = self.services.queries.session(&context);
+        let compiled = self.product.runtime.block_on(async { session.prepare(query).await?.sql().await });
+        let facts = compiled.map(|compiled| compiled.rollups).unwrap_or_default();
+        let served = facts.into_iter().filter_map(|fact| fact.served);
+        served.map(|served| if served.is_split { "pre-aggregations with rows" } else { "pre-aggregations" }).collect()
+    }
+
+    fn build(&self, of: RollupOf<'_>, rollup: &Rollup) -> Result<Option<ReadyRollup>> {
+        let profile = &self.product.profile;
+        let extent = match of.extent(profile)? {
+            Some(extent) => self.extent(&extent)?,
+            None => None,
+        };
+        let Ok(partitions) = of.partitions(extent) else { return Ok(None) };
+        let now = self.product.settings.now;
+        let built_at = match rollup.state {
+            TableState::Old => now - SignedDuration::from_hours(24),
+            _ => now,
+        };
+        let fingerprint = match rollup.state {
+            TableState::OtherDefinition => Fingerprint::parse(&"0".repeat(32)).context("a fingerprint")?,
+            _ => of.fingerprint(profile)?,
+        };
+        let missing = rollup.time.as_ref().and_then(|time| time.missing);
+        let mut ready = ReadyRollup { fingerprint, generation: 1, extent, partitions: Vec::new() };
+        for (index, range) in partitions.into_iter().enumerate() {
+            let is_missing = missing.is_some_and(|missing| index % missing == missing - 1);
+            if is_missing || ready.partitions.len() == MAX_TABLES {
+                continue;
+            }
+            ready.partitions.push(self.table(of, rollup, index, range, built_at)?);
+        }
+        Ok(Some(ready))
+    }
+
+    fn extent(&self, sql: &str) -> Result<Option<[i64; 2]>> {
+        let ends = self.numbers(&format!("SELECT epoch_us(a0), epoch_us(a1) FROM ({sql})"))?;
+        Ok(match ends[..] {
+            [Some(start), Some(end)] => Some([start, end]),
+            _ => None,
+        })
+    }
+
+    fn table(
+        &self,
+        of: RollupOf<'_>,
+        rollup: &Rollup,
+        index: usize,
+        range: Option<BucketRange>,
+        built_at: Timestamp,
+    ) -> Result<ReadyPartition> {
+        let profile = &self.product.profile;
+        let name = format!("{}_{index}", rollup.name);
+        let relation = ReadyPartition::relation_of([SCHEMA, &name]);
+        let build = of.build(profile, range)?;
+        self.product.execute(&format!("CREATE TABLE {SCHEMA}.{name} AS {}", build.text))?;
+        let totals = of.totals(profile, range, &relation)?;
+        let equal = totals.columns.iter().filter(|column| column.is_exact);
+        let equal: Vec<String> = equal.map(|column| format!("b.{0} IS NOT DISTINCT FROM s.{0}", column.name)).collect();
+        let check = format!(
+            "SELECT CAST({} AS BIGINT), s.a0 FROM ({}) AS b, ({}) AS s",
+            equal.join(" AND "),
+            totals.base,
+            totals.stored
+        );
+        if self.numbers(&check)?.first() != Some(&Some(1)) {
+            bail!("the table differs from its rows: {check}");
+        }
+        if rollup.state != TableState::Current {
+            // Of other rows.
+            self.product.execute(&format!("UPDATE {SCHEMA}.{name} SET a0 = a0 + 1"))?;
+            for column in build.columns.iter().skip_while(|column| &*column.name != "a0").skip(1) {
+                self.product.execute(&format!("UPDATE {SCHEMA}.{name} SET {} = NULL", column.name))?;
+            }
+        }
+        let rows = self.numbers(&format!("SELECT count(*) FROM {SCHEMA}.{name}"))?;
+        let rows = rows.first().copied().flatten().unwrap_or_default();
+        Ok(ReadyPartition { relation, range, rows: rows.unsigned_abs(), built_at })
+    }
+
+    /// The integers of a statement's only row.
+    fn numbers(&self, sql: &str) -> Result<Vec<Option<i64>>> {
+        let result = self.product.execute(sql)?;
+        let batch = result.batches.first().context("a row")?;
+        let value = |array: &arrow::array::ArrayRef| -> Result<Option<i64>> {
+            let numbers = arrow::compute::cast(array, &arrow::datatypes::DataType::Int64)?;
+            let numbers = numbers.as_primitive::<Int64Type>();
+            Ok(arrow::array::Array::is_valid(numbers, 0).then(|| numbers.value(0)))
+        };
+        batch.columns().iter().map(value).collect()
+    }
+}

@@ -45,7 +45,7 @@ pub enum FakeBehavior {
     Panics,
 }
 
-/// What the fakes put into messages; it must never reach a caller.
+/// The text that fakes put into messages. It must never reach a caller.
 pub const SECRET: &str = "table raw.orders at /srv/secret.parquet";
 
 /// The tables of the warehouse's catalog and their columns.
@@ -89,12 +89,12 @@ pub struct FakeWarehouse {
     pub behavior: FakeBehavior,
     pub ping: FakeBehavior,
     pub columns: Vec<Column>,
-    /// How often a stream gives its batch, and what comes then.
+    /// The number of batches of a stream, and its end.
     pub batches: usize,
     pub stream_ends: FakeBehavior,
-    /// How lookups of tables are answered.
+    /// The answers to lookups of tables.
     pub catalog: FakeBehavior,
-    /// What was built in it.
+    /// The relations that were built in it.
     pub builder: MemoryBuilder,
     /// The number of statements that it ran.
     pub statements: Arc<AtomicUsize>,
@@ -208,7 +208,7 @@ impl Store for FakeStore {
 
 pub struct FakePlugins {
     pub profile: Result<Arc<DialectProfile>, PluginError>,
-    /// What is required and can't be called.
+    /// The required plugins that cannot be called.
     pub missing: Vec<String>,
 }
 

@@ -61,7 +61,7 @@ impl ProjectFiles for FakeProjects {
     fn read(&self, path: Option<&str>) -> Result<ProjectTexts, NoProject> {
         texts(path).ok_or_else(|| NoProject {
             path: path.unwrap_or_default().to_owned(),
-            reason: "there is no such folder".to_owned(),
+            reason: "the folder does not exist".to_owned(),
             hint: "name a folder".to_owned(),
         })
     }

@@ -111,9 +111,9 @@ cubes:
         (definitions, model)
     }
 
-    /// Returns a problem at a line of a file.
+    /// Returns a problem inside a line of a file.
     fn problem(file: &str, line: u32) -> Diagnostic {
-        let span = Span { file: file.into(), line, column: 9, length: 1 };
+        let span = Span { file: file.into(), line, column: 30, length: 1 };
         Diagnostic::warning(Code::MemberNotReadable, "the warehouse cannot read it").at(span)
     }
 

@@ -6,8 +6,9 @@
 
 use terrane_server::telemetry::LogOutput;
 
+use super::Config;
+use super::place::Place;
 use super::settings::ReadKeys;
-use super::{Config, Place};
 
 /// A setting that has no effect without another one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use ipnet::IpNet;
 use terrane_app::limits::{Rate, RateSettings};
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 
-use super::reader::{Place, Section, WithPlace};
+use super::place::Place;
+use super::reader::{Section, WithPlace};
 
 /// The web pages that may read responses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

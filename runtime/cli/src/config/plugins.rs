@@ -12,7 +12,8 @@ use terrane_plugin_host::manifest::{AskedLimits, Capability};
 use terrane_plugin_host::signature::PublicKey;
 use terrane_plugin_host::{ConfigJson, Grants};
 
-use super::reader::{Place, Section, WithPlace};
+use super::place::Place;
+use super::reader::{Section, WithPlace};
 
 const MAX_ID_CHARS: usize = 64;
 

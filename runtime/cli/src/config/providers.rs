@@ -7,7 +7,8 @@
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_identity::SignatureAlgorithm;
 
-use super::reader::{Place, Secret, Section, WithPlace};
+use super::place::Place;
+use super::reader::{Secret, Section, WithPlace};
 use super::security::{ClaimNames, JwtConfig, ScopeRoleNames, claims, scope_roles};
 
 /// The algorithms of tokens whose issuer names none.

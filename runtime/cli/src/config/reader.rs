@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::mapping::Mapping;
 use terrane_compiler::project::yaml::{self, Node, NodeValue, Plain};
@@ -19,6 +19,7 @@ use terrane_compiler::text::nearest::likely;
 use terrane_terminal::TerminalText;
 
 use super::environment::{Environment, PREFIX};
+use super::place::Place;
 use super::settings::ReadKeys;
 
 /// The variables whose names the interface fixes.
@@ -60,26 +61,6 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
-    }
-}
-
-/// The place of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    File(Span),
-    Variable(String),
-}
-
-impl Place {
-    /// Adds the place to a diagnostic. For a variable, the message names it.
-    pub(crate) fn mark(&self, mut diagnostic: Diagnostic) -> Diagnostic {
-        match self {
-            Place::File(span) => diagnostic.at(span.clone()),
-            Place::Variable(name) => {
-                diagnostic.message = format!("environment variable {name}: {}", diagnostic.message);
-                diagnostic
-            }
-        }
     }
 }
 

@@ -10,8 +10,9 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_app::security::MAX_APPLICATION_TOKEN_AGE;
 use terrane_identity::SignatureAlgorithm;
 
+use super::place::Place;
 use super::providers::{self, OAuthConfig, OutgoingConfig};
-use super::reader::{Place, Secret, Section, WithPlace};
+use super::reader::{Secret, Section, WithPlace};
 
 #[derive(Debug, Clone)]
 pub struct SecurityConfig {

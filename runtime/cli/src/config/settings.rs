@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 use terrane_terminal::TerminalText;
 
-use super::{PROJECT_FILE, Place};
+use super::PROJECT_FILE;
+use super::place::Place;
 
 const REFERENCE: &str = include_str!("../../../PROJECT.md");
 const HIDDEN: &str = "***";

@@ -51,6 +51,7 @@ pub use error::QueryRunError;
 pub use key::CacheSecret;
 pub use limiter::{ConcurrencyLimiter, LimiterSettings, Overloaded, Permit};
 pub use prepared::Prepared;
+pub use recorder::log_unreadable;
 pub use session::QuerySession;
 
 use crate::catalog::Catalog;

@@ -102,7 +102,7 @@ codes! {
     };
     CompilationError "COMPILATION_ERROR" 500 { model: String, file: String, line: u64, column: u64 };
     MethodNotAllowed "METHOD_NOT_ALLOWED" 405 { allowed_methods: Vec<String> };
-    Conflict "CONFLICT" 409 { state: String };
+    Conflict "CONFLICT" 409 { component: String, limit: String, call: String, state: String };
     Gone "GONE" 410 { reason: String };
     MisdirectedRequest "MISDIRECTED_REQUEST" 421 {};
     QueryTimeout "QUERY_TIMEOUT" 408 {} [suggestion: String];

@@ -45,7 +45,7 @@ pub enum FakeBehavior {
     Panics,
 }
 
-/// What the fakes put into messages; it must never reach a caller.
+/// The text that fakes put into messages. It must never reach a caller.
 pub const SECRET: &str = "table raw.orders at /srv/secret.parquet";
 
 /// The tables of the warehouse's catalog and their columns.
@@ -89,12 +89,12 @@ pub struct FakeWarehouse {
     pub behavior: FakeBehavior,
     pub ping: FakeBehavior,
     pub columns: Vec<Column>,
-    /// How often a stream gives its batch, and what comes then.
+    /// The number of batches of a stream, and its end.
     pub batches: usize,
     pub stream_ends: FakeBehavior,
-    /// How lookups of tables are answered.
+    /// The answers to lookups of tables.
     pub catalog: FakeBehavior,
-    /// What was built in it.
+    /// The relations that were built in it.
     pub builder: MemoryBuilder,
     /// The number of statements that it ran.
     pub statements: Arc<AtomicUsize>,
@@ -232,7 +232,7 @@ impl Store for FakeStore {
 
 pub struct FakePlugins {
     pub profile: Result<Arc<DialectProfile>, PluginError>,
-    /// What is required and can't be called.
+    /// The required plugins that cannot be called.
     pub missing: Vec<String>,
 }
 
@@ -257,6 +257,11 @@ pub fn dialect_out_of_fuel() -> PluginError {
 fn broken_component() -> PluginError {
     let fault = PluginFault::Trapped { call: "describe", message: "unreachable".to_owned() };
     PluginError::Faulted { path: PathBuf::from("plugins/detector-broken.wasm"), fault }
+}
+
+fn check_out_of_memory() -> PluginError {
+    let fault = PluginFault::Limit { call: "describe", limit: Limit::Memory };
+    PluginError::Faulted { path: PathBuf::from("plugins/check-off.wasm"), fault }
 }
 
 impl Plugins for FakePlugins {
@@ -303,6 +308,9 @@ impl Plugins for FakePlugins {
         match self.named(name)? {
             plugin if plugin.name == "detector-broken" => {
                 Err(ChangeError::Refused { name: plugin.name, error: Box::new(broken_component()) })
+            }
+            plugin if plugin.name == "check-off" => {
+                Err(ChangeError::Refused { name: plugin.name, error: Box::new(check_out_of_memory()) })
             }
             plugin => Ok(plugin),
         }

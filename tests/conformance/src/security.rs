@@ -1,4 +1,4 @@
-//! Who a case lets in: nobody, or whom a real store knows.
+//! The credentials of a case: an empty store, or a real one.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub struct Security {
 
 impl Security {
     /// Returns a server without keys and tokens.
-    pub fn of_nobody() -> Self {
-        Security::of(Arc::new(Nobody { is_broken: false }), None)
+    pub fn of_anonymous() -> Self {
+        Security::of(Arc::new(EmptyStore { is_broken: false }), None)
     }
 
     /// Returns the same server with a table of jobs and a folder of results.
@@ -40,12 +40,12 @@ impl Security {
 
     /// Returns a server whose state database does not answer.
     pub fn of_a_broken_store() -> Self {
-        Security::of(Arc::new(Nobody { is_broken: true }), None)
+        Security::of(Arc::new(EmptyStore { is_broken: true }), None)
     }
 
     /// Returns a server whose state database does not answer, and that accepts tokens.
     pub fn of_a_broken_store_with(tokens: Arc<dyn Tokens>) -> Self {
-        Security::of(Arc::new(Nobody { is_broken: true }), Some(tokens))
+        Security::of(Arc::new(EmptyStore { is_broken: true }), Some(tokens))
     }
 
     pub fn of<S: Credentials + AuditLog + 'static>(store: Arc<S>, tokens: Option<Arc<dyn Tokens>>) -> Self {
@@ -66,13 +66,13 @@ impl Security {
     }
 }
 
-/// A store that knows nobody and forgets what happens.
-struct Nobody {
+/// A store without accounts, which discards records.
+struct EmptyStore {
     is_broken: bool,
 }
 
 #[async_trait]
-impl Credentials for Nobody {
+impl Credentials for EmptyStore {
     async fn add_key(&self, _: &ApiKey, _: AuditEntry) -> Result<(), StoreError> {
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Credentials for Nobody {
 }
 
 #[async_trait]
-impl AuditLog for Nobody {
+impl AuditLog for EmptyStore {
     async fn append(&self, _: Vec<AuditEntry>) -> Result<(), StoreError> {
         Ok(())
     }

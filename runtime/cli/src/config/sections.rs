@@ -42,6 +42,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         telemetry: top.section("telemetry", telemetry),
         unused: unused(top),
         settings: Vec::new(),
+        ineffective: Vec::new(),
     }
 }
 
@@ -114,9 +115,9 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
             .checked("type", &wanted, |text| is_name(text).then(|| text.to_owned()))
             .unwrap_or_else(|| "duckdb".to_owned()),
         place: s.place("type").or_else(|| s.place("url")),
-        path: s.located("path"),
+        path: s.text_with_place("path"),
         url: s.secret("url"),
-        init: s.located_texts("init").unwrap_or_default(),
+        init: s.texts_with_places("init").unwrap_or_default(),
         threads: s.integer("threads", 1..=1_024),
         memory_limit: s.checked("memory_limit", "a size like 4GB", size),
         file_access: s

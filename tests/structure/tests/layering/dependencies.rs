@@ -183,6 +183,7 @@ const RULES: &[Rule] = &[
             "terrane-identity",
             "terrane-json",
             "terrane-outgoing",
+            "terrane-results",
             "terrane-server",
             "terrane-store",
             "terrane-traces",

@@ -82,7 +82,8 @@ pub struct PreaggregationPorts {
     pub backend: Option<PreaggregationBackend>,
     pub warehouse: Arc<dyn Warehouse>,
     pub catalog: Arc<Catalog>,
-    pub queries: Arc<QueryService>,
+    /// The services whose queries read tables.
+    pub queries: Vec<Arc<QueryService>>,
     /// Servers learn of new generations here.
     pub invalidations: Arc<dyn Invalidations>,
     pub access: Arc<AccessRecorder>,

@@ -32,8 +32,8 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
-    init as init_command, plugin, preagg, print_error, print_problems, profile, query, run as run_command, schema,
-    serve, state, test,
+    init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query, run as run_command,
+    schema, serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -109,6 +109,8 @@ enum Command {
     Auth(auth::AuthArguments),
     /// Read and check the audit log
     Audit(audit::AuditArguments),
+    /// List and cancel asynchronous queries
+    Jobs(jobs::JobsArguments),
     /// Copy the state database out and in
     State(state::StateArguments),
     /// JSON Schemas of a project's files, for editors
@@ -201,6 +203,10 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
         Command::Audit(arguments) => {
             let project = read(arguments.action.dir())?;
             in_runtime(None, audit::run(&arguments, &project))?
+        }
+        Command::Jobs(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, jobs::run(&arguments, &project))?.map(|()| true)
         }
         Command::State(arguments) => {
             let project = read(arguments.action.dir())?;

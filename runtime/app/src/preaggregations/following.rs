@@ -9,7 +9,7 @@ use std::time::Duration;
 use terrane_compiler::rollup::{Fingerprint, ReadyPartition, ReadyRollup, ReadyRollups};
 
 use super::Preaggregations;
-use crate::ports::preaggregations::{Publication, PublishedTable};
+use crate::ports::preaggregations::{ComputedQueries, Publication, PublishedTable};
 use crate::ports::rollup_tables::RollupTables;
 use crate::ports::store::StoreError;
 
@@ -42,7 +42,7 @@ impl Preaggregations {
                     let silence = self.ports.clock.elapsed().saturating_sub(last_read);
                     if !is_silent && silence >= MAX_SILENCE {
                         tracing::warn!(event = "preagg_state_unknown", error_message = %error);
-                        self.ports.queries.publish_rollups(Arc::default());
+                        self.publish(&Arc::default());
                         is_silent = true;
                     }
                 }
@@ -58,7 +58,8 @@ impl Preaggregations {
     /// Records the queries that were computed from rows. If the state database does not take them, they are lost:
     /// recommendations need no exact numbers.
     async fn record_queries(&self) {
-        let computed = self.ports.queries.take_computed_queries();
+        let queries = self.ports.queries.iter();
+        let computed: Vec<ComputedQueries> = queries.flat_map(|queries| queries.take_computed_queries()).collect();
         let Some(backend) = self.ports.backend.as_ref().filter(|_| !computed.is_empty()) else { return };
         if let Err(error) = backend.state.record_queries(&computed).await {
             tracing::debug!(event = "preagg_state_unknown", error_message = %error);
@@ -87,7 +88,11 @@ impl Preaggregations {
 
     fn publish_to_queries(&self) {
         let Some(backend) = &self.ports.backend else { return };
-        self.ports.queries.publish_rollups(Arc::new(ready(&self.published(), &*backend.tables)));
+        self.publish(&Arc::new(ready(&self.published(), &*backend.tables)));
+    }
+
+    fn publish(&self, rollups: &Arc<ReadyRollups>) {
+        self.ports.queries.iter().for_each(|queries| queries.publish_rollups(Arc::clone(rollups)));
     }
 }
 

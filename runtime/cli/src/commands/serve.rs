@@ -108,6 +108,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
     let metrics_address = metrics_bound.map(tracing::field::display);
     tracing::info!(event = "server_started", address = %bound, metrics_address, project = name, warnings = problems.len());
+    wiring::log_shared_results(&project);
     let background = Background::start(&project, &services, watching.watch.clone());
     let watchers = Watchers { watch: watching.watch.clone(), dropped_lines: Some(log.dropped_lines()) };
     let app = App::watched(services, wiring::http_settings(&project.config), watchers);
@@ -151,7 +152,8 @@ struct Background {
     /// Reads the published pre-aggregations.
     following: JoinHandle<()>,
     worker: JoinHandle<()>,
-    end: oneshot::Sender<()>,
+    /// Stop the worker and the runner of jobs.
+    ends: [oneshot::Sender<()>; 2],
 }
 
 impl Background {
@@ -166,15 +168,22 @@ impl Background {
         let following = tokio::spawn(async move { preaggregations.follow().await });
         let (end, ended) = oneshot::channel::<()>();
         // The sender may be gone; that is the end too.
-        let worker = tokio::spawn(services.worker().run(async { drop(ended.await) }));
-        Background { audit_buffer, writing, following, worker, end }
+        let (end_jobs, jobs_ended) = oneshot::channel::<()>();
+        let worker = services.worker().run(async { drop(ended.await) });
+        let jobs = services.job_runner().run(async { drop(jobs_ended.await) });
+        let worker = tokio::spawn(async {
+            tokio::join!(worker, jobs);
+        });
+        Background { audit_buffer, writing, following, worker, ends: [end, end_jobs] }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
         self.following.abort();
-        let _ = self.end.send(());
+        for end in self.ends {
+            let _ = end.send(());
+        }
         let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.audit_buffer.flush());
         let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));
         match flushed {

@@ -10,8 +10,8 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, MetricsConfig, Place, PreaggregationsConfig, QueryConfig, Secret, ServerConfig,
-    StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
+    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, Place, PreaggregationsConfig, QueryConfig, Secret,
+    ServerConfig, StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
@@ -20,6 +20,8 @@ const RESERVED_SCHEMAS: &[&str] =
     &["information_schema", "performance_schema", "pg_catalog", "pg_toast", "public", "system"];
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
+
+const DEFAULT_JOBS: &str = ".terrane/jobs";
 
 /// Warehouses that this program connects to.
 const WAREHOUSES: &[&str] = &["duckdb", "postgres", "mysql", "sqlite"];
@@ -36,6 +38,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         server: top.section("server", server),
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
+        jobs: top.section("jobs", jobs),
         security: top.section("security", security::read),
         cache: top.section("cache", cache),
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
@@ -45,6 +48,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         telemetry: top.section("telemetry", telemetry),
         unused: unused(top),
         settings: Vec::new(),
+        ineffective: Vec::new(),
     }
 }
 
@@ -53,6 +57,19 @@ fn state(s: &mut Section<'_>) -> StateConfig {
         url: s.secret("url").unwrap_or_else(|| Secret::new(DEFAULT_STATE)),
         retention_days: s.integer("retention_days", 1..=36_500).unwrap_or(30),
         audit_interval_ms: s.integer("audit_interval_ms", 10..=5_000).unwrap_or(100),
+    }
+}
+
+fn jobs(s: &mut Section<'_>) -> JobsConfig {
+    JobsConfig {
+        path: s.text("path").unwrap_or_else(|| DEFAULT_JOBS.to_owned()),
+        concurrency: s.integer("concurrency", 1..=64).map_or(2, |n| n as usize),
+        timeout_seconds: s.integer("timeout_seconds", 1..=86_400).unwrap_or(3_600),
+        result_hours: s.integer("result_hours", 1..=8_760).unwrap_or(24),
+        retention_days: s.integer("retention_days", 1..=3_650).unwrap_or(7),
+        max_open: s.integer("max_open", 1..=1_000_000).unwrap_or(1_000),
+        max_open_per_caller: s.integer("max_open_per_caller", 1..=1_000_000).unwrap_or(20),
+        min_free_disk_mb: s.integer("min_free_disk_mb", 0..=1_000_000_000).unwrap_or(1_024),
     }
 }
 
@@ -75,7 +92,7 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
         enabled: enabled.unwrap_or(false),
         is_chosen: enabled.is_some(),
         schema: s.checked("schema", SCHEMA, schema_name).unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
-        path: s.located("path"),
+        path: s.text_with_place("path"),
         refresh_seconds: s.integer("refresh_seconds", 1..=31_536_000).unwrap_or(3_600),
         build_timeout_seconds: s.integer("build_timeout_seconds", 1..=86_400).unwrap_or(3_600),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(7),
@@ -125,9 +142,9 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
             .checked("type", &wanted, |text| is_name(text).then(|| text.to_owned()))
             .unwrap_or_else(|| "duckdb".to_owned()),
         place: s.place("type").or_else(|| s.place("url")),
-        path: s.located("path"),
+        path: s.text_with_place("path"),
         url: s.secret("url"),
-        init: s.located_texts("init").unwrap_or_default(),
+        init: s.texts_with_places("init").unwrap_or_default(),
         threads: s.integer("threads", 1..=1_024),
         memory_limit: s.checked("memory_limit", "a size like 4GB", size),
         file_access: s

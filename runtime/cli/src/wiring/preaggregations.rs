@@ -68,11 +68,12 @@ pub(super) fn file_of(project: &Project) -> Result<PathBuf, Diagnostic> {
 }
 
 pub(super) fn settings(config: &Config) -> PreaggregationSettings {
-    let longest = config.query.timeout_seconds.max(config.query.export_timeout_seconds);
+    let query = config.query.timeout_seconds.max(config.query.export_timeout_seconds);
+    let longest = query.max(config.jobs.timeout_seconds as f64);
     PreaggregationSettings {
         build_timeout: Duration::from_secs(config.pre_aggregations.build_timeout_seconds),
         refresh_every: Duration::from_secs(config.pre_aggregations.refresh_seconds),
-        // An answer begins within the one limit and is read within the other.
+        // An answer begins within one limit and is read within another.
         drop_after: Duration::from_secs_f64(longest * 2.0) + GRACE,
         history: Duration::from_secs(config.pre_aggregations.history_days * 86_400),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::response::Response;
 use terrane_app::projects::ServedStatus;
 use terrane_wire::operations::{
-    CheckStatus, Health, HealthChecks, HealthStatus, Live, LiveStatus, ProjectHealth, ProjectStatus, Ready,
+    CheckStatus, Health, HealthChecks, HealthStatus, Live, LiveStatus, NotReady, ProjectHealth, ProjectStatus, Ready,
     ReadyChecks, ReadyStatus,
 };
 use terrane_wire::{Code, schema};
@@ -163,12 +163,20 @@ static READY: Doc = Doc {
     summary: "Queries can be sent here",
     parameters: &[],
     body: None,
-    answers: &[Answer {
-        status: 200,
-        description: "ready",
-        content: &[Content::Json(schema::of::<Ready>())],
-        compression: Compression::Accepted,
-    }],
+    answers: &[
+        Answer {
+            status: 200,
+            description: "ready",
+            content: &[Content::Json(schema::of::<Ready>())],
+            compression: Compression::Accepted,
+        },
+        Answer {
+            status: 503,
+            description: "OVERLOADED, WAREHOUSE_UNAVAILABLE",
+            content: &[Content::Json(schema::of::<NotReady>())],
+            compression: Compression::Accepted,
+        },
+    ],
     errors: &[Code::WarehouseUnavailable, Code::Overloaded],
     detail_errors: &[],
 };

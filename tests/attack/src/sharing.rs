@@ -178,6 +178,7 @@ fn with_database(scenario: &Scenario, project: &Path) -> Result<Files> {
         threads: Some(1),
         file_access: FileAccess::Project,
         is_written: true,
+        rollups: None,
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     for statement in statements {

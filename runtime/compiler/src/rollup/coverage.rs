@@ -16,11 +16,19 @@ use crate::ready_rollups::{Flaw, ReadyPartition, ReadyRollup};
 pub(super) struct Refusal {
     pub(super) reason: MissReason,
     pub(super) members: Vec<String>,
+    /// The line of the definition that would help, if members alone do not tell it.
+    pub(super) fix: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn of(reason: MissReason, members: Vec<String>) -> Self {
+        Refusal { reason, members, fix: None }
+    }
 }
 
 impl From<MissReason> for Refusal {
     fn from(reason: MissReason) -> Self {
-        Refusal { reason, members: Vec::new() }
+        Refusal::of(reason, Vec::new())
     }
 }
 

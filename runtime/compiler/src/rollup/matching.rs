@@ -110,7 +110,7 @@ impl<'m> Matcher<'_, 'm> {
             None
         };
         if let Some(reason) = general {
-            report.misses.push(Miss { rollup: None, reason, members: Vec::new() });
+            report.misses.push(self.miss(None, reason.into()));
             return (None, report);
         }
         let mut best: Option<StoredRows<'m>> = None;
@@ -121,11 +121,7 @@ impl<'m> Matcher<'_, 'm> {
                     Some(other) if cost(other) <= cost(&rows) => Refusal::from(MissReason::MoreExpensive),
                     _ => match best.replace(rows) {
                         Some(other) => {
-                            report.misses.push(Miss {
-                                rollup: Some(Arc::clone(&other.rollup.name)),
-                                reason: MissReason::MoreExpensive,
-                                members: Vec::new(),
-                            });
+                            report.misses.push(self.miss(Some(other.rollup), MissReason::MoreExpensive.into()));
                             continue;
                         }
                         None => continue,
@@ -133,8 +129,7 @@ impl<'m> Matcher<'_, 'm> {
                 },
                 Err(refusal) => refusal,
             };
-            let Refusal { reason, members } = refusal;
-            report.misses.push(Miss { rollup: Some(Arc::clone(&rollup.name)), reason, members });
+            report.misses.push(self.miss(Some(rollup), refusal));
         }
         report.served = best.as_ref().map(|rows| Served {
             rollup: Arc::clone(&rows.rollup.name),
@@ -151,6 +146,23 @@ impl<'m> Matcher<'_, 'm> {
         report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
         (best, report)
     }
+
+    fn miss(&self, rollup: Option<&Rollup>, refusal: Refusal) -> Miss {
+        let Refusal { reason, members, fix } = refusal;
+        let fix = fix.or_else(|| line_of(reason, &members)).filter(|_| self.request.explains);
+        Miss { rollup: rollup.map(|rollup| Arc::clone(&rollup.name)), reason, members, fix }
+    }
+}
+
+/// Returns the line that adds members to the definition of a rollup.
+fn line_of(reason: MissReason, members: &[String]) -> Option<String> {
+    let key = match reason {
+        MissReason::MeasureNotStored => "measures",
+        MissReason::DimensionNotStored | MissReason::FilterNotStored => "dimensions",
+        MissReason::SegmentNotStored => "segments",
+        _ => return None,
+    };
+    (!members.is_empty()).then(|| format!("{key}: [{}]", members.join(", ")))
 }
 
 /// Rows of the cube cost more than any number of stored rows.
@@ -184,8 +196,8 @@ impl Availability {
     fn or_refuse(self, reason: MissReason, member: impl FnOnce() -> Vec<String>) -> Checked<()> {
         match self {
             Availability::Stored => Ok(()),
-            Availability::Missing => Err(Refusal { reason, members: member() }),
-            Availability::OtherPath => Err(Refusal { reason: MissReason::OtherPath, members: member() }),
+            Availability::Missing => Err(Refusal::of(reason, member())),
+            Availability::OtherPath => Err(Refusal::of(MissReason::OtherPath, member())),
         }
     }
 }
@@ -249,6 +261,20 @@ impl<'m> Candidate<'_, '_, 'm> {
     /// The names of members, if the request explains.
     fn named(&self, name: impl FnOnce() -> String) -> Vec<String> {
         if self.matcher.request.explains { vec![name()] } else { Vec::new() }
+    }
+
+    /// The dimensions of a filter that are not stored, if the request explains.
+    fn unstored(&self, filter: &Predicate) -> Vec<String> {
+        let mut members = Vec::new();
+        filter.for_each_operand(&mut |operand| {
+            if let Operand::Dimension { id, .. } = operand
+                && self.dimension(self.cube.id, *id) != Availability::Stored
+            {
+                members.extend(self.named(|| self.name_of(*id)));
+            }
+        });
+        members.dedup();
+        members
     }
 
     fn name_of(&self, id: DimensionId) -> String {
@@ -330,29 +356,33 @@ impl<'m> Candidate<'_, '_, 'm> {
 
     fn groups(&self) -> Checked<()> {
         let plan = self.matcher.plan;
+        let mut missing: Option<Vec<String>> = None;
         for (group, id) in plan.groups.iter().zip(&self.fact.groups) {
             let name = || self.named(|| self.name_of(*id));
             match (self.rollup.bucket_of(*id), group.granularity) {
-                (Some(_), None) => return Err(Refusal { reason: MissReason::RawTime, members: name() }),
+                (Some(_), None) => return Err(Refusal::of(MissReason::RawTime, name())),
                 (Some(time), Some(granularity)) => {
                     let step = time.step(self.model());
                     if granularity < step {
-                        return Err(Refusal { reason: MissReason::GranularityTooFine, members: name() });
+                        let fix = Some(format!("granularity: {granularity}"));
+                        return Err(Refusal { fix, ..Refusal::of(MissReason::GranularityTooFine, name()) });
                     }
                     if !step.nests_in(granularity) && !self.has(Flaw::NestedWeeks) {
-                        return Err(Refusal { reason: MissReason::GranularityNotNested, members: name() });
+                        return Err(Refusal::of(MissReason::GranularityNotNested, name()));
                     }
                     let is_other = time.is_local(self.model()) && !is_same_zone(&time.zone, &plan.timezone);
                     if is_other && !self.has(Flaw::OtherZone) {
-                        return Err(Refusal { reason: MissReason::TimeZone, members: name() });
+                        let fix = plan.timezone.iana_name().map(|zone| format!("timezone: {zone}"));
+                        return Err(Refusal { fix, ..Refusal::of(MissReason::TimeZone, name()) });
                     }
                 }
-                (None, _) => {
-                    self.dimension(self.cube.id, *id).or_refuse(MissReason::DimensionNotStored, name)?;
-                }
+                (None, _) => match self.dimension(self.cube.id, *id) {
+                    Availability::Missing => missing.get_or_insert_default().extend(name()),
+                    other => other.or_refuse(MissReason::DimensionNotStored, name)?,
+                },
             }
         }
-        Ok(())
+        missing.map_or(Ok(()), |members| Err(Refusal::of(MissReason::DimensionNotStored, members)))
     }
 
     fn filters(&self) -> Checked<SortedFilters> {
@@ -375,15 +405,13 @@ impl<'m> Candidate<'_, '_, 'm> {
                 _ if self.has(Flaw::MissingFilter) => {}
                 availability => {
                     let mut reads_time = false;
-                    let mut members = Vec::new();
                     filter.for_each_operand(&mut |operand| {
                         if let Operand::Dimension { id, .. } = operand {
                             reads_time |= self.rollup.bucket_of(*id).is_some();
-                            members.extend(self.named(|| self.name_of(*id)));
                         }
                     });
                     let reason = if reads_time { MissReason::RawTime } else { MissReason::FilterNotStored };
-                    availability.or_refuse(reason, || members)?;
+                    availability.or_refuse(reason, || self.unstored(filter))?;
                 }
             }
         }
@@ -406,7 +434,7 @@ impl<'m> Candidate<'_, '_, 'm> {
                     let of = self.model().cube(cube);
                     let segment = of.segments.iter().find(|segment| segment.sql == **sql);
                     let name = || format!("{}.{}", of.name, segment.map_or("?", |segment| &segment.name));
-                    return Err(Refusal { reason: MissReason::SegmentNotStored, members: self.named(name) });
+                    return Err(Refusal::of(MissReason::SegmentNotStored, self.named(name)));
                 }
             });
         }
@@ -429,6 +457,7 @@ impl<'m> Candidate<'_, '_, 'm> {
         let plan = self.matcher.plan;
         let mut states = vec![None; plan.aggregates.len()];
         let is_single = self.has_single_rows(segments);
+        let mut missing: Option<Vec<String>> = None;
         for (index, aggregate) in self.aggregates() {
             let planned = &plan.aggregates[index];
             if planned.shape != Shape::Measure {
@@ -437,13 +466,24 @@ impl<'m> Candidate<'_, '_, 'm> {
             for metric in &planned.metrics {
                 let filters = plan.metric_filters.iter().filter(|(id, _)| id == metric).flat_map(|(_, all)| all);
                 for filter in filters {
-                    let name = || self.named(|| self.model().metric(*metric).name.to_string());
-                    self.predicate(filter).or_refuse(MissReason::FilterNotStored, name)?;
+                    self.predicate(filter).or_refuse(MissReason::FilterNotStored, || self.unstored(filter))?;
                 }
             }
-            states[index] = Some(self.state(aggregate, is_single)?);
+            match self.state(aggregate, is_single) {
+                Ok(state) => states[index] = Some(state),
+                Err(refusal) if refusal.reason == MissReason::MeasureNotStored => {
+                    missing.get_or_insert_default().extend(refusal.members);
+                }
+                Err(refusal) => return Err(refusal),
+            }
         }
-        Ok(states)
+        match missing {
+            None => Ok(states),
+            Some(mut members) => {
+                members.dedup();
+                Err(Refusal::of(MissReason::MeasureNotStored, members))
+            }
+        }
     }
 
     /// Returns whether each group of the query is one stored row.
@@ -520,16 +560,12 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn refused(&self, reason: MissReason, aggregate: &Aggregate) -> Refusal {
-        let members = self.named(|| {
-            let is_it = |measure: &&Measure| {
-                aggregates_of(self.model(), self.cube.id, &measure.kind, 0)
-                    .iter()
-                    .any(|own| std::ptr::eq(*own, aggregate))
-            };
-            let measure = self.cube.measures.iter().find(is_it);
-            format!("{}.{}", self.cube.name, measure.map_or("?", |measure| &measure.name))
-        });
-        Refusal { reason, members }
+        let is_it = |measure: &&Measure| {
+            aggregates_of(self.model(), self.cube.id, &measure.kind, 0).iter().any(|own| std::ptr::eq(*own, aggregate))
+        };
+        let measure = self.cube.measures.iter().filter(|_| self.matcher.request.explains).find(is_it);
+        let members = measure.map(|measure| format!("{}.{}", self.cube.name, measure.name)).into_iter().collect();
+        Refusal::of(reason, members)
     }
 
     /// Checks that row filters and masks can be applied to stored rows.
@@ -539,7 +575,7 @@ impl<'m> Candidate<'_, '_, 'm> {
             let cube = self.fact.tree.cube_of(node);
             if protection.rows(cube).is_some() && !self.has(Flaw::OpenJoins) {
                 let members = self.named(|| self.model().cube(cube).name.to_string());
-                return Err(Refusal { reason: MissReason::Policy, members });
+                return Err(Refusal::of(MissReason::Policy, members));
             }
         }
         match protection.rows(self.cube.id) {
@@ -567,7 +603,7 @@ impl<'m> Candidate<'_, '_, 'm> {
             // A mask of buckets would divide other buckets than those that are stored.
             let is_bucket = self.rollup.bucket_of(*id).is_some() && protection.mask_of(*id).is_some();
             if !is_met || is_bucket {
-                return Err(Refusal { reason: MissReason::Policy, members: self.named(|| self.name_of(*id)) });
+                return Err(Refusal::of(MissReason::Policy, self.named(|| self.name_of(*id))));
             }
         }
         Ok(())

@@ -20,7 +20,7 @@ use super::{
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, PreAggregationDefinition, SqlText, Text};
 // Against the order of modules: the functions of SQL are listed in one file.
-use crate::sql::is_deterministic;
+use crate::sql::is_changing;
 use crate::text::Span;
 use crate::text::nearest::suggest;
 use crate::types::Granularity;
@@ -221,22 +221,22 @@ impl PreAggregationReader<'_> {
     /// Returns whether an expression calls a function whose value changes between two calls.
     fn changes(&self, sql: &Snippet) -> bool {
         let mut text = String::new();
-        let mut is_changing = false;
+        let mut has_changing = false;
         for part in &sql.parts {
             match part {
                 SqlPart::Text(part) => text.push_str(part),
                 SqlPart::Dimension(id) => {
-                    is_changing |= self.changes(&self.model.dimension(*id).sql);
+                    has_changing |= self.changes(&self.model.dimension(*id).sql);
                     text.push('x');
                 }
                 SqlPart::Divide(left, right) => {
-                    is_changing |= self.changes(left) || self.changes(right);
+                    has_changing |= self.changes(left) || self.changes(right);
                     text.push('x');
                 }
                 _ => text.push('x'),
             }
         }
-        is_changing || !is_deterministic(&text)
+        has_changing || is_changing(&text)
     }
 
     fn changing(&self, what: &str, place: Span) -> Diagnostic {
@@ -472,5 +472,5 @@ fn has_same_rows(relation: &Relation) -> bool {
         Relation::Query { models, sql } => (models, Some(sql)),
         Relation::Model { models, .. } => (models, None),
     };
-    models.iter().map(|(_, text)| text).chain(sql).all(|text| is_deterministic(text))
+    models.iter().map(|(_, text)| text).chain(sql).all(|text| !is_changing(text))
 }

@@ -15,8 +15,8 @@ use super::RollupOf;
 use super::coverage::{Coverage, Refusal, Stretch, cover};
 use crate::environment::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, Mask, Measure, Model, Rollup, SegmentId, Snippet, SqlPart,
-    aggregates_of,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, SegmentId,
+    Snippet, SqlPart, aggregates_of,
 };
 use crate::plan::{
     Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, Shape, StateSource, StoredRows, StoredSegment, StoredState,
@@ -101,7 +101,9 @@ impl<'m> Matcher<'_, 'm> {
             Some(MissReason::Off)
         } else if cube.rollups.is_empty() {
             Some(MissReason::NoRollup)
-        } else if fact.distinct.is_some() || !fact.semi_joins.is_empty() || fact.tree.joins.iter().any(|j| j.is_to_many)
+        } else if fact.distinct.is_some()
+            || (!fact.semi_joins.is_empty() && self.ready.flaw != Some(Flaw::ToManyFilter))
+            || fact.tree.joins.iter().any(|join| join.is_to_many)
         {
             Some(MissReason::ToMany)
         } else if self.plan.ungrouped {
@@ -158,7 +160,6 @@ impl<'m> Matcher<'_, 'm> {
 fn line_of(reason: MissReason, members: &[String]) -> Option<String> {
     let key = match reason {
         MissReason::MeasureNotStored => "measures",
-        MissReason::DimensionNotStored | MissReason::FilterNotStored => "dimensions",
         MissReason::SegmentNotStored => "segments",
         _ => return None,
     };
@@ -263,18 +264,31 @@ impl<'m> Candidate<'_, '_, 'm> {
         if self.matcher.request.explains { vec![name()] } else { Vec::new() }
     }
 
-    /// The dimensions of a filter that are not stored, if the request explains.
-    fn unstored(&self, filter: &Predicate) -> Vec<String> {
-        let mut members = Vec::new();
+    /// The dimensions of a filter that are not stored.
+    fn unstored(&self, filter: &Predicate) -> Vec<DimensionId> {
+        let mut found = Vec::new();
         filter.for_each_operand(&mut |operand| {
             if let Operand::Dimension { id, .. } = operand
                 && self.dimension(self.cube.id, *id) != Availability::Stored
+                && !found.contains(id)
             {
-                members.extend(self.named(|| self.name_of(*id)));
+                found.push(*id);
             }
         });
-        members.dedup();
-        members
+        found
+    }
+
+    fn names_of(&self, ids: &[DimensionId]) -> Vec<String> {
+        if self.matcher.request.explains { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
+    }
+
+    /// A refusal for dimensions that are not stored. Stored times would be many groups, so none is recommended.
+    fn lacks(&self, reason: MissReason, ids: &[DimensionId]) -> Refusal {
+        let is_time = |id: &&DimensionId| self.model().dimension(**id).ty == DimensionType::Time;
+        let plain: Vec<DimensionId> = ids.iter().filter(|id| !is_time(id)).copied().collect();
+        let names = self.names_of(&plain);
+        let fix = (!names.is_empty()).then(|| format!("dimensions: [{}]", names.join(", ")));
+        Refusal { fix, ..Refusal::of(reason, self.names_of(ids)) }
     }
 
     fn name_of(&self, id: DimensionId) -> String {
@@ -304,7 +318,7 @@ impl<'m> Candidate<'_, '_, 'm> {
     /// Returns whether `owner` reaches a cube as the rollup's own cube does.
     fn along(&self, owner: CubeId, cube: CubeId) -> Availability {
         let root = self.cube.id;
-        if owner == root || owner == cube {
+        if owner == root || owner == cube || self.has(Flaw::OtherPath) {
             return Availability::Stored;
         }
         let (Some(mut through), Some(direct)) = (path(self.model(), root, owner), path(self.model(), root, cube))
@@ -345,7 +359,8 @@ impl<'m> Candidate<'_, '_, 'm> {
             Predicate::Not(inner) => self.predicate(inner),
             Predicate::Test { operand: Operand::Dimension { id, .. }, test } => {
                 // A bucket is null where the time is.
-                let is_null_test = self.rollup.bucket_of(*id).is_some() && tests_null(test);
+                let is_null_test =
+                    self.rollup.bucket_of(*id).is_some() && (tests_null(test) || self.has(Flaw::RawTimes));
                 if is_null_test { Availability::Stored } else { self.dimension(self.cube.id, *id) }
             }
             Predicate::Test { .. } => Availability::Missing,
@@ -356,18 +371,18 @@ impl<'m> Candidate<'_, '_, 'm> {
 
     fn groups(&self) -> Checked<()> {
         let plan = self.matcher.plan;
-        let mut missing: Option<Vec<String>> = None;
+        let mut missing = Vec::new();
         for (group, id) in plan.groups.iter().zip(&self.fact.groups) {
             let name = || self.named(|| self.name_of(*id));
             match (self.rollup.bucket_of(*id), group.granularity) {
                 (Some(_), None) => return Err(Refusal::of(MissReason::RawTime, name())),
                 (Some(time), Some(granularity)) => {
                     let step = time.step(self.model());
-                    if granularity < step {
+                    if granularity < step && !self.has(Flaw::FinerSteps) {
                         let fix = Some(format!("granularity: {granularity}"));
                         return Err(Refusal { fix, ..Refusal::of(MissReason::GranularityTooFine, name()) });
                     }
-                    if !step.nests_in(granularity) && !self.has(Flaw::NestedWeeks) {
+                    if !step.nests_in(granularity) && !self.has(Flaw::NestedWeeks) && !self.has(Flaw::FinerSteps) {
                         return Err(Refusal::of(MissReason::GranularityNotNested, name()));
                     }
                     let is_other = time.is_local(self.model()) && !is_same_zone(&time.zone, &plan.timezone);
@@ -377,12 +392,15 @@ impl<'m> Candidate<'_, '_, 'm> {
                     }
                 }
                 (None, _) => match self.dimension(self.cube.id, *id) {
-                    Availability::Missing => missing.get_or_insert_default().extend(name()),
+                    Availability::Missing => missing.push(*id),
                     other => other.or_refuse(MissReason::DimensionNotStored, name)?,
                 },
             }
         }
-        missing.map_or(Ok(()), |members| Err(Refusal::of(MissReason::DimensionNotStored, members)))
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(self.lacks(MissReason::DimensionNotStored, &missing)),
+        }
     }
 
     fn filters(&self) -> Checked<SortedFilters> {
@@ -411,7 +429,10 @@ impl<'m> Candidate<'_, '_, 'm> {
                         }
                     });
                     let reason = if reads_time { MissReason::RawTime } else { MissReason::FilterNotStored };
-                    availability.or_refuse(reason, || self.unstored(filter))?;
+                    if availability == Availability::Missing {
+                        return Err(self.lacks(reason, &self.unstored(filter)));
+                    }
+                    availability.or_refuse(reason, || self.names_of(&self.unstored(filter)))?;
                 }
             }
         }
@@ -466,7 +487,12 @@ impl<'m> Candidate<'_, '_, 'm> {
             for metric in &planned.metrics {
                 let filters = plan.metric_filters.iter().filter(|(id, _)| id == metric).flat_map(|(_, all)| all);
                 for filter in filters {
-                    self.predicate(filter).or_refuse(MissReason::FilterNotStored, || self.unstored(filter))?;
+                    match self.predicate(filter) {
+                        Availability::Missing => {
+                            return Err(self.lacks(MissReason::FilterNotStored, &self.unstored(filter)));
+                        }
+                        other => other.or_refuse(MissReason::FilterNotStored, Vec::new)?,
+                    }
                 }
             }
             match self.state(aggregate, is_single) {
@@ -489,7 +515,8 @@ impl<'m> Candidate<'_, '_, 'm> {
     /// Returns whether each group of the query is one stored row.
     fn has_single_rows(&self, segments: &[StoredSegment]) -> bool {
         let plan = self.matcher.plan;
-        let is_unmasked = |id: &DimensionId| self.matcher.protection.mask_of(*id).is_none();
+        let ignores_masks = self.has(Flaw::MaskedGroups);
+        let is_unmasked = |id: &DimensionId| ignores_masks || self.matcher.protection.mask_of(*id).is_none();
         let groups = || plan.groups.iter().zip(&self.fact.groups);
         let has_dimension =
             |id: &DimensionId| groups().any(|(group, own)| own == id && group.granularity.is_none()) && is_unmasked(id);
@@ -532,7 +559,7 @@ impl<'m> Candidate<'_, '_, 'm> {
             AggregateFunction::Avg => {
                 let parts = find(AggregateFunction::Sum).zip(find(AggregateFunction::Count));
                 parts.filter(|(sum, count)| sum.1 == count.1).map(|((sum, applies_filters), (count, _))| StoredState {
-                    source: StateSource::Mean { sum, count },
+                    source: StateSource::Mean { sum, count: if self.has(Flaw::MeanOverRows) { 0 } else { count } },
                     applies_filters,
                 })
             }

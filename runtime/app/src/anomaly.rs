@@ -29,7 +29,7 @@ pub const TRAINING_SIZE: u32 = 100;
 /// Steps of history that a run may ask for.
 const MAX_TRAINING_SIZE: u32 = 10_000;
 
-/// What is to be judged, and how.
+/// The series to judge, and the settings of the detector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomalyRequest {
     pub cube: Arc<str>,
@@ -52,7 +52,7 @@ pub struct AnomalyRequest {
     pub seasonality: Option<u32>,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomalyRun {
     pub detector: DetectorKind,
@@ -63,7 +63,7 @@ pub struct AnomalyRun {
     pub series: Vec<JudgedSeries>,
 }
 
-/// What tells a series from the others of its run: dimensions in the order of the request, `None` for null.
+/// The values that identify a series within its run: dimensions in the order of the request, `None` for null.
 pub type SeriesKey = Vec<(Arc<str>, Option<Arc<str>>)>;
 
 /// One series and what became of it.
@@ -101,7 +101,7 @@ pub enum AnomalyError {
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// Those of the call under way. It shares the limits of time and fuel with the calls before it.
+        /// The series of the failed call. It shares the limits of time and fuel with the calls before it.
         series: Vec<SeriesKey>,
     },
     #[error("cube `{cube}` has no primary time dimension")]

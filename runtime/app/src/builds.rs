@@ -32,7 +32,7 @@ use crate::worker::{HeldLease, LeaseLoss, LeaseSettings};
 /// Models of one batch that are built at once.
 const AT_ONCE: usize = 4;
 
-/// What a run works with.
+/// The ports and settings of a run.
 #[derive(Clone)]
 pub struct Builds {
     pub builder: Arc<dyn ModelBuilder>,
@@ -41,7 +41,7 @@ pub struct Builds {
     /// Servers hear of finished runs here.
     pub invalidations: Arc<dyn Invalidations>,
     pub clock: Arc<dyn Clock>,
-    /// Tells this process from all others.
+    /// The id of this process among all replicas.
     pub holder: Arc<str>,
     /// For one model.
     pub timeout: Duration,
@@ -56,7 +56,7 @@ pub struct BuildRequest<'a> {
     pub entry: AuditEntry,
 }
 
-/// What became of a model.
+/// The outcome of a model's build.
 #[derive(Debug, Clone)]
 pub struct ModelBuild {
     pub model: Arc<str>,
@@ -88,13 +88,13 @@ impl ModelBuild {
     }
 }
 
-/// How a run goes on.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum BuildProgress<'a> {
     Started {
         model: &'a str,
     },
-    /// `place` of `of` models that are over.
+    /// The `place`th of `of` models has ended.
     Ended {
         build: &'a ModelBuild,
         place: usize,
@@ -105,7 +105,7 @@ pub enum BuildProgress<'a> {
 /// Why nothing was built, or not all.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BuildRunError {
-    #[error("there is no model `{name}`")]
+    #[error("unknown model `{name}`")]
     UnknownModel { name: String, nearest: Vec<String> },
     #[error("another run is building models of this project")]
     Busy,
@@ -168,13 +168,13 @@ impl Builds {
         let schemas: BTreeSet<&str> =
             plan.wanted().filter_map(|at| plan.built_as(at)).map(|(schema, _)| schema).collect();
         self.builder.prepare(&schemas.into_iter().collect::<Vec<_>>()).await?;
-        // Before anything is: whoever reads the log knows of a run that was killed.
+        // First, so that the log shows a run that was killed.
         let names: Detail = plan.wanted().map(|at| &*plan.model(at).name.value).collect();
         self.note("build_begun", Details::fields([("models", names)]), entry).await?;
         let mut builds = plan.inlined.clone();
         let of = plan.wanted().count();
         let mut over = 0;
-        // What can be read where it is, and what can't be had.
+        // Models that can be read where they are, and models that are not available.
         let mut there = plan.current.clone();
         let mut missing: BTreeMap<usize, Arc<str>> = BTreeMap::new();
         for batch in &plan.batches {
@@ -257,7 +257,7 @@ struct Plan<'s> {
     batches: Vec<Vec<usize>>,
     /// Ephemeral models that were named.
     inlined: Vec<ModelBuild>,
-    /// Models that were built as they are now, and are not built again.
+    /// Models whose relations are current, so that they are not rebuilt.
     current: BTreeSet<usize>,
 }
 
@@ -276,10 +276,10 @@ impl<'s> Plan<'s> {
             };
             wanted = named.iter().map(found).collect::<Result<_, _>>()?;
         }
-        let is_kept = |at: &usize| definitions.models[*at].built_as().is_some();
+        let is_stored = |at: &usize| definitions.models[*at].built_as().is_some();
         let batches = snapshot.model_batches().into_iter().map(|batch| {
             let models = batch.iter().filter_map(|name| index.get(&**name).copied());
-            models.filter(|at| wanted.contains(at) && is_kept(at)).collect::<Vec<_>>()
+            models.filter(|at| wanted.contains(at) && is_stored(at)).collect::<Vec<_>>()
         });
         let mut plan = Plan {
             definitions,
@@ -291,7 +291,7 @@ impl<'s> Plan<'s> {
         let current = definitions.built.current.iter().filter_map(|name| index.get(&**name).copied());
         plan.current = current.filter(|at| !wanted.contains(at)).collect();
         if named.is_some() {
-            let inlined = wanted.iter().filter(|at| !is_kept(at));
+            let inlined = wanted.iter().filter(|at| !is_stored(at));
             plan.inlined = inlined.map(|at| plan.over(*at, ModelOutcome::Inlined, Duration::ZERO)).collect();
         }
         Ok(plan)
@@ -309,7 +309,8 @@ impl<'s> Plan<'s> {
         self.model(at).built_as()
     }
 
-    /// What to build; `None` for a model that can't be read, which a project without errors has none of.
+    /// Returns the relation to build; `None` for a model that cannot be read, which a project without errors does not
+    /// have.
     fn relation(&self, at: usize, there: &BTreeSet<usize>) -> Option<ToBuild<'s>> {
         let query = self.queries.over(at, there)?;
         let marker = Marker {

@@ -26,7 +26,7 @@ use crate::table_lookup::locate;
 #[derive(Debug)]
 pub struct Snapshot {
     pub model: Model,
-    /// What the model was built from.
+    /// The definitions that the model was built from.
     pub definitions: Arc<Definitions>,
     pub profile: Arc<DialectProfile>,
     /// All problems, warnings included; what is broken is left out of the model.
@@ -52,7 +52,7 @@ impl Snapshot {
         }
     }
 
-    /// What depends on what, as far as a caller may see.
+    /// Returns the dependency graph that a caller may see.
     pub fn graph(&self, access: &Access<'_>) -> DependencyGraph {
         self.whole_graph().seen_by(access)
     }
@@ -72,7 +72,7 @@ impl Snapshot {
         self.lineage.get_or_init(|| make).await
     }
 
-    /// How many nodes and edges the whole graph has.
+    /// The numbers of nodes and edges in the whole graph.
     pub fn graph_size(&self) -> (usize, usize) {
         let graph = self.whole_graph();
         (graph.nodes.len(), graph.edges.len())
@@ -112,7 +112,7 @@ impl Snapshot {
 /// Loads a project: text to model, then the column types from the warehouse. Answers in `known` are not asked for again.
 ///
 /// # Errors
-/// [`PluginError`] when the warehouse's dialect can't be had. Problems of the project itself are
+/// [`PluginError`] if the warehouse's dialect is not available. Problems of the project itself are
 /// diagnostics.
 pub async fn load(
     tree: &SourceTree,

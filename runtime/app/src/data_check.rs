@@ -1,4 +1,4 @@
-//! Whether the warehouse's rows keep what a project says of its keys and joins.
+//! Checks the claims of a project about its keys and joins against the warehouse's rows.
 //!
 //! In: a snapshot and the warehouse. Out: a diagnostic for each claim that rows contradict, with counts
 //! and some of the keys, and a warning for each that could not be checked. Statements run one after the
@@ -16,7 +16,7 @@ use terrane_compiler::sql::{Claim, DataCheck, data_checks};
 use crate::catalog::Snapshot;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// From 1.
@@ -26,7 +26,7 @@ pub struct Progress<'a> {
     pub cube: &'a str,
 }
 
-/// What a run found.
+/// The findings of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataReport {
     /// Claims that were checked, with whatever outcome.
@@ -37,7 +37,7 @@ pub struct DataReport {
 /// A key's text is cut to this many characters.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// Checks every claim of a model, each statement within `timeout`, and tells of each before it begins.
+/// Checks every claim of a model, each statement within `timeout`, and reports each before it begins.
 pub async fn check(
     snapshot: &Snapshot,
     warehouse: &dyn Warehouse,
@@ -61,7 +61,9 @@ pub async fn check(
         match warehouse.execute(statement, timeout).await {
             Ok(rows) => {
                 report.checked += 1;
-                report.problems.extend(Offenders::of(&check, &rows.batches).map(|found| told(model, &check, &found)));
+                report
+                    .problems
+                    .extend(Offenders::of(&check, &rows.batches).map(|found| report_of(model, &check, &found)));
             }
             Err(error) => report.problems.push(refused(model, &check, &error)),
         }
@@ -69,9 +71,9 @@ pub async fn check(
     report
 }
 
-/// What contradicts a claim.
+/// The rows that contradict a claim.
 struct Offenders {
-    /// As many as the statement names, as text, each with how many rows have it.
+    /// The keys that the statement names, as text, each with its number of rows.
     keys: Vec<(String, u64)>,
     key_count: u64,
     row_count: u64,
@@ -117,7 +119,7 @@ impl Offenders {
     }
 }
 
-fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
+fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
     let name = |id: CubeId| &*model.cube(id).name;
     let cube = name(check.cube);
     let columns = check.key.join(", ");
@@ -132,7 +134,7 @@ fn told(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic {
             Code::RepeatedKey,
             format!("the primary key of `{cube}` repeats: {} in {}{listed}", plural(keys, "key"), plural(rows, "row")),
         )
-        .hint("mark as `primary_key` whatever else tells these rows apart, or make them one in the cube's `sql`"),
+        .hint("mark as `primary_key` whatever else distinguishes these rows, or make them one in the cube's `sql`"),
         Claim::TargetIsUnique { target, relationship } => Diagnostic::error(
             Code::RepeatedJoinKey,
             format!(

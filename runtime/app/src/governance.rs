@@ -14,7 +14,7 @@ use crate::ports::governance::{
 };
 use crate::query::RequestContext;
 
-/// What hooks found of one step.
+/// The findings of hooks about one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
     /// In the order of the hooks' ids.
@@ -49,17 +49,17 @@ impl ApprovalService {
         ApprovalService { governance, clock, time_zone: zone_name(zone) }
     }
 
-    /// Whether anybody is asked.
+    /// Returns whether any hook is asked.
     pub(crate) fn has_hooks(&self) -> bool {
         !self.governance.is_silent()
     }
 
-    /// Whether an artifact may take a step of certification.
+    /// Asks the hooks whether an artifact may take a step of certification.
     pub async fn certify(&self, context: &RequestContext, item: &Artifact, step: Transition, notes: &str) -> Approval {
         approval(self.governance.certify(&self.hook_request(context), item, step, notes).await)
     }
 
-    /// Whether metadata may be written.
+    /// Asks the hooks whether metadata may be written.
     pub async fn change(&self, context: &RequestContext, change: &MetadataChange) -> Approval {
         approval(self.governance.change(&self.hook_request(context), change).await)
     }
@@ -69,7 +69,7 @@ impl ApprovalService {
     }
 }
 
-/// The name that hooks are told.
+/// The name that hooks see.
 pub(crate) fn zone_name(zone: &TimeZone) -> String {
     zone.iana_name().unwrap_or("UTC").to_owned()
 }

@@ -1,7 +1,7 @@
 //! Columns of tables that the project does not declare completely, as the warehouse has them.
 //!
 //! In: the tables that lineage met. Out: [`KnownColumns`] with what the warehouse said. Asked when lineage is
-//! first wanted, a statement of no rows for each table; what can't be told in time, or at all, stays as it was
+//! first wanted, a statement of no rows for each table; what is not known in time stays as it was
 //! declared, and lineage marks what it can't resolve. Not here: what columns are made of.
 
 use std::collections::HashMap;
@@ -17,17 +17,17 @@ use terrane_lineage::{IncompleteTable, KnownColumns};
 
 use crate::ports::warehouse::{Statement, Warehouse};
 
-/// How many tables are asked about; the others stay as they are declared.
+/// The number of tables that are described; the others stay as they are declared.
 const MAX_TABLES: usize = 500;
-/// How long all of it may take.
+/// The time limit for all tables.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How many statements run at once: queries need the warehouse too.
+/// The number of concurrent statements: queries need the warehouse too.
 const AT_ONCE: usize = 4;
 
 /// The columns of a table, in their order.
 type Columns = Arc<[Arc<str>]>;
 
-/// What the warehouse said of tables, by the text that asked. Snapshots of one line share it.
+/// The columns of tables, by the statement that described them. Consecutive snapshots share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Inspected {
     tables: Arc<Mutex<HashMap<Arc<str>, Columns>>>,

@@ -1,7 +1,7 @@
-//! What the warehouse says of a project's cubes: the types of their members, and what of them it can't read.
+//! Asks the warehouse for the types of a project's members, and finds the members that it cannot read.
 //!
 //! In: a model, the warehouse, what is known already. Out: [`SchemaIntrospection`], column types, warnings at the place
-//! that the warehouse complains of. Not here: the columns of tables (`inspection`), serving (`catalog`).
+//! of the warehouse's error. Not here: the columns of tables (`inspection`), serving (`catalog`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,11 +25,10 @@ use crate::inspection::Inspected;
 use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseErrorKind};
 use crate::table_lookup::FoundTables;
 
-/// What the warehouse said of the project's texts. A project that is loaded anew asks only about what has
-/// changed.
+/// The warehouse's answers about the project's statements. A reload asks only about changed statements.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaIntrospection {
-    /// Of each type probe, by its text.
+    /// The column types of each probe, by its text.
     types: HashMap<Arc<str>, Arc<[LogicalType]>>,
     /// Models that it could read, by their runnable text.
     accepted: HashSet<Arc<str>>,
@@ -53,8 +52,8 @@ struct Refused {
 
 impl SchemaIntrospection {
     /// Makes errors of what the warehouse refuses of cubes that it could read in the project `before`, and that
-    /// were changed since, until it can read them again. A new cube, or a table that went away, keeps nobody from
-    /// changing the rest.
+    /// were changed since, until it can read them again. A new cube, or a dropped table, does not
+    /// prevent other changes.
     pub(crate) fn harden(
         &mut self,
         diagnostics: &mut [Diagnostic],
@@ -97,17 +96,17 @@ impl SchemaIntrospection {
 
 const READABLE_HINT: &str = "check the columns and functions that its `sql` names";
 
-/// How many statements run at once: queries need the warehouse too.
+/// The number of concurrent statements: queries need the warehouse too.
 const AT_ONCE: usize = 4;
 
-/// What the warehouse can't read of a cube: a warning, since the rest can be served.
+/// The code of a cube that the warehouse cannot describe: a warning, since the rest can be served.
 pub const UNREADABLE_CUBE: Code = Code::CubeNotDescribed;
 /// The same of one member.
 pub const NOT_READABLE: Code = Code::MemberNotReadable;
 /// The warehouse can't be asked about a cube.
 pub const NOT_ASKED: Code = Code::CubeNotAsked;
 
-/// Whether the warehouse can't read a part of the project, or could not be asked.
+/// Returns whether a diagnostic says that the warehouse cannot read a part of the project, or could not be asked.
 pub fn is_unread(diagnostic: &Diagnostic) -> bool {
     [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&diagnostic.code)
 }
@@ -130,16 +129,16 @@ pub(crate) struct Introspector<'a> {
     model: &'a Model,
     definitions: &'a Definitions,
     profile: &'a DialectProfile,
-    asked: Asked<'a>,
+    asked: TypeSource<'a>,
     types: ColumnTypes,
     introspection: SchemaIntrospection,
-    /// What is wrong with conditions.
+    /// The problems of conditions.
     conditions: Vec<Diagnostic>,
 }
 
-/// Who is asked: what was said before, then the warehouse.
+/// Answers probes: from earlier answers, or else by asking the warehouse.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct TypeSource<'a> {
     known: &'a SchemaIntrospection,
     warehouse: &'a dyn Warehouse,
 }
@@ -147,12 +146,12 @@ struct Asked<'a> {
 /// A probe's text, and the types of its columns.
 type Answer = (Arc<str>, Arc<[LogicalType]>);
 
-/// What was asked of a cube, and what came of it.
-type Told<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<Answer, Unread>);
+/// A cube with its probe and the answer.
+type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<Answer, Unread>);
 
-impl<'a> Asked<'a> {
-    /// What is asked of a whole cube, and the answer.
-    fn of(self, model: &'a Model, cube: &'a Cube, profile: &'a DialectProfile) -> BoxFuture<'a, Told<'a>> {
+impl<'a> TypeSource<'a> {
+    /// Probes a whole cube.
+    fn of(self, model: &'a Model, cube: &'a Cube, profile: &'a DialectProfile) -> BoxFuture<'a, ProbedCube<'a>> {
         async move {
             let probe = type_probe(model, cube.id, profile);
             let answer = match &probe {
@@ -192,7 +191,7 @@ impl<'a> Introspector<'a> {
             model,
             definitions,
             profile,
-            asked: Asked { known, warehouse },
+            asked: TypeSource { known, warehouse },
             conditions: Vec::new(),
             types: ColumnTypes::default(),
             introspection,
@@ -232,10 +231,10 @@ impl<'a> Introspector<'a> {
         (self.types, self.introspection)
     }
 
-    /// What must hold of a row is true or false, or a number where an engine has no truth values.
+    /// Reports a condition that is neither true nor false, nor a number for an engine without booleans.
     fn condition(&mut self, cube: &Cube, member: ProbedMember, ty: LogicalType) {
         let what = match ty {
-            LogicalType::Text => "a text",
+            LogicalType::Text => "a string",
             LogicalType::Date => "a date",
             LogicalType::Timestamp | LogicalType::TimestampTz => "a time",
             LogicalType::Binary => "bytes",
@@ -319,7 +318,7 @@ impl<'a> Introspector<'a> {
                 _ => hint_to(problem.cause, READABLE_HINT),
             };
             let diagnostic = Diagnostic::warning(NOT_READABLE, format!("the warehouse cannot read {}", culprit.what))
-                .detail(complaint(&problem.message))
+                .detail(without_excerpt(&problem.message))
                 .detailed_hint(detailed)
                 .hint(READABLE_HINT)
                 .about(culprit.what.as_str());
@@ -340,7 +339,7 @@ impl<'a> Introspector<'a> {
             let hint = format!("check that {table} exists and that each `sql` names columns of it");
             let hint = hint_to(problem.cause, hint);
             let diagnostic = Diagnostic::warning(UNREADABLE_CUBE, message)
-                .detail(complaint(&problem.message))
+                .detail(without_excerpt(&problem.message))
                 .hint(hint)
                 .about(Arc::clone(&cube.name));
             found.push(match relation_place(self.definitions, cube, &problem.message) {
@@ -361,8 +360,8 @@ pub(crate) fn hint_to(cause: RefusalCause, otherwise: impl Into<String>) -> Stri
     otherwise.into()
 }
 
-/// The message without the place in a text that nobody wrote, which DuckDB shows.
-pub(crate) fn complaint(message: &str) -> &str {
+/// Returns a message without the excerpt of the generated statement that DuckDB adds.
+pub(crate) fn without_excerpt(message: &str) -> &str {
     message.split("\n\nLINE ").next().unwrap_or_default()
 }
 
@@ -379,7 +378,7 @@ fn at_cube(diagnostic: Diagnostic, cube: &Cube) -> Diagnostic {
     }
 }
 
-/// What an Arrow type means to the compiler.
+/// Converts an Arrow type to the compiler's.
 fn logical_type(ty: &DataType) -> LogicalType {
     match ty {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,

@@ -1,9 +1,9 @@
-//! How many requests a caller may send: what is left of each one's share.
+//! Limits the rate of requests of each caller.
 //!
 //! In: who calls and from where, before a request costs anything. Out: leave, or [`RateExceeded`]. Each
 //! share is a bucket that fills evenly and holds a burst (GCRA). Time is the port's, so that tests
 //! need not wait. Bounded: [`MAX_SUBJECTS`] buckets a limit, of which full ones are forgotten first;
-//! whoever finds no place shares one bucket with all others who found none. Not here: how many queries
+//! callers without a place share one bucket. Not here: the number of queries that
 //! run (`query::limiter`), guesses of passwords (`security`).
 
 mod buckets;
@@ -25,20 +25,20 @@ pub struct Rate {
     pub burst: NonZeroU32,
 }
 
-/// `None`: there is no such limit.
+/// `None`: no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateSettings {
-    /// Of an API key, or of a user however many tokens they have.
+    /// The rate of an API key, or of a user with all their tokens.
     pub per_key: Option<Rate>,
-    /// Those without a tenant are one tenant together.
+    /// The rate of a tenant. Callers without a tenant are one tenant together.
     pub per_tenant: Option<Rate>,
-    /// Of an address from which nobody says who they are.
+    /// The rate of anonymous callers from one address.
     pub anonymous: Option<Rate>,
-    /// Of credentials from one address that prove nothing.
+    /// The rate of invalid credentials from one address.
     pub failed: Option<Rate>,
 }
 
-/// Whose share is used up.
+/// The limit that is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateScope {
     Key,
@@ -68,7 +68,7 @@ pub struct RateExceeded {
     pub wait: Duration,
 }
 
-/// What is counted.
+/// The unit that requests are counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Subject {
     Key(Arc<str>),
@@ -133,7 +133,7 @@ impl RateLimits {
         limit.take(Subject::Tenant(identity.tenant.clone().unwrap_or_default()))
     }
 
-    /// Whether an address may send one more credential that might prove nothing. Takes nothing.
+    /// Checks whether an address may send one more credential, which may be invalid. Counts nothing.
     ///
     /// # Errors
     /// [`RateExceeded`]: too many did.
@@ -147,13 +147,13 @@ impl RateLimits {
     /// A credential from this address proved nothing.
     pub fn failed(&self, client: Option<IpAddr>) {
         if let (Some(limit), Some(client)) = (&self.failed, client) {
-            // Whoever has nothing left is told so by `may_fail`.
+            // If nothing is left, `may_fail` refuses the next credential.
             let _ = limit.take(Subject::Address(network(client)));
         }
     }
 }
 
-/// What one client has for itself: an IPv4 address, or the /64 of an IPv6 one.
+/// Returns the network of one client: an IPv4 address, or the /64 of an IPv6 one.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,4 +1,4 @@
-//! What an administrator does with a plugin while the server runs, and the record of it.
+//! Changes that an administrator makes to a plugin while the server runs, and their audit records.
 //!
 //! In: a plugin's name and who asks. Out: how the plugin is then. A change that was made is acknowledged only
 //! once its audit record is on disk; a reload that was refused has a record too. Not here: what a change does
@@ -14,7 +14,7 @@ use crate::ports::plugins::{ChangeError, PluginStatus, Plugins};
 use crate::ports::store::StoreError;
 use crate::security::AccessRecorder;
 
-/// What is done.
+/// The change to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Reload,
@@ -26,7 +26,7 @@ pub enum Change {
 #[derive(Debug, Clone)]
 pub enum Failure {
     Change(ChangeError),
-    /// There is no record of it.
+    /// The audit record could not be written.
     Store(StoreError),
     /// The change broke off.
     Broken,

@@ -39,7 +39,7 @@ use crate::ports::registrations::Registrations;
 use crate::ports::warehouse::Warehouse;
 use crate::security::{AccessRecorder, access};
 
-/// What the service works with.
+/// The ports of the service.
 #[derive(Clone)]
 pub struct ProjectPorts {
     pub files: Arc<dyn ProjectFiles>,
@@ -63,7 +63,7 @@ pub struct ProjectService {
     status: Mutex<ServedStatus>,
 }
 
-/// How what is served stands to the files, for the health status.
+/// The state of the served project compared with its files, for the health status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedStatus {
     /// The folder whose project is served.
@@ -92,7 +92,7 @@ impl ProjectService {
         ProjectService { ports, approvals, changing: tokio::sync::Mutex::new(texts), status: Mutex::new(status) }
     }
 
-    /// How what is served stands to the files.
+    /// Returns the state of the served project compared with its files.
     pub fn served_status(&self) -> ServedStatus {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -155,7 +155,7 @@ impl ProjectService {
     }
 
     fn note_refusal(&self, diagnostics: &[Diagnostic]) {
-        let mut errors = diagnostics.iter().filter(|told| told.is_error());
+        let mut errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
         let first = errors.next().map(place_and_message).unwrap_or_default();
         let refused = Refused { at: self.ports.clock.now(), errors: errors.count() + 1, first };
         self.status.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
@@ -173,13 +173,13 @@ impl ProjectService {
 }
 
 fn errors_of(snapshot: &Snapshot) -> usize {
-    snapshot.diagnostics.iter().filter(|told| told.is_error()).count()
+    snapshot.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
 }
 
-fn place_and_message(told: &Diagnostic) -> String {
-    match &told.span {
-        Some(span) => format!("{span}: {}", told.full_message()),
-        None => told.full_message().into_owned(),
+fn place_and_message(diagnostic: &Diagnostic) -> String {
+    match &diagnostic.span {
+        Some(span) => format!("{span}: {}", diagnostic.full_message()),
+        None => diagnostic.full_message().into_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who may ask: credentials to identities, and the sessions behind tokens.
+//! Authenticates callers: credentials to identities, and the sessions behind tokens.
 //!
 //! In: what a request carried. Out: an [`Identity`], or an [`AuthError`] that says no more than the
 //! caller may know. Every surface authenticates here and nowhere else; policies are the compiler's
@@ -27,6 +27,7 @@ pub use access::AccessRecorder;
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
 pub use revocations::{CLOCK_TOLERANCE, MAX_APPLICATION_TOKEN_AGE};
+pub(crate) use sessions::from as with_origin;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
 use crate::accounts::{AccountPorts, Accounts};
@@ -37,7 +38,7 @@ use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness, TokenFault, Tokens, Verified};
 use login_throttle::LoginThrottle;
 
-/// What the authenticator works with.
+/// The ports of the authenticator.
 #[derive(Clone)]
 pub struct SecurityPorts {
     pub credentials: Arc<dyn Credentials>,
@@ -49,7 +50,7 @@ pub struct SecurityPorts {
     pub access: Arc<AccessRecorder>,
 }
 
-/// What the operator set of sessions.
+/// The operator's settings of sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionSettings {
     pub access_lifetime: Duration,
@@ -70,7 +71,7 @@ impl Default for SessionSettings {
 /// Why a caller stays unknown.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthError {
-    #[error("there is no such key")]
+    #[error("unknown key")]
     UnknownKey,
     #[error("the key expired at {at}")]
     ExpiredKey { at: Timestamp },
@@ -144,12 +145,12 @@ impl Authenticator {
         &self.accounts
     }
 
-    /// Whether access tokens are accepted at all.
+    /// Returns whether access tokens are accepted.
     pub fn accepts_tokens(&self) -> bool {
         self.ports.tokens.is_some()
     }
 
-    /// Whether a bearer can be judged without asking the state database for what might not be there: a
+    /// Returns whether a bearer can be checked without asking the state database for a key that may not exist: a
     /// key that this process has seen, or a token, whose signature is looked at first.
     pub fn is_cheap(&self, bearer: &str) -> bool {
         !api_key::is_key(bearer) || api_key::parse(bearer).is_some_and(|(id, _)| self.cache.keys.has(id))
@@ -158,7 +159,7 @@ impl Authenticator {
     /// Finds out who a bearer is.
     ///
     /// # Errors
-    /// [`AuthError`]; the caller is nobody then, never somebody anonymous.
+    /// [`AuthError`]; the caller is then rejected, never treated as anonymous.
     pub async fn identify(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
         if api_key::is_key(credential.bearer) { self.by_key(credential).await } else { self.by_token(credential).await }
     }
@@ -215,7 +216,7 @@ fn without_session(caller: SecurityContext, scopes: Option<Scopes>, tenant: Opti
     Identity { scopes: scopes.unwrap_or(Scopes::READ), credential, tenant, caller }
 }
 
-/// A record of what somebody proven did.
+/// Returns the audit record of an authenticated caller.
 pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, resource: String) -> AuditEntry {
     AuditEntry {
         at,
@@ -233,7 +234,7 @@ pub fn key_user(id: &str) -> Arc<str> {
     format!("key:{id}").into()
 }
 
-/// Somebody without roles or attributes.
+/// Returns a caller without roles or attributes.
 pub fn plain_caller(user_id: Arc<str>) -> SecurityContext {
     SecurityContext { user_id, ..SecurityContext::default() }
 }

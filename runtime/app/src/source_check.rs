@@ -16,7 +16,7 @@ use terrane_compiler::text::nearest::suggest;
 
 use self::readers::ReportedReaders;
 use crate::catalog::Snapshot;
-use crate::introspection::{complaint, hint_to};
+use crate::introspection::{hint_to, without_excerpt};
 use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseErrorKind};
 
 /// The code of a missing table or column.
@@ -31,15 +31,15 @@ const AT_ONCE: usize = 4;
 /// Returns a warning for each table and column that sources declare and the warehouse does not have, in the order of the
 /// files. Tables and columns whose readers have one of the `reported` problems are left out.
 pub async fn absent(snapshot: &Snapshot, warehouse: &dyn Warehouse, reported: &[Diagnostic]) -> Vec<Diagnostic> {
-    let readers = ReportedReaders::new(snapshot, reported);
+    let readers = ReportedReaders::new(&snapshot.definitions, &snapshot.model, reported);
     let probes = source_probes(&snapshot.definitions, &snapshot.profile);
     let first = probes.iter().take(MAX_TABLES);
     let asked: Vec<BoxFuture<'_, _>> = first.map(|probe| absent_of(probe, warehouse, &readers).boxed()).collect();
     let (mut found, mut answered) = (Vec::new(), 0);
     let mut answers = stream::iter(asked).buffered(AT_ONCE);
     let gather = async {
-        while let Some(told) = answers.next().await {
-            found.extend(told);
+        while let Some(diagnostics) = answers.next().await {
+            found.extend(diagnostics);
             answered += 1;
         }
     };
@@ -57,13 +57,13 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
     let schema = match warehouse.describe(Statement::plain(&probe.text)).await {
         Ok(schema) => schema,
         Err(error) if error.kind == WarehouseErrorKind::Refused && !readers.have(name, None) => {
-            // The table is there, with a column of a type that nobody can answer.
+            // The table exists and has a column of an unsupported type.
             if error.cause == RefusalCause::UnsupportedType {
                 return Vec::new();
             }
             let message = format!("the warehouse can't read the table of source `{name}`");
             let hint = hint_to(error.cause, "check its name, `schema` and `database`, and that it may be read");
-            let diagnostic = Diagnostic::warning(NOT_FOUND, message).detail(complaint(&error.message));
+            let diagnostic = Diagnostic::warning(NOT_FOUND, message).detail(without_excerpt(&error.message));
             return vec![diagnostic.hint(hint).at(table.name.span())];
         }
         Err(_) => return Vec::new(),
@@ -73,10 +73,10 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
     let is_there = |column: &str| columns.iter().any(|known| known.to_lowercase() == column.to_lowercase());
     let is_missing = |column: &str| !is_there(column) && !readers.have(name, Some(column));
     let missing = table.columns.iter().filter(|column| is_missing(&column.name.value));
-    let told = missing.map(|column| {
+    let diagnostics = missing.map(|column| {
         let message = format!("the warehouse's table of source `{name}` has no column `{}`", column.name.value);
         let hint = suggest(&column.name.value, "its columns", columns.iter().copied());
         Diagnostic::warning(NOT_FOUND, message).hint(hint).at(column.name.span())
     });
-    told.collect()
+    diagnostics.collect()
 }

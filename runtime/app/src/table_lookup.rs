@@ -23,9 +23,9 @@ use crate::ports::warehouse::{CatalogTable, Warehouse, WarehouseErrorKind};
 /// The warehouse's catalog lists no table or view of the name.
 pub(crate) const UNKNOWN_TABLE: Code = Code::UnknownTable;
 
-/// How many tables are looked up at once: queries need the warehouse too.
+/// The number of concurrent lookups: queries need the warehouse too.
 const AT_ONCE: usize = 4;
-/// How long all of it may take.
+/// The time limit for all tables.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The tables that were found, by `sql_table`.
@@ -33,7 +33,7 @@ pub(crate) type FoundTables = HashMap<Arc<str>, Arc<CatalogTable>>;
 
 /// The catalog's answer about one name.
 enum Answer {
-    Found(Arc<CatalogTable>),
+    Table(Arc<CatalogTable>),
     Absent,
     /// The warehouse's own words.
     Unknown(String),
@@ -54,8 +54,8 @@ pub(crate) async fn locate(
             inputs.registered.push(cube);
             continue;
         };
-        let told = match answers.get(&table) {
-            Some(Answer::Found(found)) => {
+        let diagnostic = match answers.get(&table) {
+            Some(Answer::Table(found)) => {
                 cube.catalog_name = Some(found.name.iter().map(|part| Arc::from(part.as_str())).collect());
                 inputs.registered.push(cube);
                 continue;
@@ -63,12 +63,12 @@ pub(crate) async fn locate(
             Some(Answer::Unknown(message)) => not_asked(&cube, message),
             Some(Answer::Absent) | None => absent(&cube, &table),
         };
-        diagnostics.push(told.at(cube.place()));
+        diagnostics.push(diagnostic.at(cube.place()));
         // What refers to the cube is not wrong for that.
         inputs.unread.insert(cube.name);
     }
     let found = answers.into_iter().filter_map(|(table, answer)| match answer {
-        Answer::Found(found) => Some((table, found)),
+        Answer::Table(found) => Some((table, found)),
         Answer::Absent | Answer::Unknown(_) => None,
     });
     (inputs, found.collect(), diagnostics)
@@ -101,7 +101,7 @@ async fn ask(
     let _ = tokio::time::timeout(TIMEOUT, gather).await;
     for (table, answer) in &mut answers {
         if let (Answer::Unknown(_), Some(found)) = (&answer, known.get(table)) {
-            *answer = Answer::Found(Arc::clone(found));
+            *answer = Answer::Table(Arc::clone(found));
         }
     }
     answers
@@ -110,7 +110,7 @@ async fn ask(
 async fn answer(table: Arc<str>, warehouse: &dyn Warehouse) -> (Arc<str>, Answer) {
     let parts: Vec<&str> = table.split('.').collect();
     let answer = match warehouse.table(&parts).await {
-        Ok(Some(found)) => Answer::Found(Arc::new(found)),
+        Ok(Some(found)) => Answer::Table(Arc::new(found)),
         Ok(None) => Answer::Absent,
         // The lookup itself is always in order: the name is one that this engine can't look up.
         Err(error) if error.kind == WarehouseErrorKind::Refused => Answer::Absent,

@@ -1,6 +1,6 @@
 //! Background tasks that one replica of several runs at a time.
 //!
-//! In: named tasks with a schedule, and the port to leases. Out: runs of each task, until the worker is told
+//! In: named tasks with a schedule, and the port to leases. Out: runs of each task, until the worker is asked
 //! to stop. Absent: what the tasks do.
 //!
 //! Each task has a lease of its own name. The worker that holds it runs the task; the others ask for the
@@ -40,7 +40,7 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 const MAX_BACKOFF: Duration = Duration::from_secs(600);
 /// The pause between two runs of a due-time task, so that one whose due time does not move cannot spin.
 const MIN_PAUSE: Duration = Duration::from_millis(500);
-/// The time that a run has to end after the worker was told to stop.
+/// The time that a run has to end after the worker was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A background task.
@@ -72,7 +72,7 @@ pub trait Task: Send + Sync {
 pub enum Schedule {
     /// Once per period.
     Interval(Duration),
-    /// When [`Task::next_due`] says, which is read again after this time.
+    /// The time of [`Task::next_due`], which is polled at this interval.
     DueTime { poll: Duration },
 }
 
@@ -129,7 +129,7 @@ impl TaskState {
 }
 
 impl Worker {
-    /// Returns a worker without tasks; `id` tells this process from all other replicas.
+    /// Returns a worker without tasks; `id` identifies this process among all replicas.
     pub fn new(
         leases: Arc<dyn Leases>,
         clock: Arc<dyn Clock>,
@@ -157,7 +157,7 @@ impl Worker {
             running.spawn(async move { worker.keep_running(&*task, receiver).await });
         }
         stop.await;
-        // Without tasks nobody listens.
+        // Without tasks, there are no listeners.
         let _ = sender.send(true);
         while running.join_next().await.is_some() {}
     }
@@ -286,7 +286,7 @@ impl Worker {
     }
 }
 
-/// Ends when the worker was told to stop.
+/// Ends when the worker was asked to stop.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // The sender lives until the tasks have ended.
     let _ = stop.wait_for(|is_stopped| *is_stopped).await;

@@ -3,6 +3,10 @@
 //! In: results by the digest of their statements. Out: the same, until they are evicted. Absent: which results may
 //! be stored or used (app).
 
+mod breaker;
 mod memory;
+mod redis;
+mod value;
 
 pub use memory::MemoryCache;
+pub use redis::{RedisCache, RedisSettings, RedisUrlError};

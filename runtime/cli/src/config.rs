@@ -6,7 +6,9 @@
 
 mod definitions;
 mod environment;
+mod ineffective;
 mod network;
+mod place;
 mod plugins;
 mod providers;
 mod reader;
@@ -29,10 +31,12 @@ use terrane_server::telemetry::LogSettings;
 use terrane_warehouse::FileAccess;
 
 pub use environment::Environment;
+pub use ineffective::IneffectiveSetting;
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
+pub use place::Place;
 pub use plugins::{PluginConfig, PluginsConfig};
 pub use providers::{OAuthConfig, OpenIdConfig, OutgoingConfig, ProviderConfig, TokenAuth};
-pub use reader::{Located, Place, Secret};
+pub use reader::{Secret, WithPlace};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
 
 pub use schema::project_schema;
@@ -54,6 +58,7 @@ pub struct Config {
     pub server: ServerConfig,
     pub limits: LimitsConfig,
     pub state: StateConfig,
+    pub jobs: JobsConfig,
     pub security: SecurityConfig,
     pub plugins: PluginsConfig,
     /// The settings of the log. Its file is relative to the project.
@@ -62,6 +67,7 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     pub cache: CacheConfig,
     pub unused: Vec<UnusedSetting>,
+    pub ineffective: Vec<IneffectiveSetting>,
     /// All settings as text, without secrets.
     pub settings: Vec<Setting>,
 }
@@ -82,10 +88,10 @@ pub struct WarehouseConfig {
     pub kind: String,
     pub place: Option<Place>,
     /// The file of an embedded engine, relative to the project.
-    pub path: Option<Located<String>>,
+    pub path: Option<WithPlace<String>>,
     pub url: Option<Secret>,
     /// SQL that runs at each start, with the operator's privileges.
-    pub init: Vec<Located<String>>,
+    pub init: Vec<WithPlace<String>>,
     pub threads: Option<u64>,
     /// A limit in the engine's notation, such as `4GB`.
     pub memory_limit: Option<String>,
@@ -162,6 +168,25 @@ pub struct StateConfig {
     pub audit_interval_ms: u64,
 }
 
+/// The settings of asynchronous queries.
+#[derive(Debug, Clone)]
+pub struct JobsConfig {
+    /// The folder of results, relative to the project. All replicas share it.
+    pub path: String,
+    /// The most jobs that one process runs at once.
+    pub concurrency: usize,
+    pub timeout_seconds: u64,
+    /// The time for which a result can be read.
+    pub result_hours: u64,
+    /// The time for which ended jobs are known.
+    pub retention_days: u64,
+    /// The most open jobs of all callers.
+    pub max_open: u64,
+    pub max_open_per_caller: u64,
+    /// The disk space that results leave free.
+    pub min_free_disk_mb: u64,
+}
+
 #[derive(Debug, Clone)]
 pub struct MetricsConfig {
     pub enabled: bool,
@@ -217,5 +242,6 @@ fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collec
     top.finish();
     config.plugins.cache = environment.cache_folder().map(|folder| folder.join("components"));
     config.settings = collected.read_keys.settings();
+    config.ineffective = ineffective::find(&config, &collected.read_keys);
     config
 }

@@ -113,10 +113,15 @@ fn matches(route: &str, path: &str) -> bool {
     fits && steps.next().is_none()
 }
 
-/// Warnings of settings: keys that this version does not use, and answers that any page may read.
+/// Returns the warnings of settings: keys without effect, and answers that any page may read.
 pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     let keys = config.unused.iter().map(|setting| setting.place.mark(unused(&format!("`{}`", setting.key))));
-    keys.chain(every_origin(config)).collect()
+    let ineffective = config.ineffective.iter().map(|setting| {
+        let message = format!("`{}` has no effect without `{}`", setting.key, setting.needs);
+        let hint = "Remove the key, or add the setting that it needs.";
+        setting.place.mark(Diagnostic::warning(Code::UnusedField, message).hint(hint))
+    });
+    keys.chain(ineffective).chain(every_origin(config)).collect()
 }
 
 /// Warnings of keys in the project's definitions that this version does not use.

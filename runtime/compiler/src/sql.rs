@@ -9,6 +9,7 @@ mod determinism;
 pub mod dialect_profile;
 mod dialect_profile_check;
 mod expression;
+mod expression_type;
 mod join_comparison;
 mod literal;
 mod lower;

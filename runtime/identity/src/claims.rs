@@ -282,6 +282,16 @@ mod tests {
     }
 
     #[test]
+    fn one_string_is_a_list_of_one() {
+        let mapping = ClaimsMapping::default();
+        let claims = claims(r#"{"sub": "u", "roles": "an analyst, boss", "groups": "staff"}"#);
+        assert_eq!(mapping.unreadable(&claims), None);
+        let caller = mapping.caller(&claims).unwrap();
+        // A string is never split: a name may contain a space or a comma.
+        assert_eq!((&caller.roles, &caller.groups), (&vec!["an analyst, boss".into()], &vec!["staff".into()]));
+    }
+
+    #[test]
     fn roles_hold_the_scopes_that_are_mapped() {
         let scope_roles = ScopeRoles { admin: vec!["boss".into()], ..ScopeRoles::default() };
         let mapping = ClaimsMapping { scope_roles, ..ClaimsMapping::default() };

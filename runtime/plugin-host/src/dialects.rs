@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginState, PluginStatus};
+use terrane_app::ports::plugins::{PluginError, PluginFault, PluginLimits, PluginRole, PluginState, PluginStatus};
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::bindings::dialect::DialectPlugin;
@@ -116,9 +116,11 @@ impl Dialects {
             }
         };
         status.digest = Some(loaded.digest.to_string());
-        let profile = dialect::profile(&loaded.linked, dialect, &settings.config_json, self.factory.describe)?;
+        let limits = loaded.limits;
+        status.limits =
+            PluginLimits { time_ms: limits.time_ms, fuel: limits.fuel, memory_bytes: loaded.memory_bytes as u64 };
+        let profile = dialect::profile(&loaded.linked, dialect, &settings.config_json, limits)?;
         status.describe_fuel = Some(loaded.linked.fuel());
-        status.limits.memory_bytes = loaded.memory_bytes as u64;
         status.id = Some(loaded.info.id);
         status.version = Some(loaded.info.version);
         Ok(profile)

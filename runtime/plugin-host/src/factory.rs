@@ -137,7 +137,7 @@ impl PluginFactory {
         manifest: Option<&Manifest>,
     ) -> (CallLimits, GuestLimits) {
         let (ours, theirs) = (settings.limits, manifest.map(|manifest| manifest.limits).unwrap_or_default());
-        let default = CallLimits::of(role);
+        let default = if role == PluginRole::Dialect { self.describe } else { CallLimits::of(role) };
         let least = |ours: Option<u64>, default: u64, theirs: Option<u64>| {
             ours.unwrap_or(default).min(theirs.unwrap_or(u64::MAX))
         };

@@ -52,10 +52,11 @@ impl CallLimits {
     /// less than 1 % of this fuel.
     pub const DESCRIBE: CallLimits = CallLimits { fuel: 50_000_000, time_ms: 100 };
 
-    /// Returns the default limits of a role's calls.
+    /// Returns the default limits of a role's calls. The only call of a dialect is `describe-dialect`.
     pub fn of(role: PluginRole) -> CallLimits {
         match role {
-            PluginRole::Dialect | PluginRole::Governance => CallLimits { fuel: 20_000_000, time_ms: 10 },
+            PluginRole::Dialect => CallLimits::DESCRIBE,
+            PluginRole::Governance => CallLimits { fuel: 20_000_000, time_ms: 10 },
             PluginRole::Detector | PluginRole::Check => CallLimits { fuel: 10_000_000_000, time_ms: 5_000 },
         }
     }

@@ -34,8 +34,6 @@ pub struct HttpSettings {
     /// Proxies that report the addresses of their clients.
     pub trusted_proxies: TrustedProxies,
     pub rates: RateSettings,
-    /// The settings name a Redis, which this version does not connect to.
-    pub has_cache_url: bool,
 }
 
 /// The route of metrics.
@@ -66,7 +64,6 @@ impl Default for HttpSettings {
             cors: Cors::default(),
             trusted_proxies: TrustedProxies::default(),
             rates: RateSettings::default(),
-            has_cache_url: false,
         }
     }
 }

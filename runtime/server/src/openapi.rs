@@ -127,11 +127,10 @@ fn responses(route: &Route, components: &mut Components) -> Json {
     for answer in route.doc.answers {
         let mut described = answer.to_json(components);
         if answer.compression == Compression::Accepted && !answer.content.is_empty() {
-            described["headers"] = json!({
-                "Content-Encoding": {
-                    "description": "the coding that `Accept-Encoding` prefers, of answers that are worth it",
-                    "schema": { "type": "string", "enum": CONTENT_CODINGS },
-                },
+            described["headers"] = headers_of(answer.status).unwrap_or_else(|| json!({}));
+            described["headers"]["Content-Encoding"] = json!({
+                "description": "the coding that `Accept-Encoding` prefers, of answers that are worth it",
+                "schema": { "type": "string", "enum": CONTENT_CODINGS },
             });
         }
         responses.insert(answer.status.to_string(), described);
@@ -172,17 +171,22 @@ fn error(doc: &Doc, status: u16, codes: &[Code], components: &mut Components) ->
         "description": names.join(", "),
         "content": { "application/json": { "schema": schema } },
     });
+    if let Some(headers) = headers_of(status) {
+        error["headers"] = headers;
+    }
+    error
+}
+
+/// Describes the headers of the answers of one status.
+fn headers_of(status: u16) -> Option<Json> {
     match StatusCode::from_u16(status) {
         Ok(StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) => {
             let schema = json!({ "type": "integer", "minimum": 0 });
-            error["headers"] = json!({ "Retry-After": { "description": "seconds", "schema": schema } });
+            Some(json!({ "Retry-After": { "description": "seconds", "schema": schema } }))
         }
-        Ok(StatusCode::UNAUTHORIZED) => {
-            error["headers"] = json!({ "WWW-Authenticate": { "schema": { "type": "string" } } });
-        }
-        _ => {}
+        Ok(StatusCode::UNAUTHORIZED) => Some(json!({ "WWW-Authenticate": { "schema": { "type": "string" } } })),
+        _ => None,
     }
-    error
 }
 
 #[cfg(test)]
@@ -271,10 +275,17 @@ mod tests {
         };
         assert_eq!(responses("/api/v1/query/meta/cubes/{cube_name}", "get", "404"), reference("Detail"));
         assert_eq!(responses("/api/v1/plugins/{id}", "get", "404"), reference("NotFoundError"));
+        assert_eq!(responses("/health/ready", "get", "503"), reference("NotReady"));
+        assert_eq!(schemas_of(&document, "NotReady"), ["error", "status", "checks"]);
         let schemas = &document["components"]["schemas"];
         assert_eq!(schemas["InvalidMeasureInfo"]["properties"]["available_measures"]["type"], "array");
         assert_eq!(schemas["InvalidMeasureInfo"]["properties"]["code"]["enum"], json!(["INVALID_MEASURE"]));
         assert_eq!(schemas["RateLimitedDetails"]["properties"]["limit"], reference("RateLimit"));
+    }
+
+    fn schemas_of<'d>(document: &'d Json, schema: &str) -> Vec<&'d str> {
+        let properties = document["components"]["schemas"][schema]["properties"].as_object().unwrap();
+        properties.keys().map(String::as_str).collect()
     }
 
     #[test]

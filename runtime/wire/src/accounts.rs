@@ -66,13 +66,9 @@ fn key_state(_: &mut SchemaGenerator) -> Schema {
     schema::words(&["good", "expired", "revoked"])
 }
 
-/// An API key to create.
+/// The fields of an account's rights, in a request.
 #[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields, transform = optional_fields)]
-pub struct NewKey {
-    pub name: String,
-    /// A lifetime from now, such as `365d`.
-    pub expires: Option<String>,
+pub struct RightsFields {
     #[schemars(schema_with = "scope_list")]
     pub scopes: Option<Vec<String>>,
     /// The user id that policies see. The default is the account's own.
@@ -83,6 +79,17 @@ pub struct NewKey {
     #[schemars(schema_with = "attribute_map")]
     pub attributes: Option<Json>,
     pub tenant: Option<String>,
+}
+
+/// An API key to create.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields, transform = optional_fields)]
+pub struct NewKey {
+    pub name: String,
+    /// A lifetime from now, such as `365d`.
+    pub expires: Option<String>,
+    #[schemars(flatten)]
+    pub rights: RightsFields,
 }
 
 /// A change of an API key. Fields that are left out stay as they are.
@@ -92,16 +99,8 @@ pub struct KeyPatch {
     pub name: Option<String>,
     /// A lifetime from now, such as `365d`; null removes the expiry.
     pub expires: Option<String>,
-    #[schemars(schema_with = "scope_list")]
-    pub scopes: Option<Vec<String>>,
-    /// The user id that policies see. The default is the account's own.
-    pub user_id: Option<String>,
-    pub email: Option<String>,
-    pub roles: Option<Vec<String>>,
-    pub groups: Option<Vec<String>>,
-    #[schemars(schema_with = "attribute_map")]
-    pub attributes: Option<Json>,
-    pub tenant: Option<String>,
+    #[schemars(flatten)]
+    pub rights: RightsFields,
 }
 
 /// A user to create.
@@ -111,16 +110,8 @@ pub struct NewUser {
     pub username: String,
     /// At least 12 characters and at most 1,024 bytes.
     pub password: String,
-    #[schemars(schema_with = "scope_list")]
-    pub scopes: Option<Vec<String>>,
-    /// The user id that policies see. The default is the account's own.
-    pub user_id: Option<String>,
-    pub email: Option<String>,
-    pub roles: Option<Vec<String>>,
-    pub groups: Option<Vec<String>>,
-    #[schemars(schema_with = "attribute_map")]
-    pub attributes: Option<Json>,
-    pub tenant: Option<String>,
+    #[schemars(flatten)]
+    pub rights: RightsFields,
 }
 
 /// A change of a user. Fields that are left out stay as they are.
@@ -130,16 +121,8 @@ pub struct UserPatch {
     /// At least 12 characters and at most 1,024 bytes.
     pub password: Option<String>,
     pub disabled: Option<bool>,
-    #[schemars(schema_with = "scope_list")]
-    pub scopes: Option<Vec<String>>,
-    /// The user id that policies see. The default is the account's own.
-    pub user_id: Option<String>,
-    pub email: Option<String>,
-    pub roles: Option<Vec<String>>,
-    pub groups: Option<Vec<String>>,
-    #[schemars(schema_with = "attribute_map")]
-    pub attributes: Option<Json>,
-    pub tenant: Option<String>,
+    #[schemars(flatten)]
+    pub rights: RightsFields,
 }
 
 /// The rights of an account, in an answer.

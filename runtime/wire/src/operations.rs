@@ -1,9 +1,10 @@
 //! Answers of the routes for operators: health (specification, "Health status") and links.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::error::Code;
 use crate::schema;
 
 /// The process is running.
@@ -25,7 +26,6 @@ pub enum CheckStatus {
     Ok,
     Error,
     Draining,
-    NotChecked,
 }
 
 impl CheckStatus {
@@ -39,6 +39,28 @@ impl CheckStatus {
 pub struct Ready {
     pub status: ReadyStatus,
     pub checks: ReadyChecks,
+}
+
+/// The body of a 503 of `/health/ready`. A server that is too busy to check itself sends the error alone.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NotReady {
+    pub error: NotReadyError,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<ReadyStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<ReadyChecks>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NotReadyError {
+    #[schemars(schema_with = "not_ready_codes")]
+    pub code: String,
+    pub message: String,
+    pub correlation_id: String,
+}
+
+fn not_ready_codes(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&[Code::Overloaded.as_str(), Code::WarehouseUnavailable.as_str()])
 }
 
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]

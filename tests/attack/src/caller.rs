@@ -1,6 +1,7 @@
-//! The callers of an attack: one person with a key for reading and one for writing.
+//! The callers of an attack: one person with a key for reading and one for writing, and people of other tenants and
+//! with other attributes.
 //!
-//! In: a folder. Out: a state database that knows both keys, made once and copied for each server. Attributes are
+//! In: a folder. Out: a state database that knows all keys, made once and copied for each server. Attributes are
 //! values of every JSON type: policies compare them with values of other types.
 
 use std::fs;
@@ -29,6 +30,12 @@ pub enum Caller {
     Reader,
     /// Has the scopes `read` and `write`.
     Writer,
+    /// Has the reader's attributes, in the tenant `acme`.
+    Acme,
+    /// Has the reader's attributes, in the tenant `globex`.
+    Globex,
+    /// Has no tenant, another role, and other values of the attributes.
+    Visitor,
 }
 
 impl Caller {
@@ -42,13 +49,31 @@ impl Caller {
         let first = match self {
             Caller::Reader => 1,
             Caller::Writer => 2,
+            Caller::Acme => 3,
+            Caller::Globex => 4,
+            Caller::Visitor => 5,
         };
         NewKey::from_random(&[first; 40])
     }
 
+    fn tenant(self) -> Option<&'static str> {
+        match self {
+            Caller::Acme => Some("acme"),
+            Caller::Globex => Some("globex"),
+            Caller::Reader | Caller::Writer | Caller::Visitor => None,
+        }
+    }
+
+    fn context(self) -> SecurityContext {
+        match self {
+            Caller::Visitor => visitor(),
+            _ => context(),
+        }
+    }
+
     fn scopes(self) -> Scopes {
         match self {
-            Caller::Reader => Scopes::READ,
+            Caller::Reader | Caller::Acme | Caller::Globex | Caller::Visitor => Scopes::READ,
             Caller::Writer => Scopes::READ.with(Scope::Write),
         }
     }
@@ -105,6 +130,26 @@ fn context() -> SecurityContext {
     }
 }
 
+/// Applies to fewer `when`, and sees other rows: of each attribute with values, the last one remains.
+fn visitor() -> SecurityContext {
+    let names = TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES).chain(BOOLEAN_ATTRIBUTES);
+    let last = |name: &&str| match compared_with_rows(name)? {
+        Attribute::Many(values) => {
+            Some((Arc::from(*name), Attribute::Many(values.into_iter().rev().take(1).collect())))
+        }
+        Attribute::One(Value::Integer(value)) => Some((Arc::from(*name), Attribute::One(Value::Integer(-value)))),
+        other => Some((Arc::from(*name), other)),
+    };
+    SecurityContext {
+        user_id: "eve".into(),
+        email: None,
+        roles: vec!["visitor".into()],
+        groups: Vec::new(),
+        attributes: names.filter_map(last).collect(),
+        auth_method: AuthMethod::ApiKey,
+    }
+}
+
 /// The attributes that row filters of the oracle's worlds compare columns with.
 fn compared_with_rows(name: &str) -> Option<Attribute> {
     let value = |cell: &Cell| match cell {
@@ -137,7 +182,7 @@ impl StateTemplate {
         let url = state_url(folder);
         runtime.block_on(async {
             let store = StateStore::open(&url, folder).await?;
-            for caller in [Caller::Reader, Caller::Writer] {
+            for caller in [Caller::Reader, Caller::Writer, Caller::Acme, Caller::Globex, Caller::Visitor] {
                 let key = key_of(caller);
                 let entry = AuditEntry {
                     at: key.created_at,
@@ -182,8 +227,8 @@ fn key_of(caller: Caller) -> ApiKey {
         name: "attack".into(),
         secret_hash: key.hash,
         scopes: caller.scopes(),
-        caller: context(),
-        tenant: None,
+        caller: caller.context(),
+        tenant: caller.tenant().map(Into::into),
         created_at: Timestamp::UNIX_EPOCH,
         expires_at: None,
         revoked_at: None,

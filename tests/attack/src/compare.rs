@@ -13,7 +13,7 @@ use crate::scenario::{CANARY, SECRET};
 
 /// Cache keys and tags are digests under a secret of each server.
 const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-cache-key"];
-const VOLATILE_FIELDS: &[&str] = &[
+pub(crate) const VOLATILE_FIELDS: &[&str] = &[
     "duration_ms",
     "query_time_ms",
     "compile_time_ms",

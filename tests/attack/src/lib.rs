@@ -3,6 +3,7 @@
 //! `scenario` makes a project and its data twice: equal in everything that the caller may see, different in hidden
 //! rows and masked values. `server` runs the program once for each side; `surface` and `registration` make
 //! requests; `compare` says which parts of two answers may differ; `attack` is the loop; `case` saves what it finds.
+//! `sharing` compares servers that share a result cache with one that has none.
 //! README.md lists what is compared and what is not.
 
 pub mod attack;
@@ -14,4 +15,5 @@ mod mistakes;
 pub mod registration;
 pub mod scenario;
 pub mod server;
+pub mod sharing;
 pub mod surface;

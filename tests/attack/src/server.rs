@@ -40,6 +40,9 @@ pub struct Stage {
     state: StateTemplate,
 }
 
+/// Settings of one server, as environment variables.
+pub type Variables<'a> = &'a [(&'a str, &'a str)];
+
 /// A running server. It is killed when it is dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -86,22 +89,53 @@ impl Stage {
         Ok([left?, right.map_err(|_| anyhow::anyhow!("starting a server panicked"))??])
     }
 
+    /// Starts servers over one project and one state database, each with variables of its own.
+    ///
+    /// # Errors
+    /// One of them does not start; the error quotes its output.
+    pub fn serve_replicas(
+        &self,
+        prepare: impl Fn(&Path) -> Result<Files>,
+        variables: &[Variables],
+    ) -> Result<Vec<Server>> {
+        for _ in 0..START_TRIES {
+            let site = self.site("replicas")?;
+            let files = prepare(&site.project)?;
+            write_files(&site.project, &[&files])?;
+            let servers: Vec<Server> =
+                variables.iter().map(|variables| self.start(&site, variables)).collect::<Result<_>>()?;
+            if !servers.iter().any(Server::is_incomplete) {
+                return Ok(servers);
+            }
+        }
+        bail!("the warehouse did not describe all cubes in time")
+    }
+
     fn serve(&self, side: &str, files: &[&Files]) -> Result<Server> {
-        let folder = self.folder.path().join(side);
+        let site = self.site(side)?;
+        write_files(&site.project, files)?;
+        self.start(&site, &[])
+    }
+
+    /// Makes an empty project and a state database.
+    fn site(&self, name: &str) -> Result<Site> {
+        let folder = self.folder.path().join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
         // The same last part on both sides.
         let project = folder.join("project");
-        for (name, text) in files.iter().flat_map(|files| files.iter()) {
-            write_file(&project.join(name), text)?;
-        }
+        fs::create_dir_all(&project)?;
         let state_url = self.state.copy_to(&folder.join("state"))?;
+        Ok(Site { folder, project, state_url })
+    }
+
+    fn start(&self, site: &Site, variables: Variables) -> Result<Server> {
         let mut command = Command::new(&self.binary);
-        command.args([AS_PROGRAM, "serve", "--port", "0"]).arg(&project).current_dir(&project);
+        command.args([AS_PROGRAM, "serve", "--port", "0"]).arg(&site.project).current_dir(&site.project);
         command
             .env_clear()
-            .env("SERVICE_STATE__URL", state_url)
+            .env("SERVICE_STATE__URL", &site.state_url)
             .env("XDG_CACHE_HOME", self.folder.path().join("cache"));
         for (name, value) in [
             ("SERVICE_LOG_REQUESTS", "false"),
@@ -113,9 +147,18 @@ impl Stage {
         ] {
             command.env(name, value);
         }
+        command.envs(variables.iter().copied());
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        Server::started(child, folder)
+        Server::started(child, site.folder.clone())
     }
+}
+
+/// The folders of a server.
+#[derive(Debug)]
+struct Site {
+    folder: PathBuf,
+    project: PathBuf,
+    state_url: String,
 }
 
 impl Server {
@@ -178,6 +221,10 @@ fn push(log: &Mutex<Vec<String>>, line: String) {
     if let Ok(mut lines) = log.lock() {
         lines.push(line.chars().take(2_000).collect());
     }
+}
+
+fn write_files(project: &Path, files: &[&Files]) -> Result<()> {
+    files.iter().flat_map(|files| files.iter()).try_for_each(|(name, text)| write_file(&project.join(name), text))
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {

@@ -1,7 +1,7 @@
-//! What it costs to know who asks, and to secure what they ask.
+//! Measures the cost of authenticating a caller and of securing a query.
 //!
 //! `POST /api/v1/query/sql` through the whole edge without sockets, over a real state database that was
-//! asked before: nobody, an API key, an HS256 token, the same with every rate limit on. Then the compiler
+//! asked before: an anonymous caller, an API key, an HS256 token, the same with every rate limit on. Then the compiler
 //! alone, without policies and with a row filter and a mask. Budget: a key or a token and the policies
 //! together add less than 100 µs to a request. The store's answer is kept for two seconds, so that almost
 //! every request of a busy key is like these.
@@ -102,7 +102,7 @@ fn admission(criterion: &mut Criterion) {
     for (suffix, rates) in [("", RateSettings::default()), (", rates", all)] {
         let (edge, key, token, _folder) = main_world(&runtime, rates);
         let peer = Some(std::net::IpAddr::from([192, 0, 2, 1]));
-        for (name, bearer) in [("nobody", None), ("key", Some(&*key)), ("token", Some(&*token))] {
+        for (name, bearer) in [("anonymous", None), ("key", Some(&*key)), ("token", Some(&*token))] {
             group.bench_function(format!("{name}{suffix}"), |bencher| {
                 bencher.iter(|| {
                     let connection = Connection { peer, ..Connection::default() };

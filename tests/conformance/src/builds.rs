@@ -15,12 +15,12 @@ use terrane_app::ports::leases::{Lease, Leases};
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
 
-/// What is in the warehouse; a clone is the same one.
+/// The relations in the warehouse. A clone shares them.
 #[derive(Clone, Default)]
 pub struct MemoryBuilder {
     /// By name, each with the query that it was built of.
     pub relations: Arc<Mutex<BTreeMap<String, (BuiltRelation, String)>>>,
-    /// Those that were asked for.
+    /// The models whose builds were requested.
     pub schemas: Arc<Mutex<BTreeSet<String>>>,
     /// Models whose build the warehouse refuses.
     pub refuses: BTreeSet<String>,
@@ -64,7 +64,7 @@ impl ModelBuilder for MemoryBuilder {
                 warehouse,
                 kind,
                 cause: RefusalCause::Other,
-                message: "Binder Error: there is no such column".to_owned(),
+                message: "Binder Error: unknown column".to_owned(),
                 retries: 0,
             }
             .into());
@@ -124,13 +124,13 @@ impl Leases for MemoryLeases {
     }
 }
 
-/// Keeps what it is told.
+/// Stores the records in memory.
 #[derive(Default)]
 pub struct MemoryAudit(Mutex<Vec<AuditEntry>>);
 
 impl MemoryAudit {
-    /// Each record's event and what became.
-    pub fn told(&self) -> Vec<String> {
+    /// Returns each record's event with the state after it.
+    pub fn records_as_text(&self) -> Vec<String> {
         let after = |entry: &AuditEntry| entry.after.as_ref().map(terrane_json::details::encode).unwrap_or_default();
         lock(&self.0).iter().map(|entry| format!("{} {}", entry.event, after(entry))).collect()
     }

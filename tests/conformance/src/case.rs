@@ -23,14 +23,14 @@ use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts};
 use terrane_app::worker::LeaseSettings;
-use terrane_cache::MemoryCache;
+use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
 use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_server::telemetry::Watch;
 use terrane_server::{
     Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Scopes, TrustedProxies, Watchers,
 };
 
-use crate::builds::{MemoryBuilder, MemoryInvalidations, MemoryLeases};
+use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
@@ -40,6 +40,8 @@ use crate::hooks::{FakeHook, FakeHooks};
 use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
+use terrane_app::jobs::JobSettings;
+use terrane_wire::jobs::Texts;
 
 /// One file: cases that belong together.
 #[derive(Debug, Deserialize)]
@@ -55,7 +57,7 @@ pub struct Case {
     pub name: String,
     #[serde(default)]
     pub world: World,
-    pub request: Asked,
+    pub request: TestRequest,
     pub response: Expected,
 }
 
@@ -66,14 +68,14 @@ pub struct World {
     pub caller: Caller,
     pub warehouse: FakeBehavior,
     pub warehouse_ping: FakeBehavior,
-    /// How lookups of tables are answered.
+    /// The answers to lookups of tables.
     pub warehouse_catalog: FakeBehavior,
     pub database_ping: FakeBehavior,
     /// The columns of every result set.
     pub columns: Vec<Column>,
     /// Answers that are read as they come bring them again so many times more.
     pub repeats: usize,
-    /// What comes behind them.
+    /// The end of the stream after them.
     pub stream_ends: FakeBehavior,
     pub is_dialect_missing: bool,
     pub is_dialect_out_of_fuel: bool,
@@ -84,21 +86,26 @@ pub struct World {
     pub is_busy: bool,
     /// The operator took the description away.
     pub has_no_docs: bool,
-    /// Who has a say in queries.
+    /// The governance hooks.
     pub hooks: Vec<FakeHook>,
     /// Models that the warehouse doesn't build.
     pub refused_models: Vec<String>,
     /// It builds none.
     pub is_read_only: bool,
-    /// Whose pages may read answers; `*` is all.
+    /// The origins whose pages may read answers; `*` allows all.
     pub cors: Vec<String>,
-    /// The settings name a Redis.
+    /// The settings name a Redis server, which does not answer.
     pub has_cache_url: bool,
     /// Results are stored in memory.
     pub has_cache: bool,
     /// The number of statements that the warehouse ran.
     #[serde(skip)]
     pub statements: Arc<AtomicUsize>,
+    /// The number of statements that the warehouse runs now.
+    #[serde(skip)]
+    pub running: Arc<AtomicUsize>,
+    #[serde(skip)]
+    pub jobs: JobSettings,
     #[serde(skip)]
     pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
@@ -123,7 +130,7 @@ pub enum Caller {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct TestRequest {
     #[serde(default = "get")]
     pub method: String,
     pub path: String,
@@ -159,12 +166,7 @@ pub struct Expected {
     pub lacks: Vec<String>,
 }
 
-fn cache() -> CacheSettings {
-    let memory: Arc<dyn ResultCache> = Arc::new(MemoryCache::new(64 * 1024 * 1024));
-    CacheSettings { tiers: vec![memory], max_entry: 1024 * 1024, ..CacheSettings::disabled() }
-}
-
-/// What came back.
+/// The answer of the server.
 #[derive(Debug)]
 pub struct Answered {
     pub status: StatusCode,
@@ -191,8 +193,26 @@ pub fn all() -> Vec<(String, Case)> {
 }
 
 impl World {
+    fn cache(&self) -> CacheSettings {
+        let mut tiers: Vec<Arc<dyn ResultCache>> = Vec::new();
+        if self.has_cache {
+            tiers.push(Arc::new(MemoryCache::new(64 * 1024 * 1024)));
+        }
+        let settings = CacheSettings { max_entry: 1024 * 1024, ..CacheSettings::disabled() };
+        if self.has_cache_url {
+            let redis = RedisSettings {
+                url: "redis://127.0.0.1:1".to_owned(),
+                secret: settings.secret.clone(),
+                max_entry: settings.max_entry,
+                stale: Duration::ZERO,
+            };
+            tiers.push(Arc::new(RedisCache::new(redis, Arc::new(FakeClock::default())).expect("an address")));
+        }
+        CacheSettings { tiers, ..settings }
+    }
+
     pub fn edge(&self) -> Edge {
-        self.edge_with(Security::of_nobody())
+        self.edge_with(Security::of_anonymous())
     }
 
     /// With credentials to check.
@@ -223,6 +243,7 @@ impl World {
             catalog: self.warehouse_catalog,
             builder: builder.clone(),
             statements: Arc::clone(&self.statements),
+            running: Arc::clone(&self.running),
         });
         let queries = QuerySettings {
             timeout: Duration::from_secs(30),
@@ -237,7 +258,7 @@ impl World {
                 running_per_tenant: None,
                 queued_per_tenant: None,
             },
-            cache: if self.has_cache { cache() } else { CacheSettings::disabled() },
+            cache: self.cache(),
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {
@@ -255,8 +276,11 @@ impl World {
             audit: security.audit,
             credentials: security.credentials,
             registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
-            leases: Arc::new(MemoryLeases::default()),
+            leases: security.jobs.leases,
             invalidations: Arc::new(MemoryInvalidations::default()),
+            jobs: security.jobs.jobs,
+            results: security.jobs.results,
+            job_texts: Arc::new(Texts),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,
             passwords: Arc::new(Argon2Passwords::default()),
@@ -266,6 +290,7 @@ impl World {
         };
         let settings = ServerSettings {
             queries,
+            jobs: self.jobs.clone(),
             sessions: SessionSettings::default(),
             state_token_key: StateTokenKey::derived_from(b"tests"),
             transport: security.transport,
@@ -285,7 +310,6 @@ impl World {
                 cors: self.cors(),
                 trusted_proxies: self.trusted_proxies.clone(),
                 rates: self.rates,
-                has_cache_url: self.has_cache_url,
                 body_timeout: self.body_timeout.unwrap_or(HttpSettings::default().body_timeout),
                 ..HttpSettings::default()
             },
@@ -319,9 +343,9 @@ impl Caller {
     }
 }
 
-impl Asked {
+impl TestRequest {
     /// # Panics
-    /// Where the case is no HTTP.
+    /// If the case is not a valid HTTP request.
     pub fn request(&self) -> Request {
         let body = if let Some(json) = &self.json {
             Body::from(json.to_string())
@@ -348,7 +372,7 @@ impl Asked {
 ///
 /// # Panics
 /// Where the body can't be read.
-pub async fn ask(edge: &Edge, asked: &Asked) -> Answered {
+pub async fn ask(edge: &Edge, asked: &TestRequest) -> Answered {
     let connection = Connection { is_surplus: asked.is_surplus, ..Connection::default() };
     let (parts, body) = edge.call(connection, asked.request()).await.into_parts();
     let body = body.collect().await.expect("a body").to_bytes();
@@ -356,7 +380,7 @@ pub async fn ask(edge: &Edge, asked: &Asked) -> Answered {
 }
 
 impl Case {
-    /// What differs from what is expected.
+    /// Returns the differences from the expected answer.
     pub async fn run(&self) -> Vec<String> {
         let edge = self.world.edge();
         let other = self.world.is_busy.then(|| {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// Each difference as one line. Objects may hold more than is expected, lists may not. A text `~part`
+/// Each difference as one line. Objects may hold more than is expected, lists may not. A string `~part`
 /// is a part of the answer's text or an item of its list, `*` is anything but null.
 pub fn differences(expected: &Json, found: &Json) -> Vec<String> {
     let mut out = Vec::new();

@@ -45,7 +45,7 @@ pub enum FakeBehavior {
     Panics,
 }
 
-/// What the fakes put into messages; it must never reach a caller.
+/// The text that fakes put into messages. It must never reach a caller.
 pub const SECRET: &str = "table raw.orders at /srv/secret.parquet";
 
 /// The tables of the warehouse's catalog and their columns.
@@ -89,15 +89,33 @@ pub struct FakeWarehouse {
     pub behavior: FakeBehavior,
     pub ping: FakeBehavior,
     pub columns: Vec<Column>,
-    /// How often a stream gives its batch, and what comes then.
+    /// The number of batches of a stream, and its end.
     pub batches: usize,
     pub stream_ends: FakeBehavior,
-    /// How lookups of tables are answered.
+    /// The answers to lookups of tables.
     pub catalog: FakeBehavior,
-    /// What was built in it.
+    /// The relations that were built in it.
     pub builder: MemoryBuilder,
     /// The number of statements that it ran.
     pub statements: Arc<AtomicUsize>,
+    /// The number of statements that it runs now.
+    pub running: Arc<AtomicUsize>,
+}
+
+/// A statement that runs until it ends or its caller goes away.
+struct RunningStatement(Arc<AtomicUsize>);
+
+impl RunningStatement {
+    fn begin(running: &Arc<AtomicUsize>) -> Self {
+        running.fetch_add(1, Ordering::Relaxed);
+        RunningStatement(Arc::clone(running))
+    }
+}
+
+impl Drop for RunningStatement {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl FakeWarehouse {
@@ -137,17 +155,23 @@ impl Warehouse for FakeWarehouse {
 
     async fn execute(&self, _: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
         self.statements.fetch_add(1, Ordering::Relaxed);
+        let _running = RunningStatement::begin(&self.running);
         Self::act(self.behavior).await?;
         let batch = self.batch();
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
     }
 
     async fn stream(&self, _: Statement<'_>, _: Duration) -> Result<BatchStream, WarehouseError> {
+        let running = RunningStatement::begin(&self.running);
         Self::act(self.behavior).await?;
         let batch = self.batch();
         let (schema, ends) = (batch.schema(), self.stream_ends);
         let batches = stream::iter(std::iter::repeat_n(batch, self.batches)).map(Ok);
-        let end = stream::once(async move { Self::act(ends).await.err().map(Err) }).filter_map(ready_as_it_is);
+        let end = async move {
+            let _running = running;
+            Self::act(ends).await.err().map(Err)
+        };
+        let end = stream::once(end).filter_map(ready_as_it_is);
         Ok(BatchStream::new(schema, batches.chain(end)))
     }
 
@@ -208,7 +232,7 @@ impl Store for FakeStore {
 
 pub struct FakePlugins {
     pub profile: Result<Arc<DialectProfile>, PluginError>,
-    /// What is required and can't be called.
+    /// The required plugins that cannot be called.
     pub missing: Vec<String>,
 }
 
@@ -233,6 +257,11 @@ pub fn dialect_out_of_fuel() -> PluginError {
 fn broken_component() -> PluginError {
     let fault = PluginFault::Trapped { call: "describe", message: "unreachable".to_owned() };
     PluginError::Faulted { path: PathBuf::from("plugins/detector-broken.wasm"), fault }
+}
+
+fn check_out_of_memory() -> PluginError {
+    let fault = PluginFault::Limit { call: "describe", limit: Limit::Memory };
+    PluginError::Faulted { path: PathBuf::from("plugins/check-off.wasm"), fault }
 }
 
 impl Plugins for FakePlugins {
@@ -279,6 +308,9 @@ impl Plugins for FakePlugins {
         match self.named(name)? {
             plugin if plugin.name == "detector-broken" => {
                 Err(ChangeError::Refused { name: plugin.name, error: Box::new(broken_component()) })
+            }
+            plugin if plugin.name == "check-off" => {
+                Err(ChangeError::Refused { name: plugin.name, error: Box::new(check_out_of_memory()) })
             }
             plugin => Ok(plugin),
         }

@@ -35,7 +35,7 @@ pub struct FakeHook {
     pub wants_time: bool,
     pub warns: Option<String>,
     pub notes: Option<String>,
-    /// Of artifacts.
+    /// Changes of artifacts.
     pub blocks: bool,
 }
 

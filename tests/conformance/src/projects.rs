@@ -28,6 +28,9 @@ pub fn texts(path: Option<&str>) -> Option<ProjectTexts> {
             add(&mut tree, "models/clean.sql", "SELECT 1 AS id");
             add(&mut tree, "models/paid.sql", "SELECT *\nFROM {{ ref('claen') }}");
         }
+        Some("missing-source") => {
+            add(&mut tree, "models/paid.sql", "SELECT *\nFROM {{ source('raw', 'ordres') }}");
+        }
         Some("missing-ref-of-cube") => {
             add(&mut tree, "models/clean.sql", "SELECT 1 AS id");
             add(
@@ -58,7 +61,7 @@ impl ProjectFiles for FakeProjects {
     fn read(&self, path: Option<&str>) -> Result<ProjectTexts, NoProject> {
         texts(path).ok_or_else(|| NoProject {
             path: path.unwrap_or_default().to_owned(),
-            reason: "there is no such folder".to_owned(),
+            reason: "the folder does not exist".to_owned(),
             hint: "name a folder".to_owned(),
         })
     }

@@ -141,7 +141,7 @@ impl Clock for SteppedClock {
 /// The public half of an RSA key, as a provider publishes it.
 ///
 /// # Panics
-/// It is no RSA key.
+/// The key is not an RSA key.
 pub fn public_jwk(private_pem: &[u8], kid: &str) -> Json {
     let key = EncodingKey::from_rsa_pem(private_pem).expect("an RSA key");
     let jwk = Jwk::from_encoding_key(&key, Algorithm::RS256).expect("a public key");

@@ -1,7 +1,8 @@
-//! Who a case lets in: nobody, or whom a real store knows.
+//! The credentials of a case: an empty store, or a real one.
 
 use std::sync::Arc;
 
+use crate::jobs::JobAdapters;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
@@ -22,22 +23,29 @@ pub struct Security {
     /// The providers that callers sign in through.
     pub providers: Vec<Arc<dyn IdentityProvider>>,
     pub transport: Transport,
+    pub jobs: JobAdapters,
 }
 
 impl Security {
     /// Returns a server without keys and tokens.
-    pub fn of_nobody() -> Self {
-        Security::of(Arc::new(Nobody { is_broken: false }), None)
+    pub fn of_anonymous() -> Self {
+        Security::of(Arc::new(EmptyStore { is_broken: false }), None)
+    }
+
+    /// Returns the same server with a table of jobs and a folder of results.
+    #[must_use]
+    pub fn with_jobs(self, jobs: JobAdapters) -> Self {
+        Security { jobs, ..self }
     }
 
     /// Returns a server whose state database does not answer.
     pub fn of_a_broken_store() -> Self {
-        Security::of(Arc::new(Nobody { is_broken: true }), None)
+        Security::of(Arc::new(EmptyStore { is_broken: true }), None)
     }
 
     /// Returns a server whose state database does not answer, and that accepts tokens.
     pub fn of_a_broken_store_with(tokens: Arc<dyn Tokens>) -> Self {
-        Security::of(Arc::new(Nobody { is_broken: true }), Some(tokens))
+        Security::of(Arc::new(EmptyStore { is_broken: true }), Some(tokens))
     }
 
     pub fn of<S: Credentials + AuditLog + 'static>(store: Arc<S>, tokens: Option<Arc<dyn Tokens>>) -> Self {
@@ -47,6 +55,7 @@ impl Security {
             tokens,
             providers: Vec::new(),
             transport: Transport::Https,
+            jobs: JobAdapters::none(),
         }
     }
 
@@ -57,13 +66,13 @@ impl Security {
     }
 }
 
-/// A store that knows nobody and forgets what happens.
-struct Nobody {
+/// A store without accounts, which discards records.
+struct EmptyStore {
     is_broken: bool,
 }
 
 #[async_trait]
-impl Credentials for Nobody {
+impl Credentials for EmptyStore {
     async fn add_key(&self, _: &ApiKey, _: AuditEntry) -> Result<(), StoreError> {
         Ok(())
     }
@@ -128,7 +137,7 @@ impl Credentials for Nobody {
 }
 
 #[async_trait]
-impl AuditLog for Nobody {
+impl AuditLog for EmptyStore {
     async fn append(&self, _: Vec<AuditEntry>) -> Result<(), StoreError> {
         Ok(())
     }

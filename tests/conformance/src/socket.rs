@@ -12,7 +12,7 @@ use crate::case::World;
 
 pub const PROBE: &[u8] = b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/// A server that runs until it is told to stop; its task then says whether all was finished.
+/// A server that runs until it is stopped. Its task then returns whether all requests were finished.
 #[derive(Debug)]
 pub struct Server {
     pub address: SocketAddr,

@@ -1,4 +1,4 @@
-//! Who is let in: keys, tokens and sessions over a real state database, and everything that must fail.
+//! Tests of authentication: keys, tokens and sessions over a real state database, and everything that must fail.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -17,7 +17,7 @@ use terrane_app::security::api_key::{self, NewKey};
 use terrane_app::security::{AuthError, Authenticator, Credential, Identity, Scope, Scopes};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, AuthMethod, SecurityContext};
-use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
+use terrane_conformance_tests::case::{Answered, Caller, TestRequest, World, ask};
 use terrane_conformance_tests::security::Security;
 use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, SigningKey};
 use terrane_server::{Edge, RouteAccess, routes};
@@ -123,7 +123,7 @@ impl House {
     }
 
     async fn ask(&self, asked: Json) -> Answered {
-        let asked: Asked = serde_json::from_value(asked).unwrap();
+        let asked: TestRequest = serde_json::from_value(asked).unwrap();
         ask(&self.edge, &asked).await
     }
 
@@ -463,7 +463,7 @@ async fn a_refresh_token_is_good_once() {
     let (access, second) = pair(&answered);
     assert_ne!(first, second);
     assert_eq!(house.status_with(&access).await.0, 200);
-    // A copy was used: nobody knows by whom, so the session is over for both.
+    // A copy was used by an unknown person, so the session ends for both.
     assert_eq!(code(&refresh(first).await), "INVALID_TOKEN");
     assert_eq!(code(&refresh(second).await), "INVALID_TOKEN");
     assert_eq!(house.status_with(&access).await, (401, "INVALID_TOKEN".to_owned()));
@@ -521,7 +521,11 @@ async fn passwords_can_not_be_guessed_for_long() {
     };
     let (unknown, wrong) = (attempt("eve", "x").await, attempt("ada", "x").await);
     assert_eq!((code(&unknown), code(&wrong)), ("UNAUTHORIZED".to_owned(), "UNAUTHORIZED".to_owned()));
-    assert_eq!(body(&unknown)["error"]["message"], body(&wrong)["error"]["message"], "names can't be told apart");
+    assert_eq!(
+        body(&unknown)["error"]["message"],
+        body(&wrong)["error"]["message"],
+        "the answer does not disclose whether the name exists"
+    );
     for _ in 0..4 {
         assert_eq!(attempt("ada", "x").await.status.as_u16(), 401);
     }
@@ -585,14 +589,14 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
 
 /// The same clients without a flush: what a killed server would have left.
 #[tokio::test]
-async fn what_somebody_is_denied_is_on_disk_before_they_learn_of_it() {
+async fn denial_is_on_disk_before_it_is_answered() {
     let house = House::with(Some(hs256())).await;
     let (_, read) = house.key(2, Scopes::READ, None).await;
     house.user("ada").await;
     let records = async || house.store.records(&AuditFilter { limit: 100, ..AuditFilter::default() }).await.unwrap();
     let before = records().await.len();
     house.get(CUBES, None).await;
-    house.get(CUBES, Some("Bearer nobody")).await;
+    house.get(CUBES, Some("Bearer invalid")).await;
     assert_eq!(records().await.len(), before, "strangers don't make the server write");
     let denied = house.get("/api/v1/audit", Some(&format!("Bearer {read}"))).await;
     assert_eq!(denied.status, StatusCode::FORBIDDEN);
@@ -614,7 +618,7 @@ async fn what_somebody_is_denied_is_on_disk_before_they_learn_of_it() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_down_lets_nobody_in_and_says_nothing_of_itself() {
+async fn store_that_is_down_rejects_callers_and_discloses_nothing() {
     let edge = World { caller: Caller::Stranger, ..World::default() }.edge_with(Security::of_a_broken_store());
     let key = NewKey::from_random(&[1; 40]).text;
     let asked = json!({"path": CUBES, "headers": {"authorization": format!("Bearer {key}")}});

@@ -38,6 +38,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         stream_ends: FakeBehavior::Answers,
         catalog: FakeBehavior::Answers,
         statements: Arc::default(),
+        running: Arc::default(),
         builder: builder.clone(),
     };
     let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };
@@ -61,7 +62,7 @@ fn wanted(models: Option<&[String]>) -> BuildRequest<'_> {
     BuildRequest { models, entry: AuditEntry::default() }
 }
 
-fn told(builds: &[ModelBuild]) -> Vec<String> {
+fn outcomes(builds: &[ModelBuild]) -> Vec<String> {
     let outcome = |build: &ModelBuild| match &build.outcome {
         ModelOutcome::Built { rows } => format!("built {rows:?}"),
         ModelOutcome::Inlined => "inlined".to_owned(),
@@ -92,7 +93,7 @@ async fn each_model_is_built_over_those_before_it() {
         )
         .await
         .unwrap();
-    let mut all = told(&built);
+    let mut all = outcomes(&built);
     assert_eq!(all[2..], ["large built None", "report built Some(3)"], "{all:?}");
     all.sort();
     assert_eq!(all, ["clean built Some(3)", "large built None", "people built Some(3)", "report built Some(3)"]);
@@ -108,7 +109,7 @@ async fn each_model_is_built_over_those_before_it() {
     assert_eq!(progress.len(), 8, "{progress:?}");
     assert_eq!(progress[6..], ["begun report", "4/4 report"], "{progress:?}");
     assert!(!leases.is_held());
-    let noted = audit.told();
+    let noted = audit.records_as_text();
     assert!(noted[0].starts_with("build_begun {\"models\":[") && noted[0].contains("report"), "{noted:?}");
     assert!(noted[1].starts_with("models_built {\"built\":[") && noted.len() == 2, "{noted:?}");
     // A project that is loaded now reads all of them where they are.
@@ -121,7 +122,7 @@ async fn each_model_is_built_over_those_before_it() {
 async fn what_would_read_a_failed_model_is_skipped() {
     let builder = MemoryBuilder { refuses: ["clean".to_owned()].into(), ..MemoryBuilder::default() };
     let snapshot = load(&builder, &MODELS).await;
-    let mut all = told(&run(&builder, &snapshot, None).await.unwrap());
+    let mut all = outcomes(&run(&builder, &snapshot, None).await.unwrap());
     all.sort();
     assert_eq!(all, ["clean failed", "large skipped for clean", "people built Some(3)", "report skipped for clean"]);
 }
@@ -131,7 +132,7 @@ async fn named_models_are_built_alone() {
     let builder = MemoryBuilder::default();
     let snapshot = load(&builder, &MODELS).await;
     let built = run(&builder, &snapshot, Some(&["large", "positive"])).await.unwrap();
-    assert_eq!(told(&built), ["positive inlined", "large built None"]);
+    assert_eq!(outcomes(&built), ["positive inlined", "large built None"]);
     // `clean` was not built: it is inlined.
     assert!(builder.query("analytics.large").unwrap().contains("FROM raw.orders"));
     run(&builder, &snapshot, Some(&["clean"])).await.unwrap();
@@ -204,7 +205,7 @@ async fn a_run_that_is_stopped_gives_its_lease_back() {
     assert!(!leases.is_held());
     let people = ["people".to_owned()];
     let again = runs.run(&snapshot, wanted(Some(&people)), &|_| {}, pending()).await;
-    assert_eq!(told(&again.unwrap()), ["people built Some(3)"]);
+    assert_eq!(outcomes(&again.unwrap()), ["people built Some(3)"]);
 }
 
 #[tokio::test(start_paused = true)]

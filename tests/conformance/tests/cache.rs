@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
-use terrane_conformance_tests::case::{Answered, Asked as Request, Caller, World, ask};
+use terrane_conformance_tests::case::{Answered, Caller, TestRequest as Request, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_server::Edge;
 

@@ -33,9 +33,9 @@ fn every_route_has_a_case() {
             case.request.method == route.method.as_str() && case.response.status < 400 && is_on(case, route.path)
         })
     };
-    // `auth` asks these, over a store with somebody in it.
-    let is_here =
-        |route: &&terrane_server::Route| !route.path.starts_with("/api/v1/auth/") && route.path != "/api/v1/audit";
+    // `auth` tests these, over a store with accounts, and `jobs` those of asynchronous queries, over a table of jobs.
+    let elsewhere = ["/api/v1/auth/", "/api/v1/audit", "/api/v1/query/async"];
+    let is_here = |route: &&terrane_server::Route| !elsewhere.iter().any(|path| route.path.starts_with(path));
     let routes = terrane_server::routes();
     let without: Vec<String> =
         routes.iter().filter(is_here).filter(lacks).map(|route| format!("{} {}", route.method, route.path)).collect();
@@ -50,16 +50,24 @@ fn every_code_has_a_case() {
             case.response.json["error"]["code"] == code.as_str() && case.response.status == code.status()
         })
     };
-    // `auth` asks with credentials.
+    // `auth` asks with credentials, and `jobs` for results.
     let is_here = |code: &&Code| {
-        !matches!(code, Code::TokenExpired | Code::InvalidToken | Code::RateLimited | Code::StateUnavailable)
+        !matches!(
+            code,
+            Code::TokenExpired
+                | Code::InvalidToken
+                | Code::RateLimited
+                | Code::StateUnavailable
+                | Code::Gone
+                | Code::ResultsUnavailable
+        )
     };
     let without: Vec<&str> = Code::ALL.iter().filter(is_here).filter(lacks).map(|code| code.as_str()).collect();
     assert!(without.is_empty(), "no case ends with {without:?}");
 }
 
-fn asked(route: &Route) -> case::Asked {
-    case::Asked {
+fn asked(route: &Route) -> case::TestRequest {
+    case::TestRequest {
         method: route.method.to_string(),
         path: route
             .path
@@ -78,7 +86,7 @@ fn asked(route: &Route) -> case::Asked {
 }
 
 /// Asks every route that the administrator may call without a credential, and looks for the refusal of a field.
-fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::Asked) -> bool) {
+fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::TestRequest) -> bool) {
     use terrane_conformance_tests::case::{Caller, World, ask};
     for route in terrane_server::routes() {
         let mut asked = asked(&route);
@@ -122,7 +130,7 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
             match route.access {
                 // Those that take a body want more than an empty one.
                 RouteAccess::Public if route.method == "POST" => assert_eq!(status, 400, "{}", route.path),
-                // There is no such provider.
+                // The provider is unknown.
                 RouteAccess::Public if route.path.contains("{provider}") => assert_eq!(status, 404, "{}", route.path),
                 // It leads to the page.
                 RouteAccess::Public if route.path == "/" => assert_eq!(status, 307),

@@ -274,14 +274,14 @@ fn forgeries(good: &str, bait: &str) -> Vec<(&'static str, String)> {
         ("a logout token", ours(r#"{"alg":"RS256","kid":"one","typ":"logout+jwt"}"#)),
         ("nested", raw(r#"{"alg":"RS256","kid":"one"}"#, good)),
         ("a list", raw(r#"{"alg":"RS256","kid":"one"}"#, "[1]")),
-        ("a text", raw(r#"{"alg":"RS256","kid":"one"}"#, "\"x\"")),
+        ("a string", raw(r#"{"alg":"RS256","kid":"one"}"#, "\"x\"")),
         ("deep", raw(r#"{"alg":"RS256","kid":"one"}"#, &format!("{}{}", "[".repeat(5_000), "]".repeat(5_000)))),
         ("no UTF-8", format!("{}.{}.{}", parts[0], base64url(&[0xff, 0xfe]), parts[2])),
         ("encrypted", "eyJhbGciOiJSU0EtT0FFUCIsImVuYyI6IkExMjhHQ00ifQ.a.b.c.d".to_owned()),
         ("dots", ".".repeat(10_000)),
         ("nothing", "..".to_owned()),
         ("JSON serialization", json!({"payload": parts[1], "protected": parts[0], "signature": parts[2]}).to_string()),
-        // What counts is the last, for whoever chooses the issuer and for whoever checks it (RFC 7519, section 4).
+        // The last one counts, both when the issuer is chosen and when it is checked (RFC 7519, section 4).
         (
             "iss twice",
             raw(
@@ -321,7 +321,7 @@ async fn roles_hold_the_scopes_that_are_mapped() {
         json!({"roles": ["terrane-admin"]}),
         json!({"realm_access": {"roles": "admin"}}),
         json!({"realm_access": {"roles": [["terrane-admin"]]}}),
-        json!({"realm_access.roles": ["nobody"], "realm_access": {"roles": ["terrane-admin"]}}),
+        json!({"realm_access.roles": ["guest"], "realm_access": {"roles": ["terrane-admin"]}}),
         json!({"scope": "administrator"}),
         json!({"scope": {"admin": true}}),
     ] {

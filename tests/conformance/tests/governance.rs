@@ -1,4 +1,4 @@
-//! What hooks did is in the audit log, and what they find of artifacts opens or closes a step.
+//! Tests that hooks are recorded in the audit log, and that their findings open or close a step of certification.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -10,7 +10,7 @@ use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, 
 use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
 use terrane_app::ports::store::StoreError;
 use terrane_app::query::RequestContext;
-use terrane_conformance_tests::case::{Asked, World, ask};
+use terrane_conformance_tests::case::{TestRequest, World, ask};
 use terrane_conformance_tests::fakes::{FakeClock, SECRET};
 use terrane_conformance_tests::hooks::{FakeHook, FakeHooks};
 use terrane_conformance_tests::security::Security;
@@ -18,13 +18,13 @@ use terrane_json::details::encode;
 
 /// Keeps what is appended, or refuses it.
 #[derive(Default)]
-struct Kept {
+struct MemoryLog {
     entries: Mutex<Vec<AuditEntry>>,
     is_broken: bool,
 }
 
 #[async_trait]
-impl AuditLog for Kept {
+impl AuditLog for MemoryLog {
     async fn append(&self, entries: Vec<AuditEntry>) -> Result<(), StoreError> {
         if self.is_broken {
             return Err(StoreError { message: SECRET.to_owned() });
@@ -46,16 +46,16 @@ fn hook(id: &str) -> FakeHook {
 
 /// Asks, and gives the status and the records.
 async fn asked(hooks: Vec<FakeHook>) -> (u16, Vec<AuditEntry>) {
-    let kept = Arc::new(Kept::default());
-    let security = Security { audit: kept.clone(), ..Security::of_nobody() };
+    let log = Arc::new(MemoryLog::default());
+    let security = Security { audit: log.clone(), ..Security::of_anonymous() };
     let edge = World { hooks, ..World::default() }.edge_with(security);
     let request = serde_json::json!({
         "path": "/api/v1/query/sql", "method": "POST", "json": {"measures": ["orders.count"]}
     });
-    let request: Asked = serde_json::from_value(request).unwrap();
+    let request: TestRequest = serde_json::from_value(request).unwrap();
     let status = ask(&edge, &request).await.status.as_u16();
     edge.app().services.audit_buffer.flush().await.unwrap();
-    let entries = kept.entries.lock().unwrap().clone();
+    let entries = log.entries.lock().unwrap().clone();
     (status, entries)
 }
 
@@ -67,7 +67,7 @@ fn only<'e>(entries: &'e [AuditEntry], event: &str) -> &'e AuditEntry {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denial_is_noted_with_what_the_caller_is_not_told() {
+async fn denial_is_recorded_with_facts_that_the_caller_does_not_get() {
     let (status, entries) = asked(vec![FakeHook { denies: Some("no_region".to_owned()), ..hook("region") }]).await;
     assert_eq!(status, 403);
     let entry = only(&entries, "policy_denied");
@@ -99,14 +99,14 @@ async fn what_hooks_want_noted_is_noted_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_can_not_be_noted_is_none() {
-    let broken = Arc::new(Kept { is_broken: true, ..Kept::default() });
-    let security = Security { audit: broken, ..Security::of_nobody() };
+    let broken = Arc::new(MemoryLog { is_broken: true, ..MemoryLog::default() });
+    let security = Security { audit: broken, ..Security::of_anonymous() };
     let hooks = vec![FakeHook { denies: Some("no_region".to_owned()), ..hook("region") }];
     let edge = World { hooks, ..World::default() }.edge_with(security);
     let request = serde_json::json!({
         "path": "/api/v1/query/sql", "method": "POST", "json": {"measures": ["orders.count"]}
     });
-    let request: Asked = serde_json::from_value(request).unwrap();
+    let request: TestRequest = serde_json::from_value(request).unwrap();
     assert_ne!(ask(&edge, &request).await.status.as_u16(), 200);
 }
 
@@ -119,7 +119,7 @@ fn orders() -> Artifact {
 }
 
 #[tokio::test]
-async fn a_step_is_open_unless_somebody_blocks_it() {
+async fn step_is_open_unless_a_hook_blocks_it() {
     let blocking = |id: &str| FakeHook { blocks: true, ..hook(id) };
     let monitored = FakeHook { is_monitored: true, ..blocking("watching") };
     let context = RequestContext::default();

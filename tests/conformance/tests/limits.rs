@@ -1,4 +1,4 @@
-//! Who asks too much is told so, and nobody else notices.
+//! Tests that a caller over its limit is refused, and that other callers are not affected.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use terrane_conformance_tests::case::{Asked, Caller, World, ask};
+use terrane_conformance_tests::case::{Caller, TestRequest, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeBehavior, FakeClock};
 use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings, subscriber};
 
@@ -15,7 +15,7 @@ fn settings(path: &Path) -> LogSettings {
     LogSettings { output: LogOutput::File(file), ..LogSettings::default() }
 }
 
-/// What is written while `work` runs.
+/// Returns the log that is written while `work` runs.
 fn logged(change: impl FnOnce(&mut LogSettings), work: impl FnOnce()) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
@@ -31,8 +31,8 @@ fn records(text: &str) -> Vec<Json> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-fn post(json: Json) -> Asked {
-    Asked {
+fn post(json: Json) -> TestRequest {
+    TestRequest {
         method: "POST".to_owned(),
         path: "/api/v1/query".to_owned(),
         headers: [("x-correlation-id", "abc"), ("user-agent", "test\"1")]
@@ -46,7 +46,7 @@ fn post(json: Json) -> Asked {
     }
 }
 
-fn request(world: World, asked: Asked) -> impl FnOnce() {
+fn request(world: World, asked: TestRequest) -> impl FnOnce() {
     move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async { ask(&world.edge(), &asked).await });
@@ -155,6 +155,19 @@ fn a_refusal_by_the_warehouse_is_logged_in_its_words() {
 }
 
 #[test]
+fn query_that_cannot_be_read_is_logged_as_failed() {
+    for body in ["{\"metrics\": [", "[]", "{\"metrics\": [1]}", "{\"unknown\": 1}"] {
+        let asked = TestRequest { json: None, text: Some(body.to_owned()), ..post(count()) };
+        let records = records(&logged(|_| {}, request(one_row(), asked)));
+        let failed = find(&records, "query_failed");
+        assert_eq!((&failed["cube"], &failed["error_type"]), (&"unknown".into(), &"query".into()), "{body}");
+        assert_eq!((&failed["correlation_id"], &failed["level"]), (&"abc".into(), &"error".into()), "{body}");
+        assert!(failed["error_message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
+        assert_eq!(records.iter().filter(|record| record["event"] == "query_failed").count(), 1, "{body}");
+    }
+}
+
+#[test]
 fn a_denial_says_who_wanted_what() {
     let world = World { caller: Caller::Powerless, ..World::default() };
     let records = records(&logged(|_| {}, request(world, post(count()))));
@@ -168,7 +181,7 @@ fn a_denial_says_who_wanted_what() {
 
 #[test]
 fn query_string_is_not_logged() {
-    let asked = Asked { path: "/api/v1/query?note=hush".to_owned(), ..post(count()) };
+    let asked = TestRequest { path: "/api/v1/query?note=hush".to_owned(), ..post(count()) };
     let text = logged(|_| {}, request(one_row(), asked));
     assert_eq!(find(&records(&text), "http_request_completed")["status_code"], 400);
     assert!(!text.contains("hush"), "{text}");
@@ -221,7 +234,7 @@ fn secrets_are_masked_by_name() {
 const KEY: &str = "trn_0123456789abcdef_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq";
 const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl";
 
-/// What is left of a secret must not be enough to use it.
+/// A masked secret must not be usable.
 fn holds_secret(text: &str) -> bool {
     ["ABCDEFGH", "eyJzdWIi", "c2lnbmF0", "pa55word"].iter().any(|secret| text.contains(secret))
 }
@@ -239,7 +252,7 @@ fn no_request_carries_a_secret_into_the_log() {
     for (path, carried) in paths.iter().flat_map(|path| carried.iter().map(move |carried| (path, carried))) {
         let headers = ["x-correlation-id", "user-agent", "authorization"];
         let headers = headers.map(|name| (name.to_owned(), carried.clone())).into();
-        let asked = Asked { method: "GET".to_owned(), path: path.clone(), headers, json: None, ..post(count()) };
+        let asked = TestRequest { method: "GET".to_owned(), path: path.clone(), headers, json: None, ..post(count()) };
         for format in [LogFormat::Json, LogFormat::Console, LogFormat::Pretty] {
             let text = logged(|settings| settings.format = format, request(one_row(), asked.clone()));
             assert!(!holds_secret(&text), "{path} {carried}: {text}");

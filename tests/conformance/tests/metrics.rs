@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value as Json, json};
-use terrane_conformance_tests::case::{Answered, Asked, Caller, World, ask};
+use terrane_conformance_tests::case::{Answered, Caller, TestRequest, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_conformance_tests::security::Security;
 use terrane_server::telemetry::Watch;
@@ -28,7 +28,7 @@ fn watch() -> Watch {
 }
 
 fn edge(world: &World) -> Edge {
-    world.edge_watched(Security::of_nobody(), watch(), true)
+    world.edge_watched(Security::of_anonymous(), watch(), true)
 }
 
 /// A cube `orders` that answers one row.
@@ -37,8 +37,8 @@ fn world() -> World {
     World { columns: vec![column(1), column(2), column(9)], ..World::default() }
 }
 
-fn get(path: &str) -> Asked {
-    Asked {
+fn get(path: &str) -> TestRequest {
+    TestRequest {
         method: "GET".to_owned(),
         path: path.to_owned(),
         headers: BTreeMap::new(),
@@ -50,8 +50,8 @@ fn get(path: &str) -> Asked {
     }
 }
 
-fn query(json: Json) -> Asked {
-    Asked { method: "POST".to_owned(), json: Some(json), ..get("/api/v1/query") }
+fn query(json: Json) -> TestRequest {
+    TestRequest { method: "POST".to_owned(), json: Some(json), ..get("/api/v1/query") }
 }
 
 fn count() -> Json {
@@ -146,10 +146,13 @@ async fn the_interfaces_metrics_have_their_types_and_labels() {
     let watch = watch();
     watch.task_started("audit_flush");
     watch.task_ended("audit_flush", TaskOutcome::Success, std::time::Duration::from_millis(2));
-    let edge =
-        World { warehouse: FakeBehavior::Refuses, ..world() }.edge_watched(Security::of_nobody(), watch.clone(), true);
+    let edge = World { warehouse: FakeBehavior::Refuses, ..world() }.edge_watched(
+        Security::of_anonymous(),
+        watch.clone(),
+        true,
+    );
     assert_eq!(ask(&edge, &query(count())).await.status, 502);
-    let edge = world().edge_watched(Security::of_nobody(), watch, true);
+    let edge = world().edge_watched(Security::of_anonymous(), watch, true);
     assert_eq!(ask(&edge, &query(count())).await.status, 200);
     let scrape = Scrape::of(&edge).await;
     for (name, ty, labels) in METRICS {
@@ -168,11 +171,11 @@ async fn requests_and_queries_are_counted_once_under_what_they_were() {
     let edge = edge(&world());
     ask(&edge, &query(count())).await;
     ask(&edge, &query(json!({"measures": ["orders.cuont"]}))).await;
-    let csv = Asked { headers: [("accept".to_owned(), "text/csv".to_owned())].into(), ..query(count()) };
+    let csv = TestRequest { headers: [("accept".to_owned(), "text/csv".to_owned())].into(), ..query(count()) };
     ask(&edge, &csv).await;
-    ask(&edge, &Asked { path: "/api/v1/query/sql".to_owned(), ..query(count()) }).await;
+    ask(&edge, &TestRequest { path: "/api/v1/query/sql".to_owned(), ..query(count()) }).await;
     ask(&edge, &query(json!({"metrics": ["no_such_metric"]}))).await;
-    ask(&edge, &Asked { method: "HEAD".to_owned(), ..get("/health/live") }).await;
+    ask(&edge, &TestRequest { method: "HEAD".to_owned(), ..get("/health/live") }).await;
     let scrape = Scrape::of(&edge).await;
     let queries = |labels: &str| scrape.value(&format!("service_query_total{{{labels}}}"));
     assert_eq!(queries("cube=\"orders\",status=\"success\",type=\"rest\""), 1.0);
@@ -203,7 +206,7 @@ async fn a_thousand_made_up_things_add_no_series() {
         ask(&edge, &get(&format!("/api/v1/query/meta/cubes/made_up_{round}"))).await;
         ask(&edge, &query(json!({"measures": [format!("made_up_{round}.count")]}))).await;
         ask(&edge, &query(json!({"cube": format!("made_up_{round}"), "measures": ["count"]}))).await;
-        ask(&edge, &Asked { method: format!("MADEUP{round}"), ..get("/api/v1/query") }).await;
+        ask(&edge, &TestRequest { method: format!("MADEUP{round}"), ..get("/api/v1/query") }).await;
         let request = Request::builder().uri("/metrics").header(format!("x-made-up-{round}"), "1");
         let request = request.header("authorization", format!("Bearer made-up-{round}")).body(Body::empty()).unwrap();
         edge.call(Connection::default(), request).await.into_body().collect().await.unwrap();
@@ -273,7 +276,7 @@ async fn a_streamed_answer_is_in_progress_until_its_last_byte() {
     let world = World { repeats: 50, ..world() };
     let edge = edge(&world);
     let body = json!({"measures": ["orders.count"], "dimensions": ["orders.id"], "limit": 20_000});
-    let csv = || Asked { headers: [("accept".to_owned(), "text/csv".to_owned())].into(), ..query(body.clone()) };
+    let csv = || TestRequest { headers: [("accept".to_owned(), "text/csv".to_owned())].into(), ..query(body.clone()) };
     let on_query = "endpoint=\"/api/v1/query\",method=\"POST\"";
 
     let response = edge.call(Connection::default(), csv().request()).await;
@@ -320,12 +323,15 @@ async fn only_administrators_scrape_the_servers_own_address() {
         (Caller::Admin, false, 200),
         (Caller::Stranger, true, 200),
     ] {
-        let edge = World { caller, ..world() }.edge_watched(Security::of_nobody(), watch(), is_public);
+        let edge = World { caller, ..world() }.edge_watched(Security::of_anonymous(), watch(), is_public);
         assert_eq!(ask(&edge, &get("/metrics")).await.status, status, "{caller:?} {is_public}");
     }
     // On their own address anybody who reaches it; nothing else is there.
     let own = Edge::of_metrics(
-        World { caller: Caller::Stranger, ..world() }.edge_watched(Security::of_nobody(), watch(), false).app().clone(),
+        World { caller: Caller::Stranger, ..world() }
+            .edge_watched(Security::of_anonymous(), watch(), false)
+            .app()
+            .clone(),
     );
     assert_eq!(ask(&own, &get("/metrics")).await.status, 200);
     for path in ["/api/v1/query", "/health/live", "/"] {
@@ -334,16 +340,16 @@ async fn only_administrators_scrape_the_servers_own_address() {
     let described = ask(&edge(&world()), &get("/openapi.json")).await;
     let described: Json = serde_json::from_slice(&described.body).unwrap();
     assert_eq!(described["paths"]["/metrics"]["get"]["operationId"], "prometheus_metrics");
-    // Off, there is no route.
+    // The route does not exist if metrics are off.
     assert_eq!(ask(&world().edge(), &get("/metrics")).await.status, 404);
 }
 
 #[tokio::test]
 async fn credentials_are_counted_by_how_they_fared() {
-    let edge = World { caller: Caller::Stranger, ..world() }.edge_watched(Security::of_nobody(), watch(), true);
+    let edge = World { caller: Caller::Stranger, ..world() }.edge_watched(Security::of_anonymous(), watch(), true);
     for bearer in ["trn_0123456789abcdef_x", "x.y.z", ""] {
         let headers = [("authorization".to_owned(), format!("Bearer {bearer}"))].into();
-        ask(&edge, &Asked { headers, ..get("/api/v1/query/meta/cubes") }).await;
+        ask(&edge, &TestRequest { headers, ..get("/api/v1/query/meta/cubes") }).await;
     }
     ask(&edge, &get("/api/v1/query/meta/cubes")).await;
     let scrape = Scrape::of(&edge).await;

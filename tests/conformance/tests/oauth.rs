@@ -41,7 +41,7 @@ struct House {
 }
 
 /// A sign-in that was begun.
-struct Begun {
+struct StartedLogin {
     cookie: String,
     query: BTreeMap<String, String>,
 }
@@ -79,7 +79,7 @@ impl House {
         ask(&self.edge, &serde_json::from_value(asked).unwrap()).await
     }
 
-    async fn begin(&self, provider: &str) -> Begun {
+    async fn begin(&self, provider: &str) -> StartedLogin {
         let answered = self.get(&format!("/api/v1/auth/oauth/{provider}/login"), json!({})).await;
         assert_eq!(answered.status.as_u16(), 302, "{}", text(&answered));
         assert_eq!(answered.headers["cache-control"], "no-store");
@@ -89,7 +89,7 @@ impl House {
         let location = answered.headers["location"].to_str().unwrap();
         let (url, query) = location.split_once('?').unwrap();
         assert_eq!(url, "https://id.example/authorize");
-        Begun { cookie: cookie.to_owned(), query: parameters(query) }
+        StartedLogin { cookie: cookie.to_owned(), query: parameters(query) }
     }
 
     /// The provider answers the next code with this ID token and user info.
@@ -98,9 +98,9 @@ impl House {
         self.provider.answer("/token", 200, &answer);
     }
 
-    async fn come_back(&self, provider: &str, begun: &Begun, query: &str) -> Answered {
+    async fn come_back(&self, provider: &str, login: &StartedLogin, query: &str) -> Answered {
         let path = format!("/api/v1/auth/oauth/{provider}/callback?{query}");
-        self.get(&path, json!({"cookie": begun.cookie})).await
+        self.get(&path, json!({"cookie": login.cookie})).await
     }
 
     /// The whole way, with the ID token that `change` makes of a good one.
@@ -158,10 +158,10 @@ fn parameters(query: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn claims(begun: &Begun, change: &Json) -> Json {
+fn claims(login: &StartedLogin, change: &Json) -> Json {
     let mut claims = json!({
         "iss": ISSUER, "aud": "terrane", "sub": "248289761001", "exp": NOW + 60, "iat": NOW,
-        "nonce": begun.query["nonce"], "email": "ada@corp.example",
+        "nonce": login.query["nonce"], "email": "ada@corp.example",
     });
     for (name, value) in change.as_object().unwrap() {
         match value {
@@ -178,8 +178,8 @@ fn sign(claims: &Json, pem: &[u8]) -> String {
     jsonwebtoken::encode(&header, claims, &EncodingKey::from_rsa_pem(pem).unwrap()).unwrap()
 }
 
-fn id_token(begun: &Begun, change: &Json) -> String {
-    sign(&claims(begun, change), PRIVATE_PEM)
+fn id_token(login: &StartedLogin, change: &Json) -> String {
+    sign(&claims(login, change), PRIVATE_PEM)
 }
 
 fn text(answered: &Answered) -> String {
@@ -272,7 +272,7 @@ async fn a_callback_belongs_to_the_browser_the_provider_and_the_time_it_was_begu
     let (mine, other, twin) = (house.begin("corp").await, house.begin("corp").await, house.begin("twin").await);
     house.will_vouch(&id_token(&mine, &json!({})));
     let state = &mine.query["state"];
-    let with = |cookie: &str| Begun { cookie: cookie.to_owned(), query: BTreeMap::new() };
+    let with = |cookie: &str| StartedLogin { cookie: cookie.to_owned(), query: BTreeMap::new() };
     let expired = state.replacen(&(NOW + 600).to_string(), &(NOW - 1).to_string(), 1);
     for (name, begun, query, expected) in [
         ("no cookie", &with("a=b"), format!("code={CODE}&state={state}"), unauthorized()),
@@ -377,7 +377,7 @@ async fn an_id_token_is_of_this_sign_in_and_this_client() {
         let answered = house.sign_in(change.clone()).await;
         assert_eq!(refusal(&answered), (401, "INVALID_TOKEN".to_owned()), "{change}: {}", text(&answered));
     }
-    // Somebody else's signature, none, one by the client's secret, and an access token in its place.
+    // Another signer's signature, none, one by the client's secret, and an access token in its place.
     let begun = house.begin("corp").await;
     let claims = claims(&begun, &json!({}));
     let none = format!("{}.{}.", base64url(br#"{"alg":"none"}"#), base64url(claims.to_string().as_bytes()));
@@ -399,7 +399,7 @@ async fn user_info_adds_to_the_same_subject_or_stands_in() {
     // Beside an ID token, whose claims win.
     let endpoint = |settings: &mut ProviderSettings| settings.userinfo_endpoint = Some(settings.token_endpoint.clone());
     let house = House::with(endpoint).await;
-    for (told, expected) in [
+    for (info, expected) in [
         (json!({"sub": "248289761001", "email": "b@evil.example", "attributes": {"region": "EU"}}), 200),
         (json!({"sub": "somebody-else"}), 401),
         (json!({}), 401),
@@ -409,12 +409,12 @@ async fn user_info_adds_to_the_same_subject_or_stands_in() {
         let begun = house.begin("corp").await;
         let mut answer =
             json!({"access_token": "opaque", "token_type": "Bearer", "id_token": id_token(&begun, &json!({}))});
-        if let Some(told) = told.as_object() {
-            answer.as_object_mut().unwrap().extend(told.clone());
+        if let Some(claims) = info.as_object() {
+            answer.as_object_mut().unwrap().extend(claims.clone());
         }
         house.provider.answer("/token", 200, &answer);
         let answered = house.come_back("corp", &begun, &format!("code=a&state={}", begun.query["state"])).await;
-        assert_eq!(answered.status.as_u16(), expected, "{told}: {}", text(&answered));
+        assert_eq!(answered.status.as_u16(), expected, "{info}: {}", text(&answered));
         if expected == 200 {
             let access = body(&answered)["access_token"].as_str().unwrap().to_owned();
             let payload = jsonwebtoken::dangerous::insecure_decode_claims::<Json>(access).unwrap();
@@ -451,8 +451,8 @@ async fn user_info_adds_to_the_same_subject_or_stands_in() {
 async fn only_providers_of_the_configuration_are_there_and_nothing_redirects_elsewhere() {
     let house = House::new().await;
     for path in [
-        "/api/v1/auth/oauth/nobody/login",
-        "/api/v1/auth/oauth/nobody/callback?code=a&state=b",
+        "/api/v1/auth/oauth/unknown/login",
+        "/api/v1/auth/oauth/unknown/callback?code=a&state=b",
         "/api/v1/auth/oauth/CORP/login",
         "/api/v1/auth/oauth/..%2fcorp/login",
     ] {

@@ -52,7 +52,7 @@ async fn a_head_that_comes_byte_by_byte_has_one_time_for_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_is_idle_for_so_long() {
+async fn idle_connection_is_closed_after_its_timeout() {
     let settings = ServeSettings { header_timeout: SHORT, ..ServeSettings::default() };
     let server = start(&World::default(), settings).await;
     let mut stream = send(server.address, PROBE).await;
@@ -117,7 +117,7 @@ async fn is_free_again(address: std::net::SocketAddr) -> bool {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_reads_is_given_up() {
+async fn unread_answer_is_abandoned() {
     let settings = ServeSettings { write_timeout: SHORT, ..ServeSettings::default() };
     let server = start(&much(), settings).await;
     let mut stream = send(server.address, EXPORT).await;
@@ -129,7 +129,7 @@ async fn an_answer_that_nobody_reads_is_given_up() {
 }
 
 #[tokio::test]
-async fn whoever_goes_away_gives_the_turn_back() {
+async fn disconnected_client_returns_its_permit() {
     let server = start(&much(), ServeSettings::default()).await;
     let mut reading = send(server.address, EXPORT).await;
     assert!(receive(&mut reading).await.starts_with("HTTP/1.1 200"));

@@ -19,7 +19,7 @@ async fn settle(address: SocketAddr) {
 }
 
 #[tokio::test]
-async fn a_connection_is_kept_for_the_next_request() {
+async fn connection_is_reused_for_the_next_request() {
     let server = start(&World::default(), ServeSettings::default()).await;
     let mut stream = send(server.address, PROBE).await;
     assert!(receive(&mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));

@@ -4,17 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
 use serde_json::Value as Json;
-use terrane_conformance_tests::case::{self, Answered, Asked, World, ask};
+use terrane_conformance_tests::case::{self, Answered, TestRequest, World, ask};
 
-/// What a byte is replaced by; `None` takes it away.
+/// The replacements of a byte; `None` removes it.
 const SPOILERS: [Option<&str>; 7] = [None, Some("\""), Some("["), Some("}"), Some("9e9"), Some("null"), Some("\u{0}")];
 
-fn judge(answered: &Answered, body: &str) {
+fn check(answered: &Answered, body: &str) {
     let status = answered.status.as_u16();
     assert!(status < 500, "{status} for {body}");
     if status >= 400 {
-        let told: Json = serde_json::from_slice(&answered.body).unwrap_or_default();
-        assert!(told["error"]["code"].is_string() && told["error"]["message"].is_string(), "{told} for {body}");
+        let error: Json = serde_json::from_slice(&answered.body).unwrap_or_default();
+        assert!(error["error"]["code"].is_string() && error["error"]["message"].is_string(), "{error} for {body}");
     }
 }
 
@@ -30,7 +30,7 @@ async fn no_spoiled_body_is_a_fault() {
             for spoiler in SPOILERS {
                 let spoiled = format!("{}{}{}", &body[..at], spoiler.unwrap_or_default(), &body[at + 1..]);
                 let answered = ask(&edge, &asked("/api/v1/query/sql", Some(spoiled.clone()))).await;
-                judge(&answered, &spoiled);
+                check(&answered, &spoiled);
             }
         }
     }
@@ -44,7 +44,7 @@ async fn no_spoiled_address_is_a_fault() {
         for spoiler in ["", "%", "&", "=", "%00", "+", "/", "?", "%ff"] {
             let spoiled = format!("{}{spoiler}{}", &address[..at], &address[at + 1..]);
             if spoiled.starts_with('/') {
-                judge(&ask(&edge, &asked(&spoiled, None)).await, &spoiled);
+                check(&ask(&edge, &asked(&spoiled, None)).await, &spoiled);
             }
         }
     }
@@ -62,7 +62,7 @@ async fn depth_is_refused_at_every_depth() {
         ];
         for body in bodies {
             let answered = ask(&edge, &asked("/api/v1/query", Some(body.clone()))).await;
-            judge(&answered, &body[..body.len().min(100)]);
+            check(&answered, &body[..body.len().min(100)]);
             assert_eq!(answered.status, 400, "depth {depth}");
         }
     }
@@ -75,8 +75,8 @@ async fn depth_is_refused_at_every_depth() {
     }
 }
 
-fn asked(path: &str, text: Option<String>) -> Asked {
-    Asked {
+fn asked(path: &str, text: Option<String>) -> TestRequest {
+    TestRequest {
         method: if text.is_some() { "POST" } else { "GET" }.to_owned(),
         path: path.to_owned(),
         headers: Default::default(),

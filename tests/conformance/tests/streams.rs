@@ -8,12 +8,12 @@ use arrow::datatypes::{DataType, Int64Type};
 use arrow_ipc::reader::StreamReader;
 use http_body_util::BodyExt as _;
 use serde_json::json;
-use terrane_conformance_tests::case::{Asked, World, ask};
+use terrane_conformance_tests::case::{TestRequest, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeBehavior};
 use terrane_server::Connection;
 
-fn asked(accept: &str, limit: u64) -> Asked {
-    Asked {
+fn asked(accept: &str, limit: u64) -> TestRequest {
+    TestRequest {
         method: "POST".to_owned(),
         path: "/api/v1/query".to_owned(),
         headers: [("accept".to_owned(), accept.to_owned())].into(),

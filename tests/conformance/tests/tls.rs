@@ -83,7 +83,7 @@ async fn probe(stream: &mut TlsStream<TcpStream>) -> String {
 }
 
 #[tokio::test]
-async fn both_versions_are_spoken_and_browsers_are_told_to_stay() {
+async fn both_versions_are_spoken_and_browsers_get_strict_transport_security() {
     let address = start(Files::with(SERVER).read().unwrap(), Duration::from_secs(20)).await;
     for one in [&version::TLS12, &version::TLS13] {
         let mut stream = connect(address, SERVER[0], &[one]).await.unwrap();
@@ -105,7 +105,7 @@ async fn a_new_certificate_is_taken_and_connections_stay() {
     assert!(probe(&mut old).await.starts_with("HTTP/1.1 200"));
     assert!(!tls.renew().unwrap(), "nothing has changed");
 
-    // Between the two writes of whoever renews.
+    // Between the two writes of a renewal.
     files.write([RENEWED[0], SERVER[1]]);
     assert!(matches!(tls.renew().unwrap_err(), TlsError::Unusable { .. }));
     assert!(connect(address, SERVER[0], &[&version::TLS13]).await.is_ok(), "the old one stays");

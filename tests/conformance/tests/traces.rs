@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 use serde_json::{Value as Json, json};
 use terrane_app::ports::traces::Traces as _;
-use terrane_conformance_tests::case::{Asked, World, ask};
+use terrane_conformance_tests::case::{TestRequest, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeBehavior, FakeClock};
 use terrane_conformance_tests::security::Security;
 use terrane_server::Edge;
@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 const KEY: &str = "trn_0123456789abcdef_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Takes what is sent, each body whole, and answers as it is told.
+/// Receives each body whole, and answers as configured.
 struct Receiver {
     endpoint: String,
     bodies: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -87,7 +87,7 @@ fn collector(endpoint: &str, sample_ratio: f64) -> Arc<Collector> {
 
 fn edge(world: &World, collector: &Arc<Collector>) -> Edge {
     let watch = Watch { metrics: None, traces: Some(collector.clone()) };
-    world.edge_watched(Security::of_nobody(), watch, false)
+    world.edge_watched(Security::of_anonymous(), watch, false)
 }
 
 fn world() -> World {
@@ -95,8 +95,8 @@ fn world() -> World {
     World { columns: vec![column(1), column(2), column(9)], ..World::default() }
 }
 
-fn asked(path: &str, json: Option<Json>, headers: &[(&str, &str)]) -> Asked {
-    Asked {
+fn asked(path: &str, json: Option<Json>, headers: &[(&str, &str)]) -> TestRequest {
+    TestRequest {
         method: if json.is_some() { "POST" } else { "GET" }.to_owned(),
         path: path.to_owned(),
         headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
@@ -115,7 +115,7 @@ fn count() -> Option<Json> {
 }
 
 /// The spans of some requests to a world, and all the bytes that were sent.
-async fn spans(world: World, requests: &[Asked]) -> (Vec<Span>, Vec<u8>) {
+async fn spans(world: World, requests: &[TestRequest]) -> (Vec<Span>, Vec<u8>) {
     let mut receiver = Receiver::start("200 OK").await;
     let collector = collector(&receiver.endpoint, 1.0);
     let edge = edge(&world, &collector);
@@ -198,7 +198,7 @@ async fn without_a_parent_each_request_is_a_trace_of_its_own() {
 }
 
 #[tokio::test]
-async fn failures_are_failures_of_whoever_failed() {
+async fn failure_belongs_to_the_span_that_failed() {
     let (failed, _) =
         spans(World { warehouse: FakeBehavior::Refuses, ..world() }, &[asked("/api/v1/query", count(), &[])]).await;
     let (request, execute) = (named(&failed, "POST /api/v1/query"), named(&failed, "warehouse.execute"));
@@ -251,7 +251,7 @@ async fn the_callers_choice_decides_and_else_the_ratio() {
 
 #[tokio::test]
 async fn a_collector_that_takes_nothing_costs_spans_alone() {
-    // Nobody listens there.
+    // No server listens there.
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);

@@ -1,7 +1,7 @@
 //! Which columns DuckDB itself says that a statement reads.
 //!
 //! In: SQL. Out: the columns that the plan's scans project, by table. The product's engine leaves out columns that
-//! nobody uses, and whole scans where statistics prove that no row is left. Not here: what lineage says of the
+//! no expression uses, and whole scans where statistics prove that no row is left. Not here: what lineage says of the
 //! same text.
 
 use std::collections::BTreeSet;

@@ -10,6 +10,7 @@ mod kind;
 mod mariadb;
 mod postgres;
 mod process;
+mod redis;
 mod sample;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub use certificate::{AUTHORITY, STRANGER};
 pub use database::Engine;
 pub use kind::Kind;
 pub use process::Server as DatabaseServer;
+pub use redis::Redis;
 pub use sample::{Cell, Column, Table, Type, small_tables};
 
 /// Why an engine's cases don't run here.

@@ -77,7 +77,7 @@ pub(super) fn step_ms(granularity: Granularity) -> Option<u64> {
     }
 }
 
-/// Steps that make a season, unless somebody says otherwise; years have none.
+/// The number of steps in a season, if the request names none. Years have no season.
 pub(super) fn season(granularity: Granularity) -> Option<u32> {
     match granularity {
         Granularity::Second | Granularity::Minute => Some(60),

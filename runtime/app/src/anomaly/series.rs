@@ -1,7 +1,7 @@
 //! The rows of a query as series.
 //!
 //! In: batches whose columns are dimensions, one time, one measure. Out: one series a combination of the
-//! dimensions' values, sorted by them, each ascending in time; NaN where there is no value. Engines have
+//! dimensions' values, sorted by them, each ascending in time; NaN for a missing value. Engines have
 //! types of their own for all of these, so columns are cast; one that can't be is an error, never left out.
 
 use std::collections::BTreeMap;

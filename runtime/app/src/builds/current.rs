@@ -1,4 +1,4 @@
-//! What was built, held against what is defined now.
+//! Compares the built relations with the current definitions.
 //!
 //! In: the relations that bear a marker. Out: which models can be read where they were built, and which
 //! relations hold something else. A fingerprint is over everything that a model's rows follow from: its
@@ -26,7 +26,7 @@ pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usi
     Some(hex::encode(hash.finalize()).into())
 }
 
-/// How the relations of this project stand to its models. Those of other projects are tables like any other.
+/// Compares the relations of this project with its models. Relations of other projects are ordinary tables.
 pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation]) -> Built {
     let own: Vec<&BuiltRelation> = held.iter().filter(|built| built.marker.project == definitions.project).collect();
     let mut built = Built::default();
@@ -38,10 +38,10 @@ pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation]) 
         let is_its = |name: &str| {
             let index = definitions.models.iter().position(|model| &*model.name.value == name)?;
             let model = &definitions.models[index];
-            let is_kept_so = relation.is_view == (model.materialization == Materialization::View)
+            let is_stored_so = relation.is_view == (model.materialization == Materialization::View)
                 && model.built_as() == Some((&relation.schema, &relation.name));
             let is_of = fingerprint(definitions, &queries, index)? == relation.marker.fingerprint;
-            (is_kept_so && is_of).then(|| Arc::clone(&model.name.value))
+            (is_stored_so && is_of).then(|| Arc::clone(&model.name.value))
         };
         match is_its(&relation.marker.model) {
             Some(model) => {

@@ -54,7 +54,7 @@ struct Buckets(Mutex<Shelf>);
 #[derive(Default)]
 struct Shelf {
     own: HashMap<Subject, Nanos>,
-    /// Of all that find no place in `own`.
+    /// The bucket that subjects without a place in `own` share.
     shared: Option<Nanos>,
 }
 
@@ -101,7 +101,7 @@ impl ShrinkableKeyedStateStore<Ask> for Buckets {
 impl Limit {
     pub(super) fn new(rate: Rate, scope: RateScope, clock: Arc<dyn Clock>) -> Self {
         let period = Duration::try_from_secs_f64(1.0 / rate.requests_per_second).unwrap_or(Duration::MAX);
-        // A period of nothing is no limit.
+        // A period of zero means no limit.
         let quota = Quota::with_period(period).unwrap_or(Quota::per_second(NonZeroU32::MAX)).allow_burst(rate.burst);
         let clock = PortClock(clock);
         let limiter = RateLimiter::new(quota, Buckets::default(), clock.clone());
@@ -116,7 +116,7 @@ impl Limit {
         self.ask(&Ask { subject, takes: true })
     }
 
-    /// Whether one could be taken.
+    /// Checks whether one could be taken.
     pub(super) fn look(&self, subject: Subject) -> Result<(), RateExceeded> {
         self.ask(&Ask { subject, takes: false })
     }

@@ -74,7 +74,7 @@ fn a_user_has_one_share_however_many_tokens() {
     };
     assert!(limits.admit(&token("1"), None).is_ok() && limits.admit(&token("2"), None).is_ok());
     assert!(limits.admit(&token("3"), None).is_err());
-    assert!(limits.admit(&key("ada", None), None).is_ok(), "a key of that name is somebody else");
+    assert!(limits.admit(&key("ada", None), None).is_ok(), "a key of that name is another subject");
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn tenants_have_theirs_and_those_without_one_are_one() {
         assert!(limits.admit(&key("b", tenant), None).is_ok());
         assert_eq!(limits.admit(&key("c", tenant), None).unwrap_err().scope, RateScope::Tenant);
     }
-    assert!(limits.admit(&Identity::default(), address(1)).is_err(), "nobody has no tenant either");
+    assert!(limits.admit(&Identity::default(), address(1)).is_err(), "anonymous callers have no tenant");
     assert!(limits.admit(&key("a", Some("u")), None).is_ok());
 }
 
 #[test]
 fn strangers_are_counted_by_their_network() {
     let (limits, _) = limits(RateSettings { anonymous: rate(1.0, 1), ..RateSettings::default() });
-    let nobody = Identity::default();
+    let anonymous = Identity::default();
     let v6 = |text: &str| Some(text.parse::<IpAddr>().unwrap());
     for (first, second, is_same) in [
         (address(1), address(2), false),
@@ -100,12 +100,12 @@ fn strangers_are_counted_by_their_network() {
         (v6("2001:db8::1"), v6("2001:db8::2:0:0:1"), true),
         (v6("2001:db8:0:1::1"), v6("2001:db8:0:2::1"), false),
     ] {
-        assert!(limits.admit(&nobody, first).is_ok());
-        assert_eq!(limits.admit(&nobody, second).is_err(), is_same, "{first:?} {second:?}");
+        assert!(limits.admit(&anonymous, first).is_ok());
+        assert_eq!(limits.admit(&anonymous, second).is_err(), is_same, "{first:?} {second:?}");
     }
     assert!(limits.admit_stranger(address(1)).is_err(), "routes for everybody take of the same share");
-    assert!(limits.admit(&key("a", None), address(1)).is_ok(), "who proves an identity is no stranger");
-    assert!((0..9).all(|_| limits.admit(&nobody, None).is_ok()), "no address, no share");
+    assert!(limits.admit(&key("a", None), address(1)).is_ok(), "a caller with an identity is not anonymous");
+    assert!((0..9).all(|_| limits.admit(&anonymous, None).is_ok()), "no address, no share");
 }
 
 #[test]

@@ -12,16 +12,16 @@ use async_trait::async_trait;
 
 use super::warehouse::WarehouseError;
 
-/// What says that a relation was built by this program.
+/// The marker of a relation that this program built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
     pub project: Arc<str>,
     pub model: Arc<str>,
-    /// Of the definitions that it was built of.
+    /// The fingerprint of the definitions that it was built from.
     pub fingerprint: Arc<str>,
 }
 
-/// What every marker begins with.
+/// The beginning of every marker.
 pub const MARKER_PREFIX: &str = "Built by Terrane, which replaces it: model ";
 
 impl fmt::Display for Marker {
@@ -31,7 +31,7 @@ impl fmt::Display for Marker {
 }
 
 impl Marker {
-    /// `None` for a comment of somebody else's.
+    /// `None` for any other comment.
     pub fn parse(comment: &str) -> Option<Marker> {
         let (model, fingerprint) = comment.strip_prefix(MARKER_PREFIX)?.split_once(", definition ")?;
         let (project, model) = model.split_once('.')?;
@@ -80,7 +80,7 @@ pub enum CantBuild {
 }
 
 impl CantBuild {
-    /// What can be done about it.
+    /// Returns what the operator can do.
     pub fn hint(&self) -> String {
         match self {
             CantBuild::Engine { .. } => {
@@ -124,7 +124,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// What can be done about it; the warehouse's own complaints speak for themselves.
+    /// Returns what the operator can do. The warehouse's own messages get no hint.
     pub fn hint(&self) -> Option<String> {
         match self {
             BuildError::Foreign { .. } | BuildError::OtherProject { .. } => {
@@ -148,7 +148,7 @@ pub trait ModelBuilder: Send + Sync {
     /// number of a table's rows.
     async fn build(&self, relation: &NewRelation<'_>, timeout: Duration) -> Result<Option<u64>, BuildError>;
 
-    /// Waits until what nobody waits for any more is stopped, but not for long.
+    /// Waits briefly until abandoned builds are stopped.
     async fn settle(&self);
 }
 

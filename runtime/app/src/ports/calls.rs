@@ -1,4 +1,4 @@
-//! What every call of a detector or a check is told of the request behind it, and how such a call fails.
+//! The facts of a request that every call of a detector or check gets, and the fault of such a call.
 //!
 //! In: the request. Out: plain facts, and a fault with its component. Not here: what is asked (`detectors`,
 //! `checks`).
@@ -14,7 +14,7 @@ pub struct CallFacts {
     /// IANA name.
     pub time_zone: Arc<str>,
     pub correlation_id: Arc<str>,
-    /// Whose notes a component finds again; those without one share theirs.
+    /// The tenant whose memo a component reads. Callers without a tenant share one.
     pub tenant: Option<Arc<str>>,
 }
 

@@ -17,10 +17,10 @@ use super::severity::FindingSeverity;
 #[async_trait]
 pub trait Checks: Send + Sync {
     /// Asks each component what it wants to know of the columns. In the order of their ids; a component that
-    /// gave no plan stands there with its fault.
+    /// gave no plan is represented by its fault.
     async fn plans(&self, call: &CheckCall, columns: Arc<[ProfiledColumn]>) -> Vec<Result<CheckPlan, ComponentFault>>;
 
-    /// What a component makes of its answers: one for each request of its plan, in the same order.
+    /// Evaluates the answers to a component's plan: one for each request, in the same order.
     ///
     /// # Errors
     /// What the component did wrong, or ran into.
@@ -74,7 +74,7 @@ pub struct ProfiledColumn {
     pub pii: bool,
 }
 
-/// What the warehouse is to compute of one column. All but `Rows` leave nulls out.
+/// An aggregate that the warehouse computes of one column. All but `Rows` ignore nulls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckAggregate {
     Rows,
@@ -84,7 +84,7 @@ pub enum CheckAggregate {
     Min,
     Max,
     Mean,
-    /// Of the population.
+    /// The standard deviation of the population.
     Deviation,
     /// The third standardised moment of the population.
     Skewness,
@@ -116,7 +116,7 @@ pub struct CheckPlan {
     pub requests: Vec<CheckRequest>,
 }
 
-/// What the warehouse said to one request; both empty where it could not compute it.
+/// The warehouse's answer to one request. Both are empty if it could not compute it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckAnswer {
     pub values: Vec<Value>,
@@ -147,7 +147,7 @@ impl QualityDimension {
     }
 }
 
-/// What a check has to say.
+/// One finding of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub component: Arc<str>,

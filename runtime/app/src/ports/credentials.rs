@@ -21,7 +21,7 @@ pub struct ApiKey {
     pub name: Arc<str>,
     pub secret_hash: SecretHash,
     pub scopes: Scopes,
-    /// What policies see of whoever holds it; the user id is `key:<id>` unless another was given.
+    /// The caller that policies see. The user id is `key:<id>` unless another was given.
     pub caller: SecurityContext,
     pub tenant: Option<Arc<str>>,
     pub created_at: Timestamp,
@@ -29,7 +29,7 @@ pub struct ApiKey {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// Somebody with a password.
+/// A user with a password.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
     pub username: Arc<str>,
@@ -42,15 +42,15 @@ pub struct User {
     pub disabled_at: Option<Timestamp>,
 }
 
-/// What one sign-in began: a family of refresh tokens, of which only the newest is good.
+/// A session, which a sign-in began: a family of refresh tokens, of which only the newest is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
     pub id: Arc<str>,
     pub username: Arc<str>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// Whether an identity provider vouched for the holder when the session began; otherwise the holder is a
-    /// user of this store.
+    /// True if an identity provider vouched for the holder when the session began; otherwise the holder is a user
+    /// of this store.
     pub is_guest: bool,
     /// The holder's rights, as of the last sign-in or refresh. `None` for a user's session of an older
     /// version: the user's current rights are its.
@@ -89,12 +89,12 @@ pub struct Revocation {
     pub revoked_at: Timestamp,
 }
 
-/// What came of using a refresh token.
+/// The outcome of using a refresh token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rotation {
     /// The new one is in its place.
     Rotated(Session),
-    /// It had been used before: somebody has a copy, and the session is over.
+    /// It had been used before: a copy exists, so the session has ended.
     Reused(Session),
     /// There is none, it has expired, or its session is over.
     Refused,

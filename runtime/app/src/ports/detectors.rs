@@ -83,7 +83,7 @@ impl Detectors for NoDetectors {
     }
 }
 
-/// What there is, and what should have been.
+/// The detectors that exist, and the faults of those that failed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetectorList {
     pub kinds: Vec<DetectorKind>,
@@ -134,13 +134,13 @@ impl SeriesBatch {
         self.offsets.push(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
     }
 
-    /// How many series there are.
+    /// Returns the number of series.
     pub fn count(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 }
 
-/// How points are to be judged.
+/// The settings by which points are judged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DetectorParams {
     /// `None`: the detector's default. Else greater than 0.
@@ -167,14 +167,14 @@ pub struct Detection {
 /// Why nothing was judged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DetectorError {
-    #[error("there is no detector `{kind}`")]
+    #[error("unknown detector `{kind}`")]
     Unknown { kind: String, known: Vec<Arc<str>>, faults: Vec<ComponentFault> },
     #[error("a series has {points} points, and at most {limit} can be judged at once")]
     TooLong { points: usize, limit: usize },
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// What the call under way was about, by the series' places in the batches; empty where there was none. Limits
+        /// The series of the failed call, by their places in the batches; empty without one. Limits
         /// may have been used up by calls before it.
         series: Range<usize>,
     },

@@ -17,17 +17,17 @@ pub use crate::domain::Surface;
 /// Asks the hooks that the operator configured.
 #[async_trait]
 pub trait Governance: Send + Sync {
-    /// Whether there is nobody to ask.
+    /// Returns whether no hook is configured.
     fn is_silent(&self) -> bool;
 
-    /// What each hook says of a query; faults included, so that none is missing.
+    /// Returns the response of each hook to a query, faults included.
     async fn authorize(&self, asking: &HookRequest<'_>, facts: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>>;
 
     /// A query can't be held to what a hook said of it: an unknown cube, a mask that can't be. That is the hook's
     /// fault as much as an answer that breaks the contract, and counts like one.
     fn blame(&self, asking: &HookRequest<'_>, hook: &Hook, fault: &str);
 
-    /// What each hook says of a step that an artifact is about to take.
+    /// Returns the response of each hook to a step that an artifact is about to take.
     async fn certify(
         &self,
         asking: &HookRequest<'_>,
@@ -36,11 +36,11 @@ pub trait Governance: Send + Sync {
         notes: &str,
     ) -> Vec<HookResponse<Vec<GateFinding>>>;
 
-    /// What each hook says of metadata that is about to be written.
+    /// Returns the response of each hook to metadata that is about to be written.
     async fn change(&self, asking: &HookRequest<'_>, change: &MetadataChange) -> Vec<HookResponse<Vec<GateFinding>>>;
 }
 
-/// Nobody is asked: a server without hooks.
+/// The adapter of a server without hooks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
@@ -71,7 +71,7 @@ impl Governance for NoHooks {
     }
 }
 
-/// Who asks and when.
+/// The caller, the time and the surroundings of a request to hooks.
 #[derive(Debug, Clone, Copy)]
 pub struct HookRequest<'a> {
     pub context: &'a RequestContext,
@@ -93,7 +93,7 @@ pub struct Hook {
     pub id: Arc<str>,
     /// Without its answer nothing is answered.
     pub is_required: bool,
-    /// What it says is noted and not obeyed.
+    /// True if its responses are logged and not obeyed.
     pub is_monitored: bool,
 }
 
@@ -104,7 +104,7 @@ pub struct HookFault {
     pub message: String,
 }
 
-/// What a hook made of a query.
+/// The response of one hook to a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Nothing to say.
@@ -176,7 +176,7 @@ pub struct GateFinding {
     /// Stable, for programs.
     pub rule: String,
     pub severity: FindingSeverity,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub message: String,
     /// The step is refused.
     pub is_blocking: bool,

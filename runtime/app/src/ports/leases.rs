@@ -23,7 +23,7 @@ pub struct Lease {
 /// Leases by name.
 #[async_trait]
 pub trait Leases: Send + Sync {
-    /// `None` while somebody holds it.
+    /// `None` while another process holds it.
     async fn acquire(&self, name: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
     /// Makes it last `ttl` from now; false where it is over, and perhaps another's.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<bool, StoreError>;

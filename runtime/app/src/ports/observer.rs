@@ -1,7 +1,7 @@
-//! The port to whoever watches: metrics and traces.
+//! The port to metrics and traces.
 //!
-//! The use cases tell of each step when it is over, however it ended, also where its caller went away.
-//! Telling takes no time worth speaking of and never fails. Nothing that a client wrote is told: cubes
+//! The use cases report each step when it has ended, however it ended, also if its caller disconnected.
+//! Reporting takes almost no time and never fails. Nothing that a client wrote is reported: cubes
 //! are those of the model. Not here: the log, which is `tracing`'s, and the audit log (`audit`).
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub use crate::domain::QueryKind;
 use crate::domain::TraceContext;
 
-/// Told of what happens.
+/// Receives the reports.
 pub trait Observer: Send + Sync {
     /// A query became SQL, or was refused.
     fn compiled(&self, step: &Step<'_>);
@@ -60,7 +60,7 @@ impl TaskOutcome {
 /// A part of a query's way that has just ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// Of the request that it belongs to.
+    /// The trace of its request.
     pub trace: Option<TraceContext>,
     /// As of [`EndedQuery`].
     pub cube: &'a str,
@@ -91,7 +91,7 @@ pub struct EndedQuery<'a> {
     pub warehouse: Option<WarehouseShare<'a>>,
 }
 
-/// What of a query was the warehouse's.
+/// The warehouse's share of a query.
 #[derive(Debug, Clone, Copy)]
 pub struct WarehouseShare<'a> {
     pub name: &'a str,
@@ -102,11 +102,11 @@ pub struct WarehouseShare<'a> {
 /// The cube of a query whose first member is none of the model's.
 pub const UNKNOWN_CUBE: &str = "unknown";
 
-/// How something ended.
+/// The outcome of a query or step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueryOutcome {
     Success,
-    /// What was asked can't be answered, whoever runs it.
+    /// The query is invalid or denied.
     Refused,
     /// The warehouse refused the statement.
     Error,
@@ -131,7 +131,7 @@ impl QueryOutcome {
         }
     }
 
-    /// It is somebody's fault that can be mended: not the caller's, and no full queue.
+    /// Returns whether an operator can repair the cause: not a mistake of the caller, and not a full queue.
     pub fn is_failure(self) -> bool {
         matches!(self, QueryOutcome::Error | QueryOutcome::Unavailable | QueryOutcome::Timeout)
     }

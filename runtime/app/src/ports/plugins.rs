@@ -18,7 +18,7 @@ pub trait Plugins: Send + Sync {
     /// component, which may take some 100 ms; later ones share the answer.
     ///
     /// # Errors
-    /// Where there is no such component, or it isn't fit to be used.
+    /// The component does not exist or cannot be used.
     fn dialect(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError>;
 
     /// Every component that was looked for so far, by name.
@@ -42,49 +42,49 @@ pub trait Plugins: Send + Sync {
     /// required hook means no.
     ///
     /// # Errors
-    /// There is no such plugin, or its state does not allow it.
+    /// The plugin does not exist, or its state does not allow it.
     fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
-    /// The contrary, with its breakers as new. The file is not read again.
+    /// Enables a plugin and resets its circuit breakers. Does not reload the file.
     ///
     /// # Errors
-    /// There is no such plugin, or its state does not allow it.
+    /// The plugin does not exist, or its state does not allow it.
     fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
-    /// How many guest functions were called since the start. Queries must not move it.
+    /// The number of guest functions that were called since the start. Queries must not increase it.
     fn guest_calls(&self) -> u64;
 }
 
 /// One component, as operators see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginStatus {
-    /// What it is looked up by, like `dialect-duckdb`.
+    /// The name that it is looked up by, like `dialect-duckdb`.
     pub name: String,
     pub role: PluginRole,
     pub path: Option<PathBuf>,
     /// Lower-case hexadecimal SHA-256 of the file.
     pub digest: Option<String>,
-    /// What the component says of itself.
+    /// The id that the component describes itself with.
     pub id: Option<String>,
     pub version: Option<String>,
-    /// What it took to describe itself, all calls together. The same for the same file and contract.
+    /// The fuel of its calls at load. The same for the same file and contract.
     pub describe_fuel: Option<u64>,
     pub state: PluginState,
     /// Nothing may be answered without it that it has a say in.
     pub is_required: bool,
-    /// What it says is logged and not obeyed.
+    /// True if its responses are logged and not obeyed.
     pub is_monitored: bool,
     /// The operator names it; else it was found in a component folder.
     pub is_listed: bool,
     pub grants: Vec<&'static str>,
-    /// What it asks for beyond its grants.
+    /// The capabilities that it asks for beyond its grants.
     pub ungranted: Vec<&'static str>,
     pub limits: PluginLimits,
     /// The functions that were called since it was loaded, by name.
     pub exports: Vec<ExportStatus>,
     /// Why the last reload was refused; `None` where it went well or there was none.
     pub reload_refused: Option<PluginError>,
-    /// The one before the last reload.
+    /// The version before the last reload.
     pub previous: Option<PreviousPlugin>,
 }
 
@@ -113,7 +113,7 @@ impl PluginStatus {
     }
 }
 
-/// Of each call of a plugin.
+/// Limits that apply to each plugin call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PluginLimits {
     pub time_ms: u64,
@@ -183,9 +183,9 @@ impl fmt::Display for PluginRole {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginState {
     Active,
-    /// One of its functions failed too often, and is let alone for a while.
+    /// One of its functions failed too often, and its circuit breaker is open.
     Degraded,
-    /// That happened too often; somebody has to look at it, and reload or enable it.
+    /// That happened too often; an administrator has to reload or enable it.
     Quarantined,
     /// An administrator turned it off.
     Disabled,
@@ -210,7 +210,7 @@ impl PluginState {
 /// Why an operator's change was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    #[error("there is no plugin `{name}`")]
+    #[error("unknown plugin `{name}`")]
     Unknown { name: String, known: Vec<String> },
     #[error("`{name}` is {state} already")]
     Already { name: String, state: &'static str },
@@ -231,7 +231,7 @@ pub enum ChangeError {
 /// Why a component can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginError {
-    #[error("there is no component `{file}`; looked in {}", shown(looked_in))]
+    #[error("component `{file}` does not exist; looked in {}", shown(looked_in))]
     NotFound { file: String, looked_in: Vec<PathBuf> },
     /// A name that no component can have; it was not looked for.
     #[error("`{name}` is not a dialect's name: lower-case letters, digits, `-` and `_`")]
@@ -275,7 +275,7 @@ fn shown(paths: &[PathBuf]) -> String {
     if paths.is_empty() { "no folder, since none is set".to_owned() } else { paths.join(", ") }
 }
 
-/// What was wrong with a component, or with a call of it. `call` is the contract's function.
+/// A fault of a component or of a call of it. `call` is the contract's function.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginFault {
     #[error("could not be read: {message}")]
@@ -342,7 +342,7 @@ pub enum PluginFault {
 /// Why a plugin is not called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    #[error("it failed too often, and is let alone for {} more ms", wait.as_millis())]
+    #[error("circuit breaker is open; retry in {} ms", wait.as_millis())]
     BreakerOpen { wait: Duration },
     #[error("it failed too often and is quarantined")]
     Quarantined,
@@ -374,14 +374,14 @@ impl PluginFault {
     }
 }
 
-/// Whose fault it is: the component's, or this server's and its surroundings'.
+/// The origin of a fault: the component, or this server and its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
     Guest,
     Host,
 }
 
-/// What a file turned out to be.
+/// The detected kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Native code of some engine: never loaded, whatever its name.
@@ -410,7 +410,7 @@ pub enum Limit {
     Fuel,
     Time,
     Memory,
-    /// Of all guests of the host together.
+    /// Memory of all guests of the host together.
     HostMemory,
     Tables,
     Instances,

@@ -8,18 +8,18 @@ use terrane_compiler::project::{Inputs, SourceTree};
 /// A project's texts, as they were when they were read.
 #[derive(Debug, Clone)]
 pub struct ProjectTexts {
-    /// The folder, as its reader is told.
+    /// The folder, as callers see it.
     pub folder: Arc<str>,
     /// The texts to compile.
     pub source: SourceTree,
     pub inputs: Inputs,
-    /// Of the files themselves: what can't be read, and why.
+    /// Problems of the files themselves: files that cannot be read, and the reasons.
     pub problems: Vec<Diagnostic>,
 }
 
-/// Why there is no project. A folder that may not be read is told as one that isn't there.
+/// The reason why a project cannot be read. A folder that may not be read is reported as missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no project at `{path}`: {reason}")]
+#[error("no project at `{path}`: {reason}")]
 pub struct NoProject {
     pub path: String,
     pub reason: String,

@@ -8,7 +8,7 @@ use terrane_compiler::SecurityContext;
 
 use crate::domain::Scopes;
 
-/// What a provider is sent along with the caller's browser.
+/// The parameters that a provider gets with the caller's browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginRequest<'a> {
     pub state: &'a str,
@@ -26,10 +26,10 @@ pub struct CodeExchange<'a> {
     pub nonce: &'a str,
 }
 
-/// Whom a provider vouches for.
+/// The person that a provider vouches for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Person {
-    /// The provider's own name for them; another provider may use the same for somebody else.
+    /// The provider's own name for the person; another provider may use the same for another person.
     pub subject: Arc<str>,
     pub caller: SecurityContext,
     /// `None` where the provider says nothing of them.
@@ -37,7 +37,7 @@ pub struct Person {
     pub tenant: Option<Arc<str>>,
 }
 
-/// Why a provider vouches for nobody.
+/// The reason why a sign-in through a provider failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderFault {
     #[error("the identity provider refused the code")]
@@ -54,10 +54,10 @@ pub enum ProviderFault {
 pub trait IdentityProvider: Send + Sync {
     /// As it stands in the routes.
     fn name(&self) -> &str;
-    /// What `iss` must say in a callback that has it (RFC 9207).
+    /// The `iss` that a callback must have if it has one (RFC 9207).
     fn issuer(&self) -> Option<&str>;
-    /// Where the caller's browser is sent.
+    /// Returns the URL to redirect the caller's browser to.
     fn login_url(&self, request: &LoginRequest<'_>) -> String;
-    /// Whom the code is about.
+    /// Exchanges a code for the person that it is about.
     async fn exchange(&self, exchange: CodeExchange<'_>, now: Timestamp) -> Result<Person, ProviderFault>;
 }

@@ -1,6 +1,6 @@
 //! The weight that findings of every kind have.
 
-/// How much a finding weighs, lightest first.
+/// The severity of a finding, lightest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingSeverity {
     Info,

@@ -8,7 +8,7 @@ use terrane_compiler::SecurityContext;
 
 use crate::domain::Scopes;
 
-/// What an access token of ours says.
+/// The claims of an access token of this server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     pub caller: SecurityContext,
@@ -54,8 +54,8 @@ pub enum TokenFault {
     /// For people; never what the token says.
     #[error("the token is not valid: {why}")]
     Invalid { why: &'static str },
-    /// The keys can't be had now.
-    #[error("the keys of the identity provider cannot be had")]
+    /// The keys are not available now.
+    #[error("the keys of the identity provider are not available")]
     Unavailable,
     #[error("this server signs no tokens")]
     NotSigning,
@@ -78,7 +78,7 @@ pub trait Passwords: Send + Sync {
     async fn fits(&self, password: &str, hash: Option<&str>) -> bool;
 }
 
-/// Bytes that nobody can guess.
+/// A source of unpredictable bytes.
 pub trait Randomness: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }

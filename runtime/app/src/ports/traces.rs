@@ -11,7 +11,7 @@ pub use crate::domain::{SpanId, TraceContext, TraceId};
 pub enum SpanKind {
     /// A request that was answered.
     Server,
-    /// A request to somebody else.
+    /// A request to another server.
     Client,
     Internal,
 }

@@ -15,17 +15,17 @@ use terrane_compiler::types::Value;
 
 use super::builder::BuiltRelation;
 
-/// A text and its bound values, as the printer made them.
+/// The text of a statement and its bound values, as the printer made them.
 #[derive(Debug, Clone, Copy)]
 pub struct Statement<'a> {
     pub text: &'a str,
     pub params: &'a [Value],
-    /// What the first columns mean, for engines that have no type for it; empty where nobody knows.
+    /// The meanings of the first columns, for engines without a type for them; empty if unknown.
     pub columns: &'a [ResultColumn],
 }
 
 impl<'a> Statement<'a> {
-    /// A text without values, whose columns are what the warehouse says.
+    /// Returns a statement without values. Its columns have the warehouse's types.
     pub fn plain(text: &'a str) -> Self {
         Statement { text, params: &[], columns: &[] }
     }
@@ -112,7 +112,7 @@ pub struct WarehouseError {
     /// The cause of a refused statement.
     pub cause: RefusalCause,
     pub message: String,
-    /// How often the statement was run again before this was believed.
+    /// The number of retries before the error was returned.
     pub retries: u32,
 }
 
@@ -126,10 +126,10 @@ pub struct CatalogTable {
     pub columns: Vec<String>,
 }
 
-/// What an adapter holds of connections, as they are now.
+/// The connections of an adapter now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Running a statement, be it one that nobody waits for any more.
+    /// The connections that run a statement, abandoned ones included.
     pub active: u64,
     pub idle: u64,
     /// Since the start: connections that could not be made.

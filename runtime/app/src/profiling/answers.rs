@@ -1,4 +1,4 @@
-//! What the warehouse said, by column and statistic, and what follows from it.
+//! The warehouse's answers by column and statistic, and the numbers derived from them.
 //!
 //! In: statistics with the row that answers them. Out: answers to requests: counts, moments, fences, bins.
 //! Nothing is guessed: what was not computed stays empty.
@@ -209,7 +209,7 @@ fn natural(value: &Value) -> Option<u64> {
     }
 }
 
-/// A cell as a value of ours. What has no such value is a text, or null.
+/// Converts a cell to a value. A cell of another type becomes a string, or null.
 fn value(column: &ArrayRef, row: usize) -> Value {
     if !column.is_valid(row) {
         return Value::Null;

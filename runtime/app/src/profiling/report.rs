@@ -18,7 +18,7 @@ use crate::ports::severity::FindingSeverity;
 /// John Tukey's inner fences, as the specification has them.
 const FENCES: f64 = 1.5;
 
-/// What is known of a cube's rows.
+/// The statistics of a cube's rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CubeProfile {
     pub cube_name: Arc<str>,
@@ -36,8 +36,8 @@ pub struct CubeProfile {
     pub insights: Vec<Insight>,
 }
 
-/// What is known of one column. `None`: not computed, since it doesn't fit the column's type, the warehouse
-/// has no such function, or the configuration leaves it out; or there is no value.
+/// The statistics of one column. `None`: not computed, since it doesn't fit the column's type, the warehouse
+/// lacks the function, or the configuration leaves it out; or the column has no value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnProfile {
     pub name: Arc<str>,
@@ -49,7 +49,7 @@ pub struct ColumnProfile {
     pub min: Option<Value>,
     pub max: Option<Value>,
     pub mean: Option<f64>,
-    /// Of the population.
+    /// The standard deviation of the population.
     pub stddev: Option<f64>,
     pub skewness: Option<f64>,
     /// From 0 to 100.
@@ -67,7 +67,7 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// What somebody should know.
+/// A finding that a reader of the profile should know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insight {
     pub severity: FindingSeverity,
@@ -105,7 +105,7 @@ impl ColumnProfile {
     }
 }
 
-/// What the profile itself wants to know.
+/// Returns the requests of the profile itself.
 pub(super) fn requests(columns: &[StatisticsColumn], config: &ProfileConfig) -> Vec<CheckRequest> {
     let mut wishes = Vec::new();
     for (index, column) in columns.iter().enumerate() {
@@ -177,8 +177,8 @@ fn column(index: usize, answers: &Answers, config: &ProfileConfig) -> ColumnProf
     }
 }
 
-/// Findings that something is to be known of: not those of columns without fault. The lighter ones are told
-/// the more sensitive the caller wants to be: INFO from 0.75, LOW from 0.5, MEDIUM from 0.25, the rest always.
+/// Returns the findings to report, except those of columns without a fault. The caller's sensitivity decides about
+/// lighter ones: INFO from 0.75, LOW from 0.5, MEDIUM from 0.25, the rest always.
 fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> Vec<Insight> {
     let least = match config.insight_sensitivity {
         sensitivity if sensitivity >= 0.75 => FindingSeverity::Info,
@@ -186,8 +186,8 @@ fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> 
         sensitivity if sensitivity >= 0.25 => FindingSeverity::Medium,
         _ => FindingSeverity::High,
     };
-    let told = findings.iter().filter(|finding| finding.score != Some(1.0) && finding.severity >= least);
-    let mut insights: Vec<Insight> = told
+    let reported = findings.iter().filter(|finding| finding.score != Some(1.0) && finding.severity >= least);
+    let mut insights: Vec<Insight> = reported
         .map(|finding| Insight {
             severity: finding.severity,
             code: Arc::clone(&finding.code),

@@ -78,7 +78,7 @@ fn bins_are_differences_of_counts_below_their_edges() {
 }
 
 #[test]
-fn fences_are_told_when_the_quartiles_are_known() {
+fn fences_are_reported_when_the_quartiles_are_known() {
     let quartiles = of_column(vec![Statistic::Quantile(0.25), Statistic::Quantile(0.75)]);
     let answers = answered(quartiles, &[10.0, 20.0]);
     assert_eq!(answers.fences(0, 1.5), Some((-5.0, 35.0)));
@@ -163,7 +163,7 @@ fn the_quality_score_is_the_weighted_sum_of_the_means() {
     // 0.3 · 0.75 + 0.25 · 0.8 + 0.2 · 0.9 + 0.15 · 1 + 0.1 · 0.2
     let overall = |findings: &[Finding]| quality::overall(&quality::sides(findings));
     assert!((overall(&findings).unwrap() - 0.775).abs() < 1e-12);
-    // Nobody scored uniqueness: 0.595 of the remaining 0.8.
+    // No finding scores uniqueness: 0.595 of the remaining 0.8.
     findings.remove(3);
     assert!((overall(&findings).unwrap() - 0.74375).abs() < 1e-12);
     assert_eq!(overall(&[finding(Other, Some(1.0))]), None);

@@ -1,7 +1,7 @@
 //! Building the models of a compilation, and serving them.
 //!
 //! The project that was compiled is served already, with its models inlined where they are not as they were
-//! built: nobody reads rows of one definition by the policies of another. What was built is read from the
+//! built: no caller reads rows of one definition by the policies of another. What was built is read from the
 //! moment the project is looked at again, which is the last thing that is done here.
 
 use std::collections::HashMap;

@@ -18,10 +18,10 @@ use super::{ProjectService, contents};
 use crate::builds::ModelBuild;
 use crate::catalog::Snapshot;
 use crate::domain::RequestContext;
-use crate::introspection::{SchemaIntrospection, complaint, hint_to};
+use crate::introspection::{SchemaIntrospection, hint_to, without_excerpt};
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 
-/// What to compile.
+/// A request to compile models.
 #[derive(Debug, Clone, Default)]
 pub struct CompileRequest {
     /// `None`: the project that is served.
@@ -53,7 +53,7 @@ pub struct CompiledModel {
     pub sql: String,
     pub warnings: Vec<Diagnostic>,
     pub elapsed: Duration,
-    /// What became of it in the warehouse; `None` where nothing was to.
+    /// The outcome of its build in the warehouse; `None` if it was not to be built.
     pub build: Option<ModelBuild>,
 }
 
@@ -73,7 +73,7 @@ impl Compiled {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether everything that was to be built was.
+    /// Returns whether all builds succeeded.
     pub fn is_built(&self) -> bool {
         self.models.iter().filter_map(|model| model.build.as_ref()).all(ModelBuild::is_in_order)
     }
@@ -105,14 +105,14 @@ impl ProjectService {
         let asked = asked_for(&snapshot.definitions, compilation.models.as_deref())?;
         // Only what is asked for, and what that reads, has to compile.
         let needed = compilation.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
-        let told = snapshot.diagnostics.iter().filter(|told| concerns(told, needed.as_ref()));
-        let told: Vec<Diagnostic> = told.cloned().collect();
-        if let Some(missing) = missing_ref(&told, &texts.source, &snapshot.definitions) {
+        let relevant = snapshot.diagnostics.iter().filter(|diagnostic| concerns(diagnostic, needed.as_ref()));
+        let relevant: Vec<Diagnostic> = relevant.cloned().collect();
+        if let Some(missing) = missing_ref(&relevant, &snapshot.definitions) {
             self.note_refusal(&snapshot.diagnostics);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing: Some(missing) });
         }
-        // A model that was left out when the project was read has a file, and its error stands there.
-        if let Some(broken) = told.iter().find(|told| told.is_error() && is_of_model(told)) {
+        // A model that was left out when the project was read has its error in its file.
+        if let Some(broken) = relevant.iter().find(|diagnostic| diagnostic.is_error() && is_of_model(diagnostic)) {
             self.note_refusal(&snapshot.diagnostics);
             return Err(failed(broken));
         }
@@ -166,11 +166,12 @@ impl ProjectService {
                 continue;
             }
             let started = self.ports.clock.elapsed();
-            let (warnings, errors): (Vec<_>, Vec<_>) = diagnostics.into_iter().partition(|told| !told.is_error());
+            let (warnings, errors): (Vec<_>, Vec<_>) =
+                diagnostics.into_iter().partition(|diagnostic| !diagnostic.is_error());
             if let Some(error) = errors.first() {
                 return Err(failed(error));
             }
-            // What it reads has been told.
+            // The problem of a model that it reads is reported there.
             let Some(text) = text else { continue };
             if !known.accepts(&text) {
                 self.describe(model, &text, &warnings).await?;
@@ -190,27 +191,27 @@ impl ProjectService {
         Ok((models, accepted))
     }
 
-    /// Whether the warehouse can read a model.
+    /// Asks the warehouse whether it can read a model.
     async fn describe(&self, model: &ModelDefinition, text: &str, warnings: &[Diagnostic]) -> Result<(), ProjectError> {
         let Err(refusal) = self.ports.warehouse.describe(Statement::plain(text)).await else { return Ok(()) };
         // What the parser couldn't follow is most likely what the warehouse can't read either, and has a place.
-        let syntax = warnings.iter().find(|told| told.span.is_some());
-        let span = match syntax.and_then(|told| told.span.clone()) {
+        let syntax = warnings.iter().find(|warning| warning.span.is_some());
+        let span = match syntax.and_then(|warning| warning.span.clone()) {
             Some(span) => span,
             None => place_of_warehouse_error(model, &refusal.message),
         };
-        let message = syntax.map_or_else(|| refusal.message.clone(), |told| told.message.clone());
+        let message = syntax.map_or_else(|| refusal.message.clone(), |warning| warning.message.clone());
         let model = model.name.value.to_string();
         Err(ProjectError::Model { model, message, span: Some(span), is_warehouse: syntax.is_none() })
     }
 }
 
-/// What the warehouse can't read of a project's models.
+/// The models of a project that the warehouse cannot read.
 #[derive(Debug, Default)]
 pub struct RefusedModels {
-    /// Errors, each at the place that the warehouse complains of. What reads a refused model is not told again.
-    pub told: Vec<Diagnostic>,
-    /// Where the cubes are named that read one.
+    /// Errors, each at the place that the warehouse names. Readers of a refused model are not reported again.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The places of the names of cubes that read one.
     pub cubes: HashSet<Span>,
     /// Their files.
     pub files: HashSet<Arc<str>>,
@@ -243,17 +244,17 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         };
         refused.files.insert(file);
         names.insert(name);
-        let told = Diagnostic::error(UNREADABLE_MODEL, format!("the warehouse refuses model `{name}`"))
-            .detail(complaint(&refusal.message))
+        let diagnostic = Diagnostic::error(UNREADABLE_MODEL, format!("the warehouse refuses model `{name}`"))
+            .detail(without_excerpt(&refusal.message))
             .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
             .at(place_of_warehouse_error(model, &refusal.message));
-        refused.told.push(told);
+        refused.diagnostics.push(diagnostic);
     }
     refused.cubes = cubes_over(snapshot, &names);
     refused
 }
 
-/// Where the cubes are named that read one of the models, through whatever stands between.
+/// Returns the places of the names of cubes that read one of the models, directly or through others.
 fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
     if models.is_empty() {
         return HashSet::new();
@@ -308,14 +309,14 @@ fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSe
     needed
 }
 
-/// Whether an error is one of the models that have to compile; `None`: of anything.
-fn concerns(told: &Diagnostic, needed: Option<&HashSet<&str>>) -> bool {
+/// Returns whether a diagnostic concerns the models that have to compile; `None`: all.
+fn concerns(diagnostic: &Diagnostic, needed: Option<&HashSet<&str>>) -> bool {
     let Some(needed) = needed else { return true };
-    told.span.as_ref().is_some_and(|span| is_of_model(told) && needed.contains(&*model_of(span)))
+    diagnostic.span.as_ref().is_some_and(|span| is_of_model(diagnostic) && needed.contains(&*model_of(span)))
 }
 
-fn is_of_model(told: &Diagnostic) -> bool {
-    told.span.as_ref().is_some_and(|span| span.file.ends_with(".sql"))
+fn is_of_model(diagnostic: &Diagnostic) -> bool {
+    diagnostic.span.as_ref().is_some_and(|span| span.file.ends_with(".sql"))
 }
 
 fn failed(error: &Diagnostic) -> ProjectError {
@@ -341,13 +342,13 @@ fn cubes(snapshot: &Snapshot) -> Vec<CompiledCube> {
         definitions.iter().enumerate().map(|(at, cube)| (cube.name.span(), at)).collect();
     beginnings.sort();
     let mut errors: HashMap<usize, Vec<Diagnostic>> = HashMap::new();
-    for told in snapshot.diagnostics.iter().filter(|told| told.is_error()) {
-        let Some(span) = &told.span else { continue };
+    for error in snapshot.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
+        let Some(span) = &error.span else { continue };
         // What stands on the line of a cube's name is the cube's.
         let next = beginnings.partition_point(|(begin, _)| (&begin.file, begin.line) <= (&span.file, span.line));
         let cube = next.checked_sub(1).map(|last| &beginnings[last]).filter(|(begin, _)| begin.file == span.file);
         if let Some((_, at)) = cube {
-            errors.entry(*at).or_default().push(told.clone());
+            errors.entry(*at).or_default().push(error.clone());
         }
     }
     let compiled = definitions.iter().enumerate().map(|(at, cube)| {

@@ -9,14 +9,14 @@ use crate::domain::RequestContext;
 use crate::introspection::SchemaIntrospection;
 use crate::ports::projects::ProjectTexts;
 
-/// What to load.
+/// A request to load a project.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
     /// `None`: the project that is served.
     pub path: Option<String>,
     /// Errors refuse the whole project; else what holds of it is served.
     pub is_strict: bool,
-    /// What the warehouse said of cubes that haven't changed is still good.
+    /// True if known column types of unchanged cubes are reused.
     pub trusts_types: bool,
 }
 
@@ -57,7 +57,7 @@ impl ProjectService {
         }
         if load.is_strict && snapshot.diagnostics.iter().any(Diagnostic::is_error) {
             self.note_refusal(&snapshot.diagnostics);
-            let missing = missing_ref(&snapshot.diagnostics, &texts.source, &snapshot.definitions);
+            let missing = missing_ref(&snapshot.diagnostics, &snapshot.definitions);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing });
         }
         let closed = closed_cubes(&snapshot.definitions);

@@ -1,9 +1,9 @@
-//! What comes of loading or compiling a project.
+//! The outcomes of loading and compiling a project.
 
 use std::time::Duration;
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::project::{Definitions, SourceTree};
+use terrane_compiler::project::Definitions;
 
 use crate::catalog::Snapshot;
 use crate::ports::plugins::PluginError;
@@ -15,8 +15,8 @@ use crate::ports::store::StoreError;
 pub enum ProjectError {
     #[error(transparent)]
     NoProject(#[from] NoProject),
-    /// The project has errors, and its caller wants none. `missing` where the first of them is a reference to a
-    /// model that isn't there: who refers, and to what.
+    /// The project has errors, and its caller wants none. `missing` is the first reference to a model or source that
+    /// does not exist.
     #[error("the project has errors")]
     Invalid { diagnostics: Vec<Diagnostic>, missing: Option<MissingRef> },
     /// Policies protect what is served, and the caller is not the operator.
@@ -26,7 +26,7 @@ pub enum ProjectError {
     #[error("model `{model}` failed to compile: {message}")]
     Model { model: String, message: String, span: Option<Span>, is_warehouse: bool },
     /// A model was asked for that the project doesn't have.
-    #[error("there is no model `{name}`")]
+    #[error("unknown model `{name}`")]
     UnknownModel { name: String, nearest: Vec<String> },
     #[error(transparent)]
     Plugin(#[from] PluginError),
@@ -37,15 +37,33 @@ pub enum ProjectError {
     Broken,
 }
 
-/// A `ref` to a model that isn't there.
+/// A `ref()` or `source()` of something that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingRef {
     /// A model, which is called like its file, or a cube.
     pub of: Referrer,
+    pub kind: MissingKind,
+    /// The model, or `source.table`.
     pub missing_ref: String,
 }
 
-/// Who refers.
+/// The kind of item that a missing reference names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingKind {
+    Model,
+    Source,
+}
+
+impl MissingKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MissingKind::Model => "model",
+            MissingKind::Source => "source",
+        }
+    }
+}
+
+/// The item that contains a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Referrer {
     Model(String),
@@ -85,13 +103,14 @@ impl Loaded {
     }
 }
 
-/// The first reference to a model that isn't there: the name stands at the diagnostic's place.
-pub fn missing_ref(diagnostics: &[Diagnostic], tree: &SourceTree, definitions: &Definitions) -> Option<MissingRef> {
-    let told = diagnostics.iter().find(|told| told.code == Code::MissingRef)?;
-    let span = told.span.as_ref()?;
-    let line = tree.files.get(&span.file)?.lines().nth(span.line.saturating_sub(1) as usize)?;
-    let written: String =
-        line.chars().skip(span.column.saturating_sub(1) as usize).take(span.length as usize).collect();
+/// Returns the first reference to a model or source that does not exist.
+pub fn missing_ref(diagnostics: &[Diagnostic], definitions: &Definitions) -> Option<MissingRef> {
+    let (found, kind) = diagnostics.iter().find_map(|diagnostic| match diagnostic.code {
+        Code::MissingRef => Some((diagnostic, MissingKind::Model)),
+        Code::MissingSource => Some((diagnostic, MissingKind::Source)),
+        _ => None,
+    })?;
+    let (span, missing) = (found.span.as_ref()?, found.subject.as_ref()?);
     let stem = span.file.rsplit('/').next().unwrap_or_default();
     let model = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     // The last cube that begins before the reference.
@@ -101,10 +120,10 @@ pub fn missing_ref(diagnostics: &[Diagnostic], tree: &SourceTree, definitions: &
         Some((_, cube)) => Referrer::Cube(cube.to_string()),
         None => Referrer::Model(model.to_owned()),
     };
-    Some(MissingRef { of, missing_ref: written })
+    Some(MissingRef { of, kind, missing_ref: missing.to_string() })
 }
 
-/// What closes every cube although no policy speaks of it: a file that nobody could read.
+/// Warns if every cube is closed because a file could not be read, which may contain policies.
 pub fn closed_cubes(definitions: &Definitions) -> Option<Diagnostic> {
     let span = definitions.unread_files.first()?;
     let mut files: Vec<&str> = definitions.unread_files.iter().map(|span| &*span.file).collect();

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::Access;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
 use terrane_compiler::project::{RegisteredCube, is_registered, soften_registered};
 use terrane_compiler::snippet::allowed::{self, NotAllowed};
@@ -25,9 +26,9 @@ use crate::ports::store::StoreError;
 use crate::security::access;
 use crate::table_lookup::UNKNOWN_TABLE;
 
-/// What every metric's own time is called in a query.
+/// The name of every metric's own time in a query.
 const METRIC_TIME: &str = "metric_time";
-/// How many cubes may be registered beside the files.
+/// The maximum number of registered cubes.
 const MAX_REGISTERED: usize = 1_000;
 
 /// A cube to register.
@@ -78,7 +79,7 @@ pub enum RegisterError {
     /// The caller's SQL needs `admin`. `field` is like `measures.revenue.sql`.
     #[error("{field}: {why}")]
     NotAllowed { field: String, why: NotAllowed },
-    /// What the caller sent is no cube.
+    /// The cube has errors.
     #[error("the cube has errors")]
     Invalid { diagnostics: Vec<Diagnostic> },
     /// Governance hooks object, or one that has to agree can't be asked.
@@ -104,22 +105,19 @@ impl ProjectService {
 
     async fn register_cube(&self, cube: &NewCube, request: &RequestContext) -> Result<(), RegisterError> {
         // The name is a file's name in diagnostics.
-        if !is_name(&cube.name) {
-            let message = format!("`{}` can't be a cube's name", cube.name);
-            let told =
-                Diagnostic::error(Code::InvalidName, message).hint("write it in snake_case: letters, digits, `_`");
-            return Err(RegisterError::Invalid { diagnostics: vec![told] });
+        if !is_name(&cube.name) || cube.name == METRIC_TIME {
+            return Err(unusable_name(&cube.name));
         }
         let mut held = self.changing.lock().await;
         let before = self.ports.catalog.snapshot();
         let registered = self.ports.registrations.registrations().await?;
         let is_taken = before.model.cube_named(&cube.name).is_some()
             || before.definitions.metrics.iter().any(|metric| *metric.name.value == *cube.name)
-            || cube.name == METRIC_TIME
             || before.definitions.unread.contains(cube.name.as_str())
             || registered.iter().any(|one| *one.cube.name == *cube.name);
         if is_taken {
-            return Err(RegisterError::Exists { name: cube.name.clone() });
+            let exists = RegisterError::Exists { name: cube.name.clone() };
+            return Err(if sees_name(&before, request, &cube.name) { exists } else { unusable_name(&cube.name) });
         }
         if registered.len() >= MAX_REGISTERED {
             return Err(RegisterError::TooMany);
@@ -169,6 +167,9 @@ impl ProjectService {
         let mut held = self.changing.lock().await;
         let before = self.ports.catalog.snapshot();
         let registered = self.ports.registrations.registrations().await?;
+        if before.model.cube_named(name).is_some() && !sees_name(&before, request, name) {
+            return Err(RegisterError::Unknown { name: name.to_owned(), nearest: Vec::new() });
+        }
         let Some(old) = registered.iter().find(|one| *one.cube.name == *name) else {
             return Err(unregistered(name, &before, &registered));
         };
@@ -220,6 +221,28 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// Rejects a name that cannot be used. A name that is taken by something that the caller may not see gets the same
+/// answer, so that it does not disclose what exists.
+fn unusable_name(name: &str) -> RegisterError {
+    let message = format!("`{name}` can't be a cube's name");
+    let hint = "Write another name in snake_case: letters, digits, `_`.";
+    RegisterError::Invalid { diagnostics: vec![Diagnostic::error(Code::InvalidName, message).hint(hint)] }
+}
+
+/// Returns whether metadata shows the caller a cube or metric of the name. Operators see every name.
+fn sees_name(snapshot: &Snapshot, request: &RequestContext, name: &str) -> bool {
+    if request.scopes.hold(Scope::Admin) {
+        return true;
+    }
+    let model = &snapshot.model;
+    let access = Access::of(model, &request.caller);
+    match (model.cube_named(name), model.metric_named(name)) {
+        (Some(cube), _) => cube.public && !access.is_closed(cube),
+        (None, Some(metric)) => !model.metric(metric).presentation.hidden && access.offers_metric(metric),
+        (None, None) => false,
+    }
+}
+
 fn unregistered(name: &str, before: &Snapshot, registered: &[Registration]) -> RegisterError {
     let name = name.to_owned();
     match before.model.cube_named(&name) {
@@ -235,16 +258,18 @@ fn unregistered(name: &str, before: &Snapshot, registered: &[Registration]) -> R
     }
 }
 
-/// What a change breaks elsewhere keeps it from being made: the project would not load again.
+/// Rejects a change that breaks something else: the project would not load again.
 fn nothing_else_breaks(before: &Snapshot, after: &Snapshot) -> Result<(), RegisterError> {
     // Other registered cubes' errors are warnings.
-    let is_files = |told: &Diagnostic| told.span.as_ref().is_none_or(|span| !is_registered(span));
-    let is_new = |told: &&Diagnostic| told.is_error() && is_files(told) && !before.diagnostics.contains(told);
+    let is_files = |diagnostic: &Diagnostic| diagnostic.span.as_ref().is_none_or(|span| !is_registered(span));
+    let is_new = |diagnostic: &&Diagnostic| {
+        diagnostic.is_error() && is_files(diagnostic) && !before.diagnostics.contains(diagnostic)
+    };
     let broken: Vec<Diagnostic> = after.diagnostics.iter().filter(is_new).cloned().collect();
     if broken.is_empty() { Ok(()) } else { Err(RegisterError::Invalid { diagnostics: broken }) }
 }
 
-/// What only an operator may write, if the caller is none.
+/// Rejects SQL that only operators may write, if the caller is not one.
 fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), RegisterError> {
     let refuse = |field: String| move |why| RegisterError::NotAllowed { field, why };
     let expression = |field: String, sql: &str| {
@@ -286,21 +311,23 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => "Name columns of `sql_table`.".to_owned(),
             };
-            let message = format!("`{written}` is no column of `{name}`'s table");
+            let message = format!("the table of `{name}` has no column `{written}`");
             return Err(invalid(Code::UnknownColumn, message, hint));
         }
     }
     Ok(())
 }
 
-/// What keeps a cube from being registered: errors in it, and what the warehouse can't read of it.
+/// Returns the problems for which a cube is not registered: its errors, and members that the warehouse cannot read.
 fn problems_of(name: &str, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
-    let file = |told: &Diagnostic| {
-        let span = told.span.as_ref().filter(|span| is_registered(span))?;
+    let file = |diagnostic: &Diagnostic| {
+        let span = diagnostic.span.as_ref().filter(|span| is_registered(span))?;
         Some(span.file.rsplit('/').next().and_then(|file| file.strip_suffix(".json")) == Some(name))
     };
-    let problems = diagnostics.iter().filter(|told| file(told) == Some(true) && (told.is_error() || is_unread(told)));
-    problems.map(|told| Diagnostic { severity: Severity::Error, ..told.clone() }).collect()
+    let problems = diagnostics
+        .iter()
+        .filter(|diagnostic| file(diagnostic) == Some(true) && (diagnostic.is_error() || is_unread(diagnostic)));
+    problems.map(|problem| Diagnostic { severity: Severity::Error, ..problem.clone() }).collect()
 }
 
 fn artifact(name: &str, entry: &str) -> Artifact {

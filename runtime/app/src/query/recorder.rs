@@ -209,6 +209,18 @@ fn error_type(error: &QueryRunError) -> &'static str {
     }
 }
 
+/// Logs a query that could not be read, so that it has no cube and no record.
+pub fn log_unreadable(message: &str) {
+    tracing::error!(
+        event = "query_failed",
+        cube = UNKNOWN_CUBE,
+        error_type = "query",
+        error_message = message,
+        retry_count = 0,
+        exception = "UnreadableQuery",
+    );
+}
+
 /// Returns how often the statement was run again before its error was believed.
 fn retry_count(error: &QueryRunError) -> u32 {
     match error {

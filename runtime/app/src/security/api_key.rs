@@ -26,7 +26,7 @@ pub struct NewKey {
 }
 
 impl NewKey {
-    /// `random`: 40 bytes that nobody can guess.
+    /// `random`: 40 unpredictable bytes.
     pub fn from_random(random: &[u8; 40]) -> Self {
         let id = hex::encode(&random[..ID_DIGITS / 2]);
         let secret = base64url(&random[ID_DIGITS / 2..]);
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Option<(&str, SecretHash)> {
     (is_id && is_secret).then(|| (id, hash(secret)))
 }
 
-/// Whether a text claims to be a key, well-formed or not.
+/// Returns whether a string claims to be a key, well-formed or not.
 pub fn is_key(text: &str) -> bool {
     text.starts_with(PREFIX)
 }

@@ -1,16 +1,16 @@
 //! Audit records of what happens on every request, without a write on every request.
 //!
-//! Changes are written by whoever makes them, in the change's own transaction. Authentications and
+//! Changes write their own records, in the change's transaction. Authentications and
 //! denials are gathered into batches, of which alike events share one record with a count:
 //! - what a proven caller was denied is on disk before the answer ([`AuditBuffer::note_durably`]); who comes
 //!   while a batch is written shares the next one;
 //! - all else is on disk with the next batch, one interval later at most ([`AuditBuffer::keep_writing`]);
-//! - failures of nobody in particular cost whoever causes them nothing, and must not fill the disk: the
+//! - failures of unauthenticated callers cost their senders nothing, and must not fill the disk: the
 //!   first of a kind goes into the next batch, its repetitions share one record for each [`WINDOW`], and
 //!   beyond [`MAX_FAILING`] kinds all others share one.
 //!
 //! What a process that is killed takes with it is what the last batch did not have yet: one interval,
-//! and the count of one window's repeated failures. Bounded: at [`MAX_OPEN`] kinds whoever comes writes
+//! and the count of one window's repeated failures. Bounded: at [`MAX_OPEN`] kinds the next caller writes
 //! the batch first, and is refused while the store takes none. What the store refuses is kept. Not here:
 //! the chain (`chain`) and the store.
 
@@ -26,12 +26,12 @@ use crate::ports::clock::Clock;
 use crate::ports::observer::{Observer, TaskOutcome};
 use crate::ports::store::StoreError;
 
-/// How long repeated failures of nobody are gathered.
+/// The window in which repeated failures of unauthenticated callers are gathered.
 pub const WINDOW: Duration = Duration::from_secs(5);
 const MAX_OPEN: usize = 4_096;
 /// Kinds of failures that have records of their own within one window.
 const MAX_FAILING: usize = 256;
-/// Whoever writes a batch waits so long for others to join: not more than 100 batches a second.
+/// The time that the writer of a batch waits for others to join: at most 100 batches a second.
 const GATHER: Duration = Duration::from_millis(10);
 /// Between two tries to write to a store that refuses.
 const RETRY: Duration = Duration::from_secs(1);
@@ -41,8 +41,8 @@ pub struct AuditBuffer {
     log: Arc<dyn AuditLog>,
     clock: Arc<dyn Clock>,
     open: Mutex<Open>,
-    /// Held by whoever writes.
-    written: tokio::sync::Mutex<Written>,
+    /// The lock of the writer.
+    written: tokio::sync::Mutex<WriteProgress>,
     /// Tries to write so far.
     tries: AtomicU64,
     noted: Notify,
@@ -56,7 +56,7 @@ struct Open {
     failures: Failures,
 }
 
-/// Failures of nobody, within one window.
+/// Failures of unauthenticated callers within one window.
 #[derive(Default)]
 struct Failures {
     since: Duration,
@@ -65,16 +65,16 @@ struct Failures {
     repeated: HashMap<Kind, AuditEntry>,
 }
 
-/// How writing went.
+/// The progress of writing.
 #[derive(Default)]
-struct Written {
+struct WriteProgress {
     /// Batches below this are on disk.
     below: u64,
     /// The last try that failed.
     failed: Option<(u64, StoreError)>,
 }
 
-/// What makes events alike.
+/// The fields by which events are alike.
 type Kind = (Arc<str>, Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>, Option<Arc<str>>, Option<Arc<str>>);
 
 impl AuditBuffer {
@@ -173,8 +173,8 @@ impl AuditBuffer {
         }
     }
 
-    /// Sees to it that a batch is on disk: writes it, or finds that somebody has. Who waited for a try
-    /// that began after they came fails with it, so that nobody waits for more than two.
+    /// Ensures that a batch is on disk: writes it, or finds it written. A caller who waited for a try
+    /// that began after they came fails with it, so that no caller waits for more than two.
     async fn write_through(&self, number: u64) -> Result<(), StoreError> {
         let seen = self.tries.load(Ordering::Relaxed);
         let mut written = self.written.lock().await;
@@ -191,15 +191,15 @@ impl AuditBuffer {
             std::mem::take(&mut open.kinds)
         };
         if batch.is_empty() {
-            *written = Written { below: self.open().number, failed: None };
+            *written = WriteProgress { below: self.open().number, failed: None };
             return Ok(());
         }
         let tried = self.tries.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut kept = Kept { audit_buffer: self, batch: Some(batch) };
-        match self.log.append(kept.entries()).await {
+        let mut pending = PendingBatch { audit_buffer: self, batch: Some(batch) };
+        match self.log.append(pending.entries()).await {
             Ok(()) => {
-                kept.batch = None;
-                *written = Written { below: self.open().number, failed: None };
+                pending.batch = None;
+                *written = WriteProgress { below: self.open().number, failed: None };
                 Ok(())
             }
             Err(error) => {
@@ -212,12 +212,12 @@ impl AuditBuffer {
 
 /// A batch on its way: what is not on disk when this is dropped is open again, also where the request
 /// that wrote it went away.
-struct Kept<'a> {
+struct PendingBatch<'a> {
     audit_buffer: &'a AuditBuffer,
     batch: Option<HashMap<Kind, AuditEntry>>,
 }
 
-impl Kept<'_> {
+impl PendingBatch<'_> {
     /// In the order in which they began.
     fn entries(&self) -> Vec<AuditEntry> {
         let mut entries: Vec<AuditEntry> = self.batch.iter().flat_map(HashMap::values).cloned().collect();
@@ -226,7 +226,7 @@ impl Kept<'_> {
     }
 }
 
-impl Drop for Kept<'_> {
+impl Drop for PendingBatch<'_> {
     fn drop(&mut self) {
         let mut open = self.audit_buffer.open();
         for (kind, entry) in self.batch.take().into_iter().flatten() {
@@ -236,7 +236,7 @@ impl Drop for Kept<'_> {
 }
 
 impl Open {
-    /// False where there is no room for another kind.
+    /// Returns false if the limit of kinds is reached.
     fn add(&mut self, entry: &AuditEntry, now: Duration) -> bool {
         let mut kind = kind(entry);
         let mut entry = AuditEntry { count: 1, ..entry.clone() };
@@ -289,7 +289,7 @@ fn folded(entry: AuditEntry) -> AuditEntry {
         client_ip: None,
         resource: "several".into(),
         after: None,
-        reason: Some("failures of more kinds than are told apart".into()),
+        reason: Some("failures of more kinds than are recorded separately".into()),
         ..entry
     }
 }

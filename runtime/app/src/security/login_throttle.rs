@@ -1,4 +1,4 @@
-//! How often somebody may guess a password.
+//! Limits the guesses of a password.
 //!
 //! After [`FREE`] failures in a row for a name from one address, each further try must wait, twice as long
 //! each time, up to [`MAX_WAIT`]. Many may stand behind one address, and anybody can fail in anybody's name,
@@ -28,7 +28,7 @@ impl LoginThrottle {
         LoginThrottle { clock, failures: Mutex::new(HashMap::new()) }
     }
 
-    /// How long these must wait, if they must.
+    /// Returns the time that these must wait, if they must.
     pub(super) fn wait(&self, names: &[String]) -> Option<Duration> {
         let now = self.clock.elapsed();
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ impl LoginThrottle {
                 continue;
             }
             let (count, last) = failures.entry(name.clone()).or_insert((0, now));
-            // What is long ago is forgiven.
+            // Old failures do not count.
             *count = if now.saturating_sub(*last) > MAX_WAIT { 1 } else { *count + 1 };
             *last = now;
         }

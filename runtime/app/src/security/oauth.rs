@@ -47,28 +47,28 @@ const PROVIDER_ERRORS: &[&str] = &[
     "consent_required",
 ];
 
-/// Where a browser is sent, and what it keeps until it is back.
+/// The URL to redirect a browser to, and the cookie that it keeps until it returns.
 pub struct LoginStart {
     pub location: String,
     /// For a cookie that scripts can't read.
     pub binding: String,
 }
 
-/// What came back with a browser.
+/// The parameters of a callback.
 #[derive(Clone, Copy, Default)]
 pub struct Callback<'a> {
     pub state: Option<&'a str>,
     pub code: Option<&'a str>,
     pub error: Option<&'a str>,
     pub issuer: Option<&'a str>,
-    /// Of the cookie.
+    /// The binding of the cookie.
     pub binding: Option<&'a str>,
 }
 
-/// Why nobody is signed in.
+/// The reason why a sign-in failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OAuthError {
-    #[error("there is no identity provider of this name")]
+    #[error("unknown identity provider")]
     UnknownProvider,
     #[error("the callback has no `{name}`")]
     Missing { name: &'static str },
@@ -223,8 +223,8 @@ impl OAuth {
 
     async fn record_failure(&self, provider: &str, reason: &str, request: &RequestContext) -> Result<(), OAuthError> {
         let ports = &self.authenticator.ports;
-        let nobody = Identity::unproven(AuthMethod::OAuth);
-        let record = entry("authentication_failure", ports.clock.now(), &nobody, format!("provider:{provider}"));
+        let unproven = Identity::unproven(AuthMethod::OAuth);
+        let record = entry("authentication_failure", ports.clock.now(), &unproven, format!("provider:{provider}"));
         let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
         let recorded = ports.access.record(request, record, Durability::NextBatch).await;
         recorded.map_err(|error| OAuthError::Session(error.into()))

@@ -65,7 +65,7 @@ impl Authenticator {
     }
 }
 
-/// The one entry of the cache: all revocations are read together.
+/// The key of the only cache entry: all revocations are read together.
 const ALL: &str = "revocations";
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Signing in, staying and leaving.
 //!
 //! A sign-in begins a session: a short access token, and a refresh token that is good once. Each refresh
-//! gives a new one; using an old one again ends the session, because somebody has a copy (RFC 9700,
+//! gives a new one; using an old one again ends the session, because a copy exists (RFC 9700,
 //! section 4.14.2). Ending a session ends its access tokens at once. The rights of a session are recorded
 //! with it at each sign-in and refresh; access tokens only name the session. A session that an identity provider
 //! vouched for ends one refresh lifetime after it began, however often it is refreshed: the provider is to
@@ -29,13 +29,13 @@ pub const MAX_PASSWORD_BYTES: usize = 1_024;
 const MAX_NAME_BYTES: usize = 256;
 const REFRESH_PREFIX: &str = "trr_";
 
-/// What a sign-in or a refresh answers.
+/// The answer to a sign-in or refresh.
 #[derive(Clone)]
 pub struct TokenPair {
     pub access_token: String,
     pub expires_in: Duration,
     pub refresh_token: String,
-    /// Whose they are.
+    /// The user id of the holder.
     pub user_id: Arc<str>,
     pub scopes: Scopes,
 }
@@ -110,7 +110,7 @@ impl Authenticator {
         self.begin(&*tokens, session, Holder::User(user), AuthMethod::Jwt, origin).await
     }
 
-    /// Begins a session of somebody whom a provider vouches for.
+    /// Begins a session of a person that a provider vouches for.
     pub(super) async fn begin_guest_session(
         &self,
         provider: &str,
@@ -145,7 +145,7 @@ impl Authenticator {
             Holder::Guest(rights) => (rights, None),
         };
         let (text, token) = self.refresh_token(&session.id, now)?;
-        // Signed first: a session that nobody can use is not begun.
+        // Signed first, so that no unusable session is begun.
         let pair = self.pair(tokens, &session, &rights, text, now)?;
         let identity = identity_of(&rights, &session.id, method);
         let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
@@ -300,9 +300,9 @@ impl Authenticator {
         request: &RequestContext,
         reason: &'static str,
     ) -> Result<(), AuthError> {
-        let nobody = Identity::unproven(AuthMethod::Jwt);
+        let unproven = Identity::unproven(AuthMethod::Jwt);
         let resource = if username.is_empty() { "session".to_owned() } else { format!("user:{username}") };
-        let record = entry("authentication_failure", self.ports.clock.now(), &nobody, resource);
+        let record = entry("authentication_failure", self.ports.clock.now(), &unproven, resource);
         let record = AuditEntry { reason: Some(reason.into()), ..from(&request.origin(), record) };
         Ok(self.ports.access.record(request, record, Durability::NextBatch).await?)
     }

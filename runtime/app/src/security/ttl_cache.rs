@@ -1,4 +1,4 @@
-//! What the store said a moment ago, so that a request needs no read of it.
+//! Caches the store's answers briefly, so that most requests need no read of it.
 //!
 //! An answer is good for [`FRESH`]; while the store is down, for [`STALE`]. A store that takes longer than
 //! [`PATIENCE`] counts as down, and is asked again after [`PAUSE`]: requests don't wait for it in turns.
@@ -64,7 +64,7 @@ impl<T: Clone> TtlCache<T> {
         }
     }
 
-    /// Whether it was there some time ago.
+    /// Returns whether the cache has it, also if the entry is old.
     pub(super) fn has(&self, id: &str) -> bool {
         self.entries.read().unwrap_or_else(PoisonError::into_inner).contains_key(id)
     }
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(recent.get("a", ready(down())).await.expect("stale"), Some(1));
         at(61_000);
         assert!(recent.get("a", ready(down())).await.is_err(), "a minute is over");
-        assert!(recent.get("b", ready(down())).await.is_err(), "nobody knows b");
+        assert!(recent.get("b", ready(down())).await.is_err(), "b is not cached");
         assert_eq!(recent.get("a", ready(Ok(Some(2)))).await.expect("back"), Some(2));
         at(64_000);
         assert_eq!(recent.get("a", ready(Ok(None))).await.expect("read"), None, "what is gone is gone");

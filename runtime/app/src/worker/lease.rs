@@ -1,7 +1,7 @@
 //! A lease that is held by this process: renewed while work goes on, released in the end.
 //!
 //! In: the port to leases. Out: [`HeldLease`], which is released when it is dropped, so work that is
-//! cancelled keeps nobody waiting until the lease expires.
+//! cancelled does not block others until the lease expires.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Default for LeaseSettings {
     }
 }
 
-/// The reason for which a lease is no longer held.
+/// The reason why a lease ended.
 #[derive(Debug, Clone)]
 pub enum LeaseLoss {
     /// The lease expired, and another process may hold it.

@@ -119,3 +119,63 @@ pub(super) fn containment(of: &Table, column: usize, target: &Table, key: usize)
         table(target)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Evidence;
+    use super::*;
+
+    fn column(name: &str, kind: ColumnKind) -> Column {
+        Column {
+            name: name.to_owned(),
+            type_name: String::new(),
+            kind,
+            is_nullable: true,
+            comment: None,
+            statistics: None,
+        }
+    }
+
+    fn orders() -> Table {
+        Table {
+            schema: "main".to_owned(),
+            name: "or\"ders".to_owned(),
+            comment: None,
+            columns: vec![column("id", ColumnKind::Integer), column("a\" FROM secrets --", ColumnKind::Decimal)],
+            key: Vec::new(),
+            key_evidence: Evidence::Declared,
+            unique: Vec::new(),
+            references: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_whatever_they_contain() {
+        let orders = orders();
+        assert_eq!(table(&orders), "\"main\".\"or\"\"ders\"");
+        assert_eq!(
+            uniqueness(&orders, &[1]),
+            "SELECT count(*), count(\"a\"\" FROM secrets --\"), count(DISTINCT \"a\"\" FROM secrets --\") \
+             FROM \"main\".\"or\"\"ders\""
+        );
+    }
+
+    #[test]
+    fn only_integers_have_last_digits() {
+        let orders = orders();
+        let columns: Vec<&Column> = orders.columns.iter().collect();
+        let statement = statistics(&orders, &columns);
+        assert_eq!(statement.matches("% 100").count(), 1, "{statement}");
+        assert!(statement.contains("CAST(max(\"id\" % 100) AS VARCHAR)"), "{statement}");
+        assert!(statement.contains(&format!("LIMIT {SAMPLE_ROWS}")), "{statement}");
+    }
+
+    #[test]
+    fn containment_reads_a_sample_of_distinct_values() {
+        let orders = orders();
+        let statement = containment(&orders, 1, &orders, 0);
+        assert!(statement.starts_with("SELECT count(*), count(t.\"id\")"), "{statement}");
+        assert!(statement.ends_with("ON t.\"id\" = d.v"), "{statement}");
+        assert!(statement.contains(&format!("LIMIT {SAMPLE_VALUES}")), "{statement}");
+    }
+}

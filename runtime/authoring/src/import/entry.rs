@@ -144,3 +144,69 @@ pub(super) fn yaml_of(node: &Node) -> Yaml {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use terrane_compiler::project::{SourceFile, yaml};
+
+    use super::*;
+
+    fn with_entry<R>(text: &str, test: impl FnOnce(Entry<'_>) -> R) -> R {
+        let file = Arc::new(SourceFile { path: "model.yml".into(), text: text.into() });
+        let node = yaml::parse(&file).expect("the text is YAML");
+        test(Entry::open(&node, "cube `orders`").expect("the text is a mapping"))
+    }
+
+    #[test]
+    fn visibility_is_the_strictest_of_both_keys() {
+        for (text, expected) in [
+            ("name: a", Visibility::Public),
+            ("public: true", Visibility::Public),
+            ("public: 'yes'", Visibility::Public),
+            ("public: false", Visibility::Private),
+            ("shown: no", Visibility::Private),
+            ("{public: true, shown: false}", Visibility::Private),
+            ("public: \"{{ is_open }}\"", Visibility::Unknown),
+            ("{public: false, shown: maybe}", Visibility::Unknown),
+            ("public: [true]", Visibility::Unknown),
+        ] {
+            assert_eq!(with_entry(text, |entry| entry.visibility()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_are_read_in_any_spelling_and_unread_keys_are_reported() {
+        let text = "sqlTable: raw.orders\npublic: null\nrefreshKey: {every: 1 hour}\n";
+        with_entry(text, |entry| {
+            assert_eq!(entry.word("sql_table").as_deref(), Some("raw.orders"));
+            assert!(!entry.has("public"), "null counts as absent");
+            assert_eq!(entry.span_of("refresh_key").line, 3);
+            assert_eq!(entry.span_of("missing").line, 1);
+            let mut findings = Vec::new();
+            entry.finish(&mut findings);
+            let places: Vec<u32> = findings.iter().filter_map(|found| Some(found.span.as_ref()?.line)).collect();
+            assert_eq!(places, [3]);
+        });
+    }
+
+    #[test]
+    fn dropped_key_is_reported_once() {
+        with_entry("rewriteQueries: true\n", |entry| {
+            let mut findings = Vec::new();
+            entry.drop_key("rewrite_queries", "Remove it.", &mut findings);
+            entry.drop_key("absent", "Remove it.", &mut findings);
+            entry.finish(&mut findings);
+            assert_eq!(findings.len(), 1);
+        });
+    }
+
+    #[test]
+    fn misspelling_ignores_keys_with_a_meaning_of_their_own() {
+        with_entry("dimension: []\nname: orders\n", |entry| {
+            assert_eq!(entry.misspelling_of("dimensions"), Some("dimension"));
+            assert_eq!(entry.misspelling_of("names"), None);
+        });
+    }
+}

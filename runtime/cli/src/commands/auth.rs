@@ -36,12 +36,12 @@ const MAX_INPUT_BYTES: u64 = 4_096;
 #[command(after_help = "\
 Examples:
   terrane auth create-key --name dashboards --expires 365d
-  terrane auth create-key my-project --name etl --scopes read,write --roles loader
-  terrane auth change-key 0f3c9a5b1d2e4f60 --scopes read --expires 30d
+  terrane auth create-key --name etl --scopes read,write --roles loader my-project
+  terrane auth change-key --scopes read --expires 30d 0f3c9a5b1d2e4f60
   terrane auth revoke-key 0f3c9a5b1d2e4f60
-  printf %s \"$PASSWORD\" | terrane auth create-user ada --password-stdin --roles analyst --attribute region=EU
-  printf %s \"$PASSWORD\" | terrane auth change-password ada --password-stdin
-  terrane auth change-user ada --roles analyst,manager --clear attributes
+  printf %s \"$PASSWORD\" | terrane auth create-user --password-stdin --roles analyst --attribute region=EU ada
+  printf %s \"$PASSWORD\" | terrane auth change-password --password-stdin ada
+  terrane auth change-user --roles analyst,manager --clear attributes ada
   terrane auth end-sessions corp:248289761001
   terrane auth revoke-tokens --sub customer-17
   terrane auth create-key --name tiers --attribute 'tiers=[1,2]' --attribute 'code=\"007\"'
@@ -100,14 +100,13 @@ pub enum AuthAction {
     },
     /// Create a user who signs in with a password
     CreateUser {
+        /// The name to sign in with
         username: String,
         #[command(flatten)]
         place: PlaceArguments,
         /// Read the password from standard input
         #[arg(long, required = true)]
         password_stdin: bool,
-        #[arg(long)]
-        email: Option<String>,
         #[command(flatten)]
         caller: CallerArguments,
     },
@@ -189,16 +188,22 @@ pub struct CallerArguments {
     /// The scopes: read, write, admin
     #[arg(long, value_delimiter = ',', default_value = "read")]
     pub scopes: Vec<String>,
+    /// The roles that policies see
     #[arg(long, value_delimiter = ',')]
     pub roles: Vec<String>,
+    /// The groups that policies see
     #[arg(long, value_delimiter = ',')]
     pub groups: Vec<String>,
     /// name=value: a word, or JSON such as 1, true, "007" or [1,2]; the same name again makes a list
     #[arg(long = "attribute")]
     pub attributes: Vec<String>,
+    /// The e-mail address that policies see
+    #[arg(long)]
+    pub email: Option<String>,
     /// The user id that policies see; else the key's or the user's own
     #[arg(long)]
     pub user_id: Option<String>,
+    /// The tenant of the account
     #[arg(long)]
     pub tenant: Option<String>,
 }
@@ -278,7 +283,7 @@ pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Fai
     match &arguments.action {
         AuthAction::CreateKey { place, name, expires, caller } => {
             let lifetime = expires.as_deref().map(lifetime).transpose()?;
-            let request = KeyRequest { name: name.as_str().into(), lifetime, grants: grants(caller, None)? };
+            let request = KeyRequest { name: name.as_str().into(), lifetime, grants: grants(caller)? };
             let issued = accounts.create_key(&actor, request).await.map_err(failed)?;
             print(&issued_text(place, &issued.key, &issued.text, clock.now()));
         }
@@ -299,9 +304,9 @@ pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Fai
             let key = accounts.revoke_key(&actor, id).await.map_err(failed)?;
             print(&line(place, &key_to_json(&key, clock.now()), &format!("revoked key {id}")));
         }
-        AuthAction::CreateUser { username, place, email, caller, .. } => {
+        AuthAction::CreateUser { username, place, caller, .. } => {
             let username = username.as_str().into();
-            let request = UserRequest { username, password: password()?, grants: grants(caller, email.as_deref())? };
+            let request = UserRequest { username, password: password()?, grants: grants(caller)? };
             let user = accounts.create_user(&actor, request).await.map_err(failed)?;
             print(&line(place, &user_to_json(&user), &format!("created user {}", user.username)));
         }
@@ -423,11 +428,11 @@ fn password() -> Result<String, Failure> {
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-fn grants(arguments: &CallerArguments, email: Option<&str>) -> Result<Grants, Failure> {
+fn grants(arguments: &CallerArguments) -> Result<Grants, Failure> {
     Ok(Grants {
         scopes: scopes(&arguments.scopes)?,
         user_id: arguments.user_id.as_deref().map(Into::into),
-        email: email.map(Into::into),
+        email: arguments.email.as_deref().map(Into::into),
         roles: texts(&arguments.roles),
         groups: texts(&arguments.groups),
         attributes: attributes(&arguments.attributes)?,

@@ -105,7 +105,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         };
         problems.retain(|problem| !is_of_model(problem));
         resolve_syntax(&mut problems, &refused);
-        problems.extend(refused.told);
+        problems.extend(refused.diagnostics);
         let is_reported = |problem: &&Diagnostic| is_unread(problem) || problem.code == UNREADABLE_MODEL;
         let reported: Vec<Diagnostic> = problems.iter().filter(is_reported).cloned().collect();
         problems.extend(source_check::absent(&engine.catalog.snapshot(), &*engine.warehouse, &reported).await);

@@ -10,7 +10,8 @@ use ipnet::IpNet;
 use terrane_app::limits::{Rate, RateSettings};
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 
-use super::reader::{Located, Place, Section};
+use super::place::Place;
+use super::reader::{Section, WithPlace};
 
 /// The web pages that may read responses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub struct CorsConfig {
 /// The paths of a certificate and its key, relative to the project's folder or absolute.
 #[derive(Debug, Clone)]
 pub struct TlsConfig {
-    pub cert_path: Located<String>,
-    pub key_path: Located<String>,
+    pub cert_path: WithPlace<String>,
+    pub key_path: WithPlace<String>,
 }
 
 /// The rate limits of callers.
@@ -43,7 +44,7 @@ const RATES: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
 
 pub(super) fn cors(s: &mut Section<'_>) -> CorsConfig {
     let mut config = CorsConfig::default();
-    for Located { value, place } in s.located_texts("origins").unwrap_or_default() {
+    for WithPlace { value, place } in s.texts_with_places("origins").unwrap_or_default() {
         match origin_fault(&value) {
             _ if value == "*" => config.any = Some(place),
             None => config.origins.push(value),
@@ -104,7 +105,7 @@ fn is_host(name: &str) -> bool {
 
 pub(super) fn allowed_hosts(s: &mut Section<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
-    for Located { value, place } in s.located_texts("allowed_hosts").unwrap_or_default() {
+    for WithPlace { value, place } in s.texts_with_places("allowed_hosts").unwrap_or_default() {
         if is_host(&value) {
             hosts.push(value.to_ascii_lowercase());
             continue;
@@ -118,7 +119,7 @@ pub(super) fn allowed_hosts(s: &mut Section<'_>) -> Vec<String> {
 
 pub(super) fn trusted_proxies(s: &mut Section<'_>) -> Vec<IpNet> {
     let mut networks = Vec::new();
-    for Located { value, place } in s.located_texts("trusted_proxies").unwrap_or_default() {
+    for WithPlace { value, place } in s.texts_with_places("trusted_proxies").unwrap_or_default() {
         match network(&value) {
             Ok(network) => networks.push(network),
             Err((fault, hint)) => {
@@ -153,7 +154,7 @@ fn network(text: &str) -> Result<IpNet, (&'static str, String)> {
 }
 
 pub(super) fn tls(s: &mut Section<'_>) -> Option<TlsConfig> {
-    let (cert, key) = (s.located("cert_path"), s.located("key_path"));
+    let (cert, key) = (s.text_with_place("cert_path"), s.text_with_place("key_path"));
     let lacks = |place: &Place, has: &str, lacks: &str| {
         let message = format!("`server.tls.{has}` is set, and `server.tls.{lacks}` is not");
         place.mark(Diagnostic::error(Code::WrongValue, message).hint("TLS needs both, as PEM files"))

@@ -12,7 +12,8 @@ use terrane_plugin_host::manifest::{AskedLimits, Capability};
 use terrane_plugin_host::signature::PublicKey;
 use terrane_plugin_host::{ConfigJson, Grants};
 
-use super::reader::{Located, Place, Section};
+use super::place::Place;
+use super::reader::{Section, WithPlace};
 
 const MAX_ID_CHARS: usize = 64;
 
@@ -67,7 +68,7 @@ pub(super) fn read(top: &mut Section<'_>) -> PluginsConfig {
 
 fn keys(s: &mut Section<'_>) -> Vec<PublicKey> {
     let mut keys = Vec::new();
-    for Located { value, place } in s.located_texts("keys").unwrap_or_default() {
+    for WithPlace { value, place } in s.texts_with_places("keys").unwrap_or_default() {
         match value.parse::<PublicKey>() {
             Ok(key) => keys.push(key),
             Err(error) => {
@@ -101,6 +102,7 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     let sha256 = s.checked("sha256", "a SHA-256: 64 hexadecimal digits", digest);
     let enforcement_place = s.place("enforcement");
     let enforcement = s.choice("enforcement", &[("required", true), ("optional", false)]);
+    let mode_place = s.place("mode");
     let is_monitored = s.choice("mode", &[("protect", false), ("monitor", true)]).unwrap_or(false);
     // Who lists a hook means to be protected by it, and not only while it works; who watches it does not.
     let is_required = enforcement.unwrap_or(role == Some(PluginRole::Governance) && !is_monitored);
@@ -108,6 +110,13 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
         let message = "a plugin in the mode `monitor` can't be `required`: nothing that it says is obeyed";
         let hint = "leave out `enforcement`, or leave out `mode: monitor` once the plugin is to be obeyed";
         s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
+    }
+    if let (true, Some(role), Some(place)) =
+        (is_monitored, role.filter(|role| *role != PluginRole::Governance), mode_place)
+    {
+        let message = format!("`mode: monitor` has no effect on a {role}");
+        let hint = "Remove the key: it is for governance hooks.";
+        s.report(place.mark(Diagnostic::warning(Code::UnusedField, message).hint(hint)));
     }
     let config_json = s.json("config").map(|json| json.to_string()).unwrap_or_default().into();
     let grants = grants(s);
@@ -134,7 +143,7 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
 
 fn grants(s: &mut Section<'_>) -> Grants {
     let mut grants = Grants::default();
-    for Located { value, place } in s.located_texts("grants").unwrap_or_default() {
+    for WithPlace { value, place } in s.texts_with_places("grants").unwrap_or_default() {
         match Capability::by_name(&value) {
             Some(capability) => grants.add(capability),
             None => {

@@ -7,7 +7,8 @@
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_identity::SignatureAlgorithm;
 
-use super::reader::{Located, Place, Secret, Section};
+use super::place::Place;
+use super::reader::{Secret, Section, WithPlace};
 use super::security::{ClaimNames, JwtConfig, ScopeRoleNames, claims, scope_roles};
 
 /// The algorithms of tokens whose issuer names none.
@@ -19,7 +20,7 @@ pub struct OAuthConfig {
     pub place: Option<Place>,
     pub enabled: Option<bool>,
     /// This server, as browsers reach it.
-    pub public_url: Option<Located<String>>,
+    pub public_url: Option<WithPlace<String>>,
     /// The URL of a server that listens on a loopback address; set once the address is known.
     pub default_public_url: Option<String>,
     pub providers: Vec<ProviderConfig>,
@@ -101,7 +102,7 @@ pub enum TokenAuth {
 #[derive(Debug, Clone)]
 pub struct OutgoingConfig {
     /// Hosts and networks of the operator's own.
-    pub allow: Vec<Located<String>>,
+    pub allow: Vec<WithPlace<String>>,
     /// Authorities besides the public ones; from the project's folder, or absolute.
     pub ca_path: Option<String>,
 }
@@ -110,7 +111,7 @@ pub(super) fn oauth(s: &mut Section<'_>, place: Option<Place>) -> OAuthConfig {
     OAuthConfig {
         place,
         enabled: s.boolean("enabled"),
-        public_url: s.located("public_url"),
+        public_url: s.text_with_place("public_url"),
         default_public_url: None,
         providers: s.sections("providers", provider).unwrap_or_default(),
     }
@@ -139,14 +140,14 @@ fn provider(s: &mut Section<'_>) -> ProviderConfig {
 }
 
 pub(super) fn outgoing(s: &mut Section<'_>) -> OutgoingConfig {
-    OutgoingConfig { allow: s.located_texts("allow").unwrap_or_default(), ca_path: s.text("ca_path") }
+    OutgoingConfig { allow: s.texts_with_places("allow").unwrap_or_default(), ca_path: s.text("ca_path") }
 }
 
 /// Reads algorithms of public keys: with a symmetric one, everybody who reads the keys could sign. `None` if none is
 /// named.
 pub(super) fn algorithms(s: &mut Section<'_>) -> Option<Vec<SignatureAlgorithm>> {
     let mut read = Vec::new();
-    for Located { value, place } in s.located_texts("algorithms").unwrap_or_default() {
+    for WithPlace { value, place } in s.texts_with_places("algorithms").unwrap_or_default() {
         match SignatureAlgorithm::named(&value) {
             Some(algorithm) => read.push(algorithm),
             None => {

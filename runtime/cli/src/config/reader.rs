@@ -11,13 +11,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
+use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
 use terrane_compiler::project::SourceFile;
-use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
-use terrane_compiler::text::nearest::{likely, nearest};
+use terrane_compiler::project::yaml::mapping::Mapping;
+use terrane_compiler::project::yaml::{self, Node, NodeValue, Plain};
+use terrane_compiler::text::nearest::likely;
 use terrane_terminal::TerminalText;
 
 use super::environment::{Environment, PREFIX};
+use super::place::Place;
 use super::settings::ReadKeys;
 
 /// The variables whose names the interface fixes.
@@ -62,29 +64,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The place of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    File(Span),
-    Variable(String),
-}
-
-impl Place {
-    /// Adds the place to a diagnostic. For a variable, the message names it.
-    pub(crate) fn mark(&self, mut diagnostic: Diagnostic) -> Diagnostic {
-        match self {
-            Place::File(span) => diagnostic.at(span.clone()),
-            Place::Variable(name) => {
-                diagnostic.message = format!("environment variable {name}: {}", diagnostic.message);
-                diagnostic
-            }
-        }
-    }
-}
-
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located<T> {
+pub struct WithPlace<T> {
     pub value: T,
     pub place: Place,
 }
@@ -98,7 +80,7 @@ pub(super) struct Section<'a> {
     item: String,
     /// The mapping is inside a list, whose items have no variables.
     is_in_list: bool,
-    entries: Vec<(&'a Key, &'a Node)>,
+    entries: Mapping<'a>,
     known: Vec<&'static str>,
     collected: &'a mut Collected,
 }
@@ -126,7 +108,7 @@ impl<'a> Section<'a> {
             path: String::new(),
             item: String::new(),
             is_in_list: false,
-            entries: Vec::new(),
+            entries: Mapping::default(),
             known: Vec::new(),
             collected,
         };
@@ -140,31 +122,22 @@ impl<'a> Section<'a> {
     fn open(&mut self, node: &'a Node) {
         let NodeValue::Map(map) = &node.value else {
             if !matches!(node.value, NodeValue::Null) {
-                let what =
-                    if self.path.is_empty() { "the project file".to_owned() } else { format!("`{}`", self.path) };
-                let diagnostic =
-                    Diagnostic::error(Code::WrongType, format!("{what} must be a mapping of keys and values"));
+                let message = format!("{} must be a mapping of keys and values", self.label());
+                let diagnostic = Diagnostic::error(Code::WrongType, message);
                 self.report(diagnostic.hint("write `key: value` lines").at(node.origin.span()));
             }
             return;
         };
-        for (key, value) in map {
-            match self.entries.iter().find(|(seen, _)| seen.text == key.text) {
-                Some((first, _)) => {
-                    let line = first.origin.line;
-                    self.report(
-                        Diagnostic::error(Code::DuplicateKey, format!("`{}` stands twice", self.full(&key.text)))
-                            .hint(format!("keep one; the first is in line {line}"))
-                            .at(key.origin.span()),
-                    );
-                }
-                None => self.entries.push((key, value)),
-            }
-        }
+        self.entries = Mapping::new(map, &self.label(), &mut self.collected.diagnostics);
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         self.collected.diagnostics.push(diagnostic);
+    }
+
+    /// Returns the name of the mapping for messages.
+    fn label(&self) -> String {
+        if self.path.is_empty() { "the project file".to_owned() } else { format!("`{}`", self.path) }
     }
 
     fn full(&self, key: &str) -> String {
@@ -190,7 +163,7 @@ impl<'a> Section<'a> {
         let environment = self.environment;
         let set = variables.iter().find_map(|name| environment.get(name).map(|value| (name.clone(), value)));
         self.collected.variables.extend(variables);
-        let node = self.entries.iter().find(|(found, _)| &*found.text == key).map(|(_, node)| *node);
+        let node = self.entries.get(key);
         let node = node.filter(|node| !matches!(node.value, NodeValue::Null));
         let variable = set.as_ref().map(|(name, text)| (name.as_str(), *text));
         let shown = self.shown(key);
@@ -255,8 +228,8 @@ impl<'a> Section<'a> {
         self.scalar(key).map(|scalar| scalar.text)
     }
 
-    pub(super) fn located(&mut self, key: &'static str) -> Option<Located<String>> {
-        self.scalar(key).map(|scalar| Located { value: scalar.text, place: scalar.place })
+    pub(super) fn text_with_place(&mut self, key: &'static str) -> Option<WithPlace<String>> {
+        self.scalar(key).map(|scalar| WithPlace { value: scalar.text, place: scalar.place })
     }
 
     pub(super) fn secret(&mut self, key: &'static str) -> Option<Secret> {
@@ -318,10 +291,10 @@ impl<'a> Section<'a> {
         self.list(key, |section, node| section.scalar_of(node, &name).map(|scalar| scalar.text))
     }
 
-    pub(super) fn located_texts(&mut self, key: &'static str) -> Option<Vec<Located<String>>> {
+    pub(super) fn texts_with_places(&mut self, key: &'static str) -> Option<Vec<WithPlace<String>>> {
         let name = self.full(key);
         self.list(key, |section, node| {
-            section.scalar_of(node, &name).map(|scalar| Located { value: scalar.text, place: scalar.place })
+            section.scalar_of(node, &name).map(|scalar| WithPlace { value: scalar.text, place: scalar.place })
         })
     }
 
@@ -339,7 +312,7 @@ impl<'a> Section<'a> {
                 path: path.clone(),
                 item: format!("[{number}]"),
                 is_in_list: true,
-                entries: Vec::new(),
+                entries: Mapping::default(),
                 known: Vec::new(),
                 collected: section.collected,
             };
@@ -380,7 +353,7 @@ impl<'a> Section<'a> {
             path: self.full(key),
             item: String::new(),
             is_in_list: self.is_in_list,
-            entries: Vec::new(),
+            entries: Mapping::default(),
             known: Vec::new(),
             collected: self.collected,
         };
@@ -437,7 +410,7 @@ impl<'a> Section<'a> {
                 for (key, value) in entries {
                     let value = self.json_of(value, name)?;
                     if map.insert(key.text.to_string(), value).is_some() {
-                        let message = format!("`{}` stands twice in `{name}`", shorten(&key.text));
+                        let message = format!("duplicate key `{}` in `{name}`", shorten(&key.text));
                         let diagnostic = Diagnostic::error(Code::DuplicateKey, message).hint("keep one");
                         self.report(diagnostic.at(key.origin.span()));
                     }
@@ -467,23 +440,7 @@ impl<'a> Section<'a> {
 
     /// Reports unknown keys.
     pub(super) fn finish(self) {
-        for (key, _) in &self.entries {
-            if self.known.contains(&&*key.text) {
-                continue;
-            }
-            let near = nearest(&key.text, self.known.iter().copied(), self.known.len());
-            let within = if self.path.is_empty() { "the project file".to_owned() } else { format!("`{}`", self.path) };
-            let meant = likely(&key.text, self.known.iter().copied());
-            let hint = match (meant, near.is_empty()) {
-                (Some(meant), _) => format!("did you mean `{meant}`? possible: {}", near.join(", ")),
-                (None, false) => format!("remove it; possible: {}", near.join(", ")),
-                (None, true) => "remove it".to_owned(),
-            };
-            let message = format!("{within} has an unknown key `{}`", shorten(&key.text));
-            self.collected
-                .diagnostics
-                .push(Diagnostic::error(Code::UnknownKey, message).hint(hint).at(key.origin.span()));
-        }
+        self.entries.report_unknown_keys(&self.known, &self.label(), &mut self.collected.diagnostics);
     }
 }
 

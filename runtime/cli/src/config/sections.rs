@@ -10,11 +10,13 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig,
+    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig,
     TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
+
+const DEFAULT_JOBS: &str = ".terrane/jobs";
 
 /// Warehouses that this program connects to.
 const WAREHOUSES: &[&str] = &["duckdb", "postgres", "mysql", "sqlite"];
@@ -23,7 +25,6 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {
         top.skip(key);
     }
-    let (cache, cache_url) = top.section("cache", |s| (cache(s), cache_url(s)));
     Config {
         definitions: None,
         folders: top.section("paths", folders),
@@ -32,14 +33,16 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         server: top.section("server", server),
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
+        jobs: top.section("jobs", jobs),
         security: top.section("security", security::read),
-        cache,
+        cache: top.section("cache", cache),
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
         telemetry: top.section("telemetry", telemetry),
-        unused: unused(top).into_iter().chain(cache_url).collect(),
+        unused: unused(top),
         settings: Vec::new(),
+        ineffective: Vec::new(),
     }
 }
 
@@ -48,6 +51,19 @@ fn state(s: &mut Section<'_>) -> StateConfig {
         url: s.secret("url").unwrap_or_else(|| Secret::new(DEFAULT_STATE)),
         retention_days: s.integer("retention_days", 1..=36_500).unwrap_or(30),
         audit_interval_ms: s.integer("audit_interval_ms", 10..=5_000).unwrap_or(100),
+    }
+}
+
+fn jobs(s: &mut Section<'_>) -> JobsConfig {
+    JobsConfig {
+        path: s.text("path").unwrap_or_else(|| DEFAULT_JOBS.to_owned()),
+        concurrency: s.integer("concurrency", 1..=64).map_or(2, |n| n as usize),
+        timeout_seconds: s.integer("timeout_seconds", 1..=86_400).unwrap_or(3_600),
+        result_hours: s.integer("result_hours", 1..=8_760).unwrap_or(24),
+        retention_days: s.integer("retention_days", 1..=3_650).unwrap_or(7),
+        max_open: s.integer("max_open", 1..=1_000_000).unwrap_or(1_000),
+        max_open_per_caller: s.integer("max_open_per_caller", 1..=1_000_000).unwrap_or(20),
+        min_free_disk_mb: s.integer("min_free_disk_mb", 0..=1_000_000_000).unwrap_or(1_024),
     }
 }
 
@@ -61,11 +77,6 @@ fn cache(s: &mut Section<'_>) -> CacheConfig {
         max_entry: s.checked("max_entry", SIZE, bytes).unwrap_or(8 * 1024 * 1024),
         stale_seconds: s.integer("stale", 0..=86_400).unwrap_or(0),
     }
-}
-
-/// The address of a Redis server, which is not used yet.
-fn cache_url(s: &mut Section<'_>) -> Option<UnusedSetting> {
-    s.place("url").map(|place| UnusedSetting { key: "cache.url".to_owned(), place })
 }
 
 /// Reads a size: a number and a unit, decimal (`MB`) or binary (`MiB`).
@@ -104,9 +115,9 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
             .checked("type", &wanted, |text| is_name(text).then(|| text.to_owned()))
             .unwrap_or_else(|| "duckdb".to_owned()),
         place: s.place("type").or_else(|| s.place("url")),
-        path: s.located("path"),
+        path: s.text_with_place("path"),
         url: s.secret("url"),
-        init: s.located_texts("init").unwrap_or_default(),
+        init: s.texts_with_places("init").unwrap_or_default(),
         threads: s.integer("threads", 1..=1_024),
         memory_limit: s.checked("memory_limit", "a size like 4GB", size),
         file_access: s

@@ -10,8 +10,9 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_app::security::MAX_APPLICATION_TOKEN_AGE;
 use terrane_identity::SignatureAlgorithm;
 
+use super::place::Place;
 use super::providers::{self, OAuthConfig, OutgoingConfig};
-use super::reader::{Located, Place, Secret, Section};
+use super::reader::{Secret, Section, WithPlace};
 
 #[derive(Debug, Clone)]
 pub struct SecurityConfig {
@@ -51,7 +52,7 @@ pub struct JwtConfig {
     /// The issuer and audience of this server's own tokens beside those of an external provider.
     pub own_issuer: Option<String>,
     /// The URL of the keys of an external provider.
-    pub external_jwks_url: Option<Located<String>>,
+    pub external_jwks_url: Option<WithPlace<String>>,
     /// The algorithms of the external provider's tokens.
     pub algorithms: Vec<SignatureAlgorithm>,
     pub jwks_refresh_seconds: u64,
@@ -220,7 +221,7 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     let access_seconds = s.integer("access_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(3_600);
     let refresh_seconds = s.integer("refresh_token_expiry", 1..=MAX_LIFETIME_SECONDS).unwrap_or(604_800);
     let (issuer, audience, own_issuer) = (s.text("issuer"), s.text("audience"), s.text("own_issuer"));
-    let external_jwks_url = s.located("external_jwks_url");
+    let external_jwks_url = s.text_with_place("external_jwks_url");
     let algorithms = providers::algorithms(s).unwrap_or_else(|| providers::DEFAULT_ALGORITHMS.to_vec());
     let jwks_refresh_seconds = s.integer("jwks_refresh_seconds", 1..=86_400).unwrap_or(300);
     let jwks_stale_seconds = s.integer("jwks_stale_seconds", 0..=604_800).unwrap_or(86_400);

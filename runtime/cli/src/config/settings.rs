@@ -10,6 +10,7 @@ use terrane_compiler::project::yaml::{Node, NodeValue};
 use terrane_terminal::TerminalText;
 
 use super::PROJECT_FILE;
+use super::place::Place;
 
 const REFERENCE: &str = include_str!("../../../PROJECT.md");
 const HIDDEN: &str = "***";
@@ -59,6 +60,7 @@ pub(super) struct ReadKeys {
     keys: Vec<String>,
     written: BTreeMap<String, (String, Source)>,
     secrets: Vec<String>,
+    places: BTreeMap<String, Place>,
 }
 
 impl ReadKeys {
@@ -66,6 +68,13 @@ impl ReadKeys {
     pub(super) fn note(&mut self, key: &str, variable: Option<(&str, &str)>, node: Option<&Node>) {
         if !self.keys.iter().any(|known| known == key) {
             self.keys.push(key.to_owned());
+        }
+        let place = match (variable, node) {
+            (Some((name, _)), _) => Some(Place::Variable(name.to_owned())),
+            (None, node) => node.map(|node| Place::File(node.origin.span())),
+        };
+        if let Some(place) = place {
+            self.places.insert(key.to_owned(), place);
         }
         let written = match (variable, node) {
             (Some((name, text)), _) => Some((text.to_owned(), Source::Variable(name.to_owned()))),
@@ -75,6 +84,11 @@ impl ReadKeys {
         if let Some(written) = written {
             self.written.insert(key.to_owned(), written);
         }
+    }
+
+    /// Returns the place of a key, if it is set.
+    pub(super) fn place(&self, key: &str) -> Option<&Place> {
+        self.places.get(key)
     }
 
     pub(super) fn mark_secret(&mut self, key: &str) {

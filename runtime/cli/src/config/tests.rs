@@ -108,7 +108,11 @@ fn problems_have_a_place_and_the_nearest_name() {
         ("server: {port: 70000}\n", "service_project.yml:1:16: error[wrong-value]", "from 0 to 65535"),
         ("server: [1]\n", "service_project.yml:1:9: error[wrong-type]", "must be a mapping"),
         ("server: {port: [1]}\n", "service_project.yml:1:16: error[wrong-type]", "one value"),
-        ("server: {port: 1, port: 2}\n", "service_project.yml:1:19: error[duplicate-key]", "stands twice"),
+        (
+            "server: {port: 1, port: 2}\n",
+            "service_project.yml:1:19: error[duplicate-key]",
+            "duplicate key `port` in `server`",
+        ),
         ("query: {timezone: Mars/North}\n", "service_project.yml:1:19: error[wrong-value]", "IANA"),
         ("query: {timeout: 0}\n", "service_project.yml:1:18: error[wrong-value]", "seconds"),
         ("query: {default_limit: 10, max_limit: 5}\n", "service_project.yml:1:24: error[wrong-value]", "max_limit"),
@@ -211,6 +215,7 @@ fn problems_of_a_plugin_have_a_place() {
         ("{id: x, role: check, config: [1]}", "must be a mapping"),
         ("{id: x, role: dialect}", "is not the id of a dialect"),
         ("{id: x, role: governance, mode: monitor, enforcement: required}", "can't be `required`"),
+        ("{id: x, role: check, mode: monitor}", "has no effect on a check"),
         ("{id: x, role: check}\n  - {id: x, role: check}", "3:10: error[duplicate-name]"),
     ] {
         let text = problem(&format!("plugins:\n  - {entry}\n"), &[]);
@@ -239,7 +244,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
         "log.file",
     ];
     let plain = |config: &Config| {
-        let config = Config { settings: Vec::new(), definitions: None, ..config.clone() };
+        let config = Config { settings: Vec::new(), ineffective: Vec::new(), definitions: None, ..config.clone() };
         let text = format!("{config:#?}");
         // Where a value stands differs.
         let mut lines: Vec<&str> = Vec::new();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_app::ports::clock::Clock;
 use terrane_app::ports::result_cache::ResultCache;
 use terrane_app::query::{CacheSecret, CacheSettings};
-use terrane_cache::MemoryCache;
+use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
 use terrane_store::StateStore;
 
 use super::security::server_secret;
@@ -15,30 +16,44 @@ use crate::project::Project;
 /// Returns the settings of a server's cache.
 ///
 /// # Errors
-/// The state database is unavailable.
-pub(super) async fn settings(project: &Project, store: &StateStore) -> Result<CacheSettings, Failure> {
+/// The state database is unavailable, or `cache.url` is invalid.
+pub(super) async fn settings(
+    project: &Project,
+    store: &StateStore,
+    clock: &Arc<dyn Clock>,
+) -> Result<CacheSettings, Failure> {
     let config = &project.config.cache;
-    let secret = server_secret(store, "result_cache").await?;
+    let secret = CacheSecret::new(&server_secret(store, "result_cache").await?);
+    let stale = Duration::from_secs(config.stale_seconds);
     let mut tiers: Vec<Arc<dyn ResultCache>> = Vec::new();
     if config.enabled && config.max_size > 0 {
         tiers.push(Arc::new(MemoryCache::new(config.max_size)));
     }
+    if let Some(url) = config.url.as_ref().filter(|_| config.enabled) {
+        let (url, max_entry) = (url.expose().to_owned(), config.max_entry);
+        let settings = RedisSettings { url, secret: secret.clone(), max_entry, stale };
+        let redis = RedisCache::new(settings, Arc::clone(clock)).map_err(|error| {
+            Failure::new(error.to_string()).hint("set `cache.url` to an address like redis://host:6379/0")
+        })?;
+        tiers.push(Arc::new(redis));
+    }
     Ok(CacheSettings {
         tiers,
-        secret: CacheSecret::new(&secret),
+        secret,
         warehouse: identity(project).into(),
         ttl: Duration::from_secs(config.ttl_seconds),
         max_entry: config.max_entry,
-        stale: Duration::from_secs(config.stale_seconds),
+        stale,
     })
 }
 
 /// Returns the text that distinguishes the warehouse from others; it is only ever digested. The statements of `init`
-/// decide what a session sees.
+/// decide what a session sees. A database in memory belongs to this process alone.
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;
     let url = warehouse.url.as_ref().map(|url| url.expose().to_owned()).unwrap_or_default();
     let path = warehouse.path.as_ref().map(|path| path.value.clone()).unwrap_or_default();
     let init: Vec<&str> = warehouse.init.iter().map(|statement| statement.value.as_str()).collect();
-    format!("{:?}", (&warehouse.kind, project.folder.root(), path, url, init))
+    let process = (path.is_empty() && url.is_empty()).then(super::process_id);
+    format!("{:?}", (&warehouse.kind, project.folder.root(), path, url, init, process))
 }

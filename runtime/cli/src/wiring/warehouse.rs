@@ -16,7 +16,7 @@ use terrane_warehouse::{
 };
 
 use super::{WarehouseUse, mark};
-use crate::config::{Located, WarehouseConfig};
+use crate::config::{WarehouseConfig, WithPlace};
 use crate::project::Project;
 
 /// Statements that a warehouse runs at once.
@@ -130,7 +130,7 @@ fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
         return Err(refused(config, message, "write `warehouse.path`, the file inside the project"));
     }
     match &config.path {
-        Some(Located { value, place }) if !matches!(value.as_str(), ":memory:" | "") => {
+        Some(WithPlace { value, place }) if !matches!(value.as_str(), ":memory:" | "") => {
             project.folder.inside(value).map(Some).map_err(|problem| place.mark(problem))
         }
         _ => Ok(None),
@@ -146,7 +146,8 @@ fn init(config: &WarehouseConfig) -> Vec<String> {
     config.init.iter().map(|statement| statement.value.clone()).collect()
 }
 
-fn connections(config: &WarehouseConfig) -> usize {
+/// Returns the number of statements that the warehouse runs at once.
+pub(super) fn connections(config: &WarehouseConfig) -> usize {
     config.max_connections.map_or(CONNECTIONS, |n| n as usize)
 }
 

@@ -9,9 +9,9 @@
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
 use super::SqlPart;
-use super::read::{PART, stand_in};
 use super::scope::Place;
-use super::walk::is_comparison;
+use crate::snippet::form::is_comparison;
+use crate::snippet::stand_in::{PART, stand_in};
 
 /// `parts`: what the stand-ins stand for.
 pub(super) fn is_infallible(expr: &Expr, parts: &[SqlPart], place: Place) -> bool {

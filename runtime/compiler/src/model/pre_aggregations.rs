@@ -262,30 +262,28 @@ impl PreAggregationReader<'_> {
         })?;
         let Member::Dimension(id) = member else { return None };
         let sql = &self.model.dimension(id).sql;
-        if let Some(cube) = self.to_many(id.cube, sql) {
-            found.push(self.repeats(written, cube));
-            return None;
-        }
-        if self.has_query(sql) {
-            found.push(self.unstorable(written));
-            return None;
-        }
-        Some(id)
+        self.is_storable(written, id.cube, sql, found).then_some(id)
     }
 
     fn segment(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<SegmentId> {
         let member = self.member(written, "segment", found, |member| matches!(member, Member::Segment(_)))?;
         let Member::Segment(id) = member else { return None };
         let sql = &self.model.segment(id).sql;
-        if let Some(cube) = self.to_many(id.cube, sql) {
+        self.is_storable(written, id.cube, sql, found).then_some(id)
+    }
+
+    /// Returns whether a value can be stored beside a row of the cube: it belongs to one row only, and its SQL contains
+    /// no query. Reports the reason if not.
+    fn is_storable(&self, written: &Text, cube: CubeId, sql: &Snippet, found: &mut Vec<Diagnostic>) -> bool {
+        if let Some(cube) = self.to_many(cube, sql) {
             found.push(self.repeats(written, cube));
-            return None;
+            return false;
         }
         if self.has_query(sql) {
             found.push(self.unstorable(written));
-            return None;
+            return false;
         }
-        Some(id)
+        true
     }
 
     /// Returns the first cube on the way that has several rows for one of the cube's.

@@ -5,7 +5,6 @@
 //! tokens, so strings and comments are never mistaken for references; the tree is walked (`walk`),
 //! printed, and cut at the stand-ins. Common one-name texts skip the parser.
 
-use sqlparser::ast::{Expr, Ident};
 use sqlparser::dialect::Dialect;
 use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use sqlparser::parser::{Parser, ParserError};
@@ -19,19 +18,13 @@ use crate::project::SqlText;
 use crate::snippet::calls::read_as_engine;
 use crate::snippet::grammar::{Problem, balanced, is_space, is_unseen, offset_of, tokenize, unseen};
 use crate::snippet::parser_error::explain;
+use crate::snippet::stand_in::{END, REFERENCE};
 use crate::text::nearest::likely;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;
 /// Trees are as deep as their longest chain of operators, and a stack is finite.
 const MAX_TOKENS: usize = 3_000;
 const MAX_DEPTH: usize = 60;
-
-/// Begin a stand-in for a reference, end any stand-in, begin one for a finished part, and mark a name
-/// that is no column. Authors' texts can't hold them.
-pub(super) const REFERENCE: char = '\u{E000}';
-pub(super) const END: char = '\u{E001}';
-pub(super) const PART: char = '\u{E002}';
-pub(super) const PLAIN: char = '\u{E003}';
 
 /// One `{…}` of a text.
 pub(super) struct Braces {
@@ -412,63 +405,4 @@ pub(super) fn put_back(message: &str, braces: &[Braces]) -> String {
         text = text.replace(&format!("{REFERENCE}{index}{END}"), &reference.written);
     }
     text
-}
-
-/// The index inside a stand-in of one kind.
-pub(super) fn stand_in(ident: &Ident, kind: char) -> Option<usize> {
-    if ident.quote_style.is_some() {
-        return None;
-    }
-    ident.value.strip_prefix(kind)?.strip_suffix(END)?.parse().ok()
-}
-
-/// Cuts printed text at the stand-ins of finished parts.
-pub(super) fn cut(printed: &str, parts: &[SqlPart]) -> Vec<SqlPart> {
-    let mut out = Vec::new();
-    let mut text = String::new();
-    let mut rest = printed;
-    while let Some(at) = rest.find([PART, PLAIN]) {
-        text.push_str(&rest[..at]);
-        let mark = rest[at..].chars().next();
-        rest = &rest[at + PART.len_utf8()..];
-        if mark == Some(PLAIN) {
-            continue;
-        }
-        let Some((index, after)) = rest.split_once(END) else { break };
-        if let Some(part) = index.parse::<usize>().ok().and_then(|index| parts.get(index)) {
-            if !text.is_empty() {
-                out.push(SqlPart::Text(std::mem::take(&mut text).into()));
-            }
-            out.push(part.clone());
-        }
-        rest = after;
-    }
-    text.push_str(rest);
-    if !text.is_empty() {
-        out.push(SqlPart::Text(text.into()));
-    }
-    out
-}
-
-/// Needs no parentheses as an operand.
-pub(super) fn is_atomic(expr: &Expr) -> bool {
-    matches!(
-        expr,
-        Expr::Identifier(_)
-            | Expr::CompoundIdentifier(_)
-            | Expr::Function(_)
-            | Expr::Value(_)
-            | Expr::Nested(_)
-            | Expr::Case { .. }
-            | Expr::Extract { .. }
-            | Expr::Ceil { .. }
-            | Expr::Floor { .. }
-            | Expr::Substring { .. }
-            | Expr::Trim { .. }
-            | Expr::Position { .. }
-            | Expr::Overlay { .. }
-            | Expr::Tuple(_)
-            | Expr::Array(_)
-            | Expr::TypedString(_)
-    ) || matches!(expr, Expr::Cast { kind, .. } if !matches!(kind, sqlparser::ast::CastKind::DoubleColon))
 }

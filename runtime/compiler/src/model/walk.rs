@@ -13,12 +13,14 @@ use sqlparser::ast::{
 use sqlparser::dialect::Dialect;
 
 use super::infallible::is_infallible;
-use super::read::{Braces, END, PART, PLAIN, REFERENCE, cut, is_atomic, put_back, stand_in};
+use super::read::{Braces, put_back};
 use super::scope::{NameScope, Place, Target};
 use super::{Aggregate, Compared, CubeId, Member, Snippet, SqlPart};
 use crate::diagnostic::Code;
 use crate::snippet::calls::{has_methods, method_of, picks_columns};
+use crate::snippet::form::{is_atomic, is_comparison, without_brackets};
 use crate::snippet::grammar::{Problem, column_name, offset_of, placeholder};
+use crate::snippet::stand_in::{PART, PLAIN, REFERENCE, cut, part_name, stand_in};
 use crate::snippet::{aggregate, is_unit, takes_unit};
 use crate::types::LogicalType;
 
@@ -80,7 +82,7 @@ impl<'w> Walk<'w> {
 
     fn part(&mut self, part: SqlPart) -> Ident {
         self.parts.push(part);
-        Ident::new(format!("{PART}{}{END}", self.parts.len() - 1))
+        Ident::new(part_name(self.parts.len() - 1))
     }
 
     fn report(&mut self, problem: Problem, ident: &Ident) {
@@ -481,18 +483,6 @@ fn argument_of(function: &Function) -> Option<String> {
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else { return None };
     let text = argument.to_string();
     (!text.contains(|c| ('\u{E000}'..='\u{F8FF}').contains(&c))).then_some(text)
-}
-
-fn without_brackets(mut expr: &Expr) -> &Expr {
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
-}
-
-pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
-    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
 }
 
 /// Marks a name that is no column.

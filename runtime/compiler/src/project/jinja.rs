@@ -61,6 +61,8 @@ struct Problem {
     code: Code,
     /// A text in quotes, or a word.
     argument: String,
+    /// The model or table that does not exist.
+    missing: Option<String>,
     message: String,
     hint: String,
 }
@@ -152,11 +154,13 @@ impl Renderer {
         let record = std::mem::take(&mut *lock(&self.record));
         let failed = !record.problems.is_empty() || record.is_unread;
         for problem in &record.problems {
-            diagnostics.push(
-                Diagnostic::error(problem.code, problem.message.clone())
-                    .hint(problem.hint.clone())
-                    .at(place_of_argument(&unrendered, &problem.argument)),
-            );
+            let diagnostic = Diagnostic::error(problem.code, problem.message.clone())
+                .hint(problem.hint.clone())
+                .at(place_of_argument(&unrendered, &problem.argument));
+            diagnostics.push(match &problem.missing {
+                Some(missing) => diagnostic.about(missing.as_str()),
+                None => diagnostic,
+            });
         }
         match outcome {
             Err(error) => {
@@ -254,6 +258,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<TemplateC
         let table = known.tables.iter().find(|(_, tables)| tables.contains_key(name.as_str()));
         lock(&calls).problems.push(Problem {
             code: Code::MissingRef,
+            missing: Some(name.clone()),
             message: format!("there is no model `{name}`"),
             hint: match table {
                 Some((source, _)) => format!("for the table write source('{source}', '{name}')"),
@@ -274,15 +279,18 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<TemplateC
             lock(&calls).is_unread = true;
             return String::new();
         }
+        let missing = Some(format!("{source}.{table}"));
         let problem = match tables {
             Some(tables) => Problem {
                 code: Code::MissingSource,
+                missing,
                 message: format!("source `{source}` has no table `{table}`"),
                 hint: suggest(&table, &format!("tables of {source}"), tables.keys().map(|t| &**t)),
                 argument: table,
             },
             None => Problem {
                 code: Code::MissingSource,
+                missing,
                 message: format!("there is no source `{source}`"),
                 hint: suggest(&source, "sources", known.tables.keys().map(|s| &**s)),
                 argument: source,
@@ -308,6 +316,7 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateConte
             }
             lock(&calls).problems.push(Problem {
                 code: Code::MissingVar,
+                missing: None,
                 message: format!("there is no var `{name}`"),
                 hint: format!(
                     "{}; set it under `vars:` in service_project.yml, or give a default: var('{name}', 'value')",
@@ -323,6 +332,7 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateConte
         known.env.get(&name).map(|value| Value::from(value.as_str())).or(default).unwrap_or_else(|| {
             lock(&calls).problems.push(Problem {
                 code: Code::MissingEnvVar,
+                missing: None,
                 message: format!("the environment has no `{name}`, or it may not be read"),
                 hint: if name.starts_with(ENV_PREFIX) {
                     format!("set it, or give a default: env_var('{name}', 'value')")
@@ -357,6 +367,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
             let example = if key == "schema" { "marts" } else { "view" };
             record.problems.push(Problem {
                 code: Code::JinjaUndefined,
+                missing: None,
                 message: format!("the value of `{key}` is a name that is not defined"),
                 hint: format!("a text needs quotes, as in {key}='{example}'"),
                 argument: key.to_owned(),
@@ -369,6 +380,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
                 Some((_, materialization)) => record.materialization = Some(*materialization),
                 None => record.problems.push(Problem {
                     code: Code::UnknownValue,
+                    missing: None,
                     message: format!("the materialization is `{text}`"),
                     hint: suggest(&text, "possible", WORDS.iter().map(|(word, _)| *word)),
                     argument: text,
@@ -378,6 +390,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
             "tags" | "description" => {}
             unknown => record.problems.push(Problem {
                 code: Code::UnknownKey,
+                missing: None,
                 message: format!("unknown key `{unknown}` in config"),
                 hint: suggest(unknown, "possible", KEYS),
                 argument: unknown.to_owned(),

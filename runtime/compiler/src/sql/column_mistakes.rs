@@ -6,13 +6,14 @@
 //! be a time, and an integer a boolean. Texts take everything. Not here: asking the warehouse (app).
 
 use super::dialect_profile::DialectProfile;
-use super::join_comparison::{dimension_of, operands};
+use super::join_comparison::{comparisons, dimension_of};
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::ids::JoinOperandId;
 use crate::model::{
     Aggregate, AggregateFunction, ColumnTypes, Cube, Dimension, DimensionType, Join, Measure, MeasureKind, Model,
-    SqlPart,
+    Snippet, SqlPart,
 };
+use crate::snippet::grammar;
 use crate::types::LogicalType;
 
 /// A column that its member can't be made of.
@@ -80,21 +81,18 @@ fn of_join(
     types: &ColumnTypes,
     profile: &DialectProfile,
 ) -> Option<Diagnostic> {
-    let operands = operands(&join.on);
-    let compared = (0u32..).zip(&operands).map(|(operand, part)| {
-        let id = JoinOperandId { cube: cube.id, join: index, operand };
-        let of_dimension = || dimension_of(model, part).map(|id| model.dimension(id).column_type);
-        (*part, types.joined.get(&id).copied().or_else(of_dimension).unwrap_or(LogicalType::Unknown))
-    });
-    let compared: Vec<(&SqlPart, LogicalType)> = compared.collect();
-    let mismatch = compared.chunks_exact(2).find_map(|pair| {
-        let [(left, left_type), (right, right_type)] = pair else { return None };
-        if *left_type != LogicalType::Text && *right_type != LogicalType::Text {
+    let comparisons = comparisons(&join.on, &*grammar(&profile.name));
+    let reported = |operand| types.joined.get(&JoinOperandId { cube: cube.id, join: index, operand }).copied();
+    let shown = |part: &SqlPart| dimension_of(model, part).map(|id| model.dimension(id).column_type);
+    let type_of = |operand| comparisons.type_of(operand, profile, reported, shown);
+    let mismatch = (0u32..).step_by(2).zip(&comparisons.pairs).find_map(|(at, [left, right])| {
+        let (left_type, right_type) = (type_of(at), type_of(at + 1));
+        if left_type != LogicalType::Text && right_type != LogicalType::Text {
             return None;
         }
-        let (found, _) = mismatch(*left_type, &[*right_type], profile)?;
-        let (other, _) = mismatch(*right_type, &[*left_type], profile)?;
-        Some((operand_name(model, left)?, found, operand_name(model, right)?, other))
+        let (found, _) = mismatch(left_type, &[right_type], profile)?;
+        let (other, _) = mismatch(right_type, &[left_type], profile)?;
+        Some((source_text(model, &left.sql), found, source_text(model, &right.sql), other))
     });
     let (left, found, right, other) = mismatch?;
     let target = &model.cube(join.target).name;
@@ -104,12 +102,15 @@ fn of_join(
     Some(warning(message, types, hint, join.span.as_ref()))
 }
 
-fn operand_name(model: &Model, part: &SqlPart) -> Option<String> {
-    match part {
-        SqlPart::Dimension(id) => Some(format!("{}.{}", model.cube(id.cube).name, model.dimension(*id).name)),
-        SqlPart::Column { cube, name } => Some(format!("{}.{}", model.cube(*cube).name, name.text)),
-        _ => None,
-    }
+/// Returns an operand with its columns as `cube.column`.
+fn source_text(model: &Model, sql: &Snippet) -> String {
+    let text = |part: &SqlPart| match part {
+        SqlPart::Dimension(id) => format!("{}.{}", model.cube(id.cube).name, model.dimension(*id).name),
+        SqlPart::Column { cube, name } => format!("{}.{}", model.cube(*cube).name, name.text),
+        SqlPart::Text(text) => text.to_string(),
+        _ => "…".to_owned(),
+    };
+    sql.parts.iter().map(text).collect()
 }
 
 /// Returns the verb of an aggregation that only numbers allow.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::ast::{JoinClause, JoinKind, Name, Page, Query, Select, Source, SqlExpr};
 use super::dialect_profile::DialectProfile;
-use super::join_comparison::{dimension_of, operands};
+use super::join_comparison::{comparisons, dimension_of};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use super::scope::{RowScope, Texts};
@@ -43,7 +43,7 @@ pub enum ProbedMember {
     Segment(u32),
     /// The cube's n-th join.
     Join(u32),
-    /// A column that a join compares and no dimension shows.
+    /// A value that a join compares and no dimension shows.
     JoinOperand(JoinOperandId),
 }
 
@@ -60,7 +60,7 @@ pub struct TypeProbe {
 /// A join that can't be followed, or an operator that the dialect lacks.
 pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<TypeProbe, QueryError> {
     let members = expressions(model, cube).into_iter().map(|(member, sql)| (member, Cow::Borrowed(sql)));
-    let found: Vec<Probed<'_>> = members.chain(join_operands(model, cube)).collect();
+    let found: Vec<Probed<'_>> = members.chain(join_operands(model, cube, profile)).collect();
     probe(model, cube, profile, &found)
 }
 
@@ -131,21 +131,24 @@ pub fn single_probes(model: &Model, cube: CubeId, profile: &DialectProfile) -> R
 /// A column of a probe.
 type Probed<'m> = (ProbedMember, Cow<'m, Snippet>);
 
-/// The columns that the cube's joins compare and whose types no dimension tells.
-fn join_operands(model: &Model, cube: CubeId) -> impl Iterator<Item = Probed<'_>> {
+/// The values that the cube's joins compare and whose types no dimension shows.
+fn join_operands<'m>(model: &'m Model, cube: CubeId, profile: &DialectProfile) -> Vec<Probed<'m>> {
     // An alias' own joins are its cube's.
-    let definition = Some(model.cube(cube)).filter(|cube| cube.alias_of.is_none());
-    let joins = definition.into_iter().flat_map(|cube| (0u32..).zip(&cube.joins));
-    let columns = joins.flat_map(move |(join, definition)| {
-        let columns = (0u32..)
-            .zip(operands(&definition.on))
-            .filter(move |(_, part)| matches!(part, SqlPart::Column { .. }) && dimension_of(model, part).is_none());
-        columns.map(move |(operand, part)| {
-            let snippet = Snippet { parts: vec![part.clone()], is_atomic: true, ..Snippet::default() };
-            (ProbedMember::JoinOperand(JoinOperandId { cube, join, operand }), Cow::Owned(snippet))
-        })
-    });
-    columns.filter(move |(_, snippet): &Probed<'_>| joins_for(model, cube, std::iter::once(&**snippet)).is_ok())
+    let Some(definition) = Some(model.cube(cube)).filter(|cube| cube.alias_of.is_none()) else { return Vec::new() };
+    let dialect = grammar(&profile.name);
+    let is_shown = |sql: &Snippet| matches!(&sql.parts[..], [part] if dimension_of(model, part).is_some());
+    let mut found: Vec<Probed<'m>> = Vec::new();
+    for (join, definition) in (0u32..).zip(&definition.joins) {
+        let comparisons = comparisons(&definition.on, &*dialect);
+        let values = comparisons.probed().filter(|(_, sql)| !is_shown(sql));
+        found.extend(
+            values.map(|(operand, sql)| {
+                (ProbedMember::JoinOperand(JoinOperandId { cube, join, operand }), Cow::Owned(sql))
+            }),
+        );
+    }
+    found.retain(|(_, sql)| joins_for(model, cube, std::iter::once(&**sql)).is_ok());
+    found
 }
 
 /// All expressions over a cube's rows whose cubes can be joined; the rest has been reported.

@@ -39,6 +39,10 @@ impl ApiError {
         ErrorBody::new(code, message).into()
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.0.body.message
+    }
+
     pub(crate) fn cube_not_found(name: &str) -> Self {
         ErrorBody::cube_not_found(name).into()
     }
@@ -149,17 +153,26 @@ impl ApiError {
     pub(crate) fn from_plugin(error: &PluginError) -> Self {
         tracing::error!(event = "plugin_refused", error_message = %error);
         let component = error.component();
-        let fault = |message: String| ApiError::new(Code::PluginFault, message).detail("component", &*component);
+        let message = match error {
+            PluginError::Faulted { fault: PluginFault::Limit { call, limit }, .. } => {
+                format!("component `{component}` reached its limit of {limit} in `{call}`")
+            }
+            PluginError::Faulted { .. } => format!("component `{component}` failed; the log has its message"),
+            PluginError::NotFound { .. } | PluginError::Name { .. } => {
+                format!("component `{component}` not found; the log has the folders that were searched")
+            }
+        };
+        ApiError::new(Code::PluginFault, message).component(error)
+    }
+
+    /// Adds the component of a fault, with the limit that it reached and the call.
+    pub(crate) fn component(self, error: &PluginError) -> Self {
+        let named = self.detail("component", &*error.component());
         match error {
             PluginError::Faulted { fault: PluginFault::Limit { call, limit }, .. } => {
-                fault(format!("component `{component}` reached its limit of {limit} in `{call}`"))
-                    .detail("limit", limit.to_string())
-                    .detail("call", *call)
+                named.detail("limit", limit.to_string()).detail("call", *call)
             }
-            PluginError::Faulted { .. } => fault(format!("component `{component}` failed; the log has its message")),
-            PluginError::NotFound { .. } | PluginError::Name { .. } => {
-                fault(format!("component `{component}` not found; the log has the folders that were searched"))
-            }
+            _ => named,
         }
     }
 
@@ -192,7 +205,7 @@ impl ApiError {
 impl From<ErrorBody> for ApiError {
     fn from(body: ErrorBody) -> Self {
         let headers = match body.code {
-            Code::Overloaded | Code::WarehouseUnavailable | Code::StateUnavailable => {
+            Code::Overloaded | Code::WarehouseUnavailable | Code::StateUnavailable | Code::ResultsUnavailable => {
                 vec![(RETRY_AFTER, HeaderValue::from_static("1"))]
             }
             _ => Vec::new(),

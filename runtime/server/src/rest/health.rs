@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::response::Response;
 use terrane_app::projects::ServedStatus;
 use terrane_wire::operations::{
-    CheckStatus, Health, HealthChecks, HealthStatus, Live, LiveStatus, ProjectHealth, ProjectStatus, Ready,
+    CheckStatus, Health, HealthChecks, HealthStatus, Live, LiveStatus, NotReady, ProjectHealth, ProjectStatus, Ready,
     ReadyChecks, ReadyStatus,
 };
 use terrane_wire::{Code, schema};
@@ -78,6 +78,16 @@ fn has_plugins(app: &App) -> bool {
     missing.is_empty() && app.services.plugins.dialect(app.services.warehouse.name()).is_ok()
 }
 
+/// Returns whether every tier of the result cache answers. The server answers without them, so it is healthy anyway.
+async fn has_cache(app: &App) -> bool {
+    for tier in app.services.queries.cache_tiers() {
+        if !tier.ping().await {
+            return false;
+        }
+    }
+    true
+}
+
 async fn status(app: App, _: Call) -> Result<Response, ApiError> {
     let (database, warehouse) = check_dependencies(&app).await;
     let plugins = has_plugins(&app);
@@ -86,8 +96,7 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
         version: &app.settings.version,
         checks: HealthChecks {
             database: CheckStatus::of(database),
-            // The embedded cache lives as long as the process.
-            redis: if app.settings.has_cache_url { CheckStatus::NotChecked } else { CheckStatus::Ok },
+            redis: CheckStatus::of(has_cache(&app).await),
             warehouse: CheckStatus::of(warehouse),
             plugins: CheckStatus::of(plugins),
         },
@@ -154,12 +163,20 @@ static READY: Doc = Doc {
     summary: "Queries can be sent here",
     parameters: &[],
     body: None,
-    answers: &[Answer {
-        status: 200,
-        description: "ready",
-        content: &[Content::Json(schema::of::<Ready>())],
-        compression: Compression::Accepted,
-    }],
+    answers: &[
+        Answer {
+            status: 200,
+            description: "ready",
+            content: &[Content::Json(schema::of::<Ready>())],
+            compression: Compression::Accepted,
+        },
+        Answer {
+            status: 503,
+            description: "OVERLOADED, WAREHOUSE_UNAVAILABLE",
+            content: &[Content::Json(schema::of::<NotReady>())],
+            compression: Compression::Accepted,
+        },
+    ],
     errors: &[Code::WarehouseUnavailable, Code::Overloaded],
     detail_errors: &[],
 };

@@ -76,10 +76,10 @@ fn refusal(error: &ChangeError) -> ApiError {
         ChangeError::Unknown { known, .. } => {
             ApiError::new(Code::NotFound, error.to_string()).detail("known", known.clone())
         }
-        ChangeError::Already { .. }
-        | ChangeError::Dialect { .. }
-        | ChangeError::Refused { .. }
-        | ChangeError::NotEnabled { .. } => ApiError::new(Code::Conflict, error.to_string()),
+        ChangeError::Already { .. } | ChangeError::Dialect { .. } => ApiError::new(Code::Conflict, error.to_string()),
+        ChangeError::Refused { error: fault, .. } | ChangeError::NotEnabled { error: fault, .. } => {
+            ApiError::new(Code::Conflict, error.to_string()).component(fault)
+        }
     }
 }
 

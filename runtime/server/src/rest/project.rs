@@ -74,7 +74,11 @@ fn refusal(error: ProjectError, audience: Audience) -> ApiError {
                         Referrer::Model(name) => ("model", name, None),
                         Referrer::Cube(name) => ("cube", name.clone(), Some(name)),
                     };
-                    let message = format!("{kind} `{name}` refers to unknown model `{}`", missing.missing_ref);
+                    let message = format!(
+                        "{kind} `{name}` refers to unknown {} `{}`",
+                        missing.kind.as_str(),
+                        missing.missing_ref
+                    );
                     // The interface names whatever holds the reference `model`.
                     let refusal = ApiError::new(Code::ValidationError, message)
                         .detail("model", name)

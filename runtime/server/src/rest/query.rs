@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use terrane_app::ports::governance::Surface;
-use terrane_app::query::{QueryKind, RequestContext};
+use terrane_app::query::{QueryKind, RequestContext, log_unreadable};
 use terrane_wire::answer::{QueryAnswer, Sql, sql_to_wire};
 use terrane_wire::explanation::{Explanation, WarehousePlan};
 use terrane_wire::query::{self, Query, QueryRequest, SqlQuery};
@@ -28,15 +28,30 @@ pub(super) fn register(routes: Routes) -> Routes {
 async fn run_body(app: App, call: Call) -> Result<Response, ApiError> {
     let (context, format) = (call.context.clone(), format::accepted(call.headers())?);
     let headers = ConditionalHeaders::of(call.headers());
-    let body = call.json_body(&app).await?;
-    run(&app, context, &query::from_wire(&body)?, format, &headers).await
+    let request = read_body(&app, call, query::from_wire).await?;
+    run(&app, context, &request, format, &headers).await
 }
 
 async fn run_parameters(app: App, call: Call) -> Result<Response, ApiError> {
     let format = format::accepted(call.headers())?;
     let headers = ConditionalHeaders::of(call.headers());
-    let request = query::from_parameters(call.query_string())?;
+    let request = query::from_parameters(call.query_string()).map_err(|error| unreadable(error.into()))?;
     run(&app, call.context, &request, format, &headers).await
+}
+
+/// Reads a body and the query in it. A query that cannot be read is logged as failed.
+async fn read_body<Q, E: Into<ApiError>>(
+    app: &App,
+    call: Call,
+    from_wire: impl FnOnce(&[u8]) -> Result<Q, E>,
+) -> Result<Q, ApiError> {
+    let body = call.json_body(app).await.map_err(unreadable)?;
+    from_wire(&body).map_err(|error| unreadable(error.into()))
+}
+
+fn unreadable(error: ApiError) -> ApiError {
+    log_unreadable(error.message());
+    error
 }
 
 async fn run(
@@ -61,8 +76,7 @@ async fn run(
 async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
     let context = RequestContext { surface: Surface::SqlOnly, kind: QueryKind::Sql, ..call.context.clone() };
     let refused = |error| ApiError::from_run(error, context.scopes);
-    let body = call.json_body(&app).await?;
-    let request = query::from_wire_for_sql(&body)?;
+    let request = read_body(&app, call, query::from_wire_for_sql).await?;
     let session = app.services.queries.session(&context);
     let prepared = session.prepare(&request.query).await.map_err(refused)?;
     if request.inline {
@@ -76,8 +90,7 @@ async fn show_sql(app: App, call: Call) -> Result<Response, ApiError> {
 async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     let context = RequestContext { surface: Surface::SqlOnly, kind: QueryKind::Explain, ..call.context.clone() };
     let refused = |error| ApiError::from_run(error, context.scopes);
-    let body = call.json_body(&app).await?;
-    let QueryRequest { query, .. } = query::from_wire(&body)?;
+    let QueryRequest { query, .. } = read_body(&app, call, query::from_wire).await?;
     let session = app.services.queries.session(&context);
     let prepared = session.prepare(&query).await.map_err(refused)?;
     let explanation = prepared.explain().await.map_err(refused)?;

@@ -55,6 +55,14 @@ impl Server {
         self.wait()
     }
 
+    /// Sends a signal, such as `STOP` or `CONT`.
+    ///
+    /// # Errors
+    /// It can't be sent.
+    pub(super) fn send_signal(&self, signal: &str) -> Result<()> {
+        self::signal(&self.child, signal)
+    }
+
     /// Starts it again on the same port.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ mod governance;
 mod import;
 mod init;
 mod interface;
+mod jobs;
 mod logging;
 mod models;
 mod operating;
@@ -22,6 +23,7 @@ mod plugin_kit;
 mod policies;
 mod projects;
 mod providers;
+mod redis;
 mod schemas;
 mod serving;
 mod shutdown;
@@ -33,7 +35,7 @@ mod tutorial;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use terrane_system_tests::{Output, Program};
+use terrane_system_tests::{Output, Program, skip};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_terrane-under-test");
 
@@ -42,25 +44,6 @@ const BINARY: &str = env!("CARGO_BIN_EXE_terrane-under-test");
 fn working_directory() -> MutexGuard<'static, ()> {
     static TAKEN: Mutex<()> = Mutex::new(());
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Reports tests that cannot run because a tool is missing. In CI, that is a failure.
-fn skip(cases: &str, reason: &str) {
-    #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
-    let variable = std::env::var("CI").ok();
-    assert!(!is_ci(variable.as_deref()), "{cases} must run in CI: {reason}");
-    eprintln!("skipped: {cases}: {reason}");
-}
-
-/// Returns whether the value of the variable `CI` means that the tests run in CI.
-fn is_ci(variable: Option<&str>) -> bool {
-    variable.is_some_and(|value| !matches!(value, "" | "0" | "false"))
-}
-
-#[test]
-fn ci_is_on_with_any_value_but_false() {
-    assert_eq!(["true", "1", "yes"].map(|value| is_ci(Some(value))), [true; 3]);
-    assert_eq!([None, Some(""), Some("0"), Some("false")].map(is_ci), [false; 4]);
 }
 
 /// Returns the program with a command and the folder of a project.

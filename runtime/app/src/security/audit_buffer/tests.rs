@@ -1,4 +1,4 @@
-//! What reaches the log, when, and what is kept while it takes nothing.
+//! Tests of when records reach the log, and of records that wait while it accepts none.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -65,7 +65,7 @@ impl House {
         House { log, clock, audit_buffer }
     }
 
-    /// How often each resource was told, over all batches.
+    /// Returns the number of reports of each resource, over all batches.
     fn counts(&self) -> HashMap<String, u64> {
         let mut counts = HashMap::new();
         for entry in self.log.batches.lock().expect("a lock").iter().flatten() {
@@ -152,7 +152,7 @@ async fn a_stranger_leaves_a_bounded_number_of_records() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn repeated_failures_of_strangers_are_told_once_a_window() {
+async fn repeated_failures_of_strangers_are_reported_once_a_window() {
     let house = House::new();
     let audit_buffer = house.audit_buffer.clone();
     let writing = tokio::spawn(async move { audit_buffer.keep_writing(Duration::from_millis(100), &Unobserved).await });
@@ -171,7 +171,7 @@ async fn repeated_failures_of_strangers_are_told_once_a_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_store_refuses_is_kept_and_who_waits_fails_soon() {
+async fn refused_batch_waits_and_its_callers_fail_soon() {
     let house = House::new();
     house.log.refuses.store(true, Ordering::Relaxed);
     house.audit_buffer.note(of("ada", "kept", "x")).await.expect("noted");
@@ -184,7 +184,7 @@ async fn what_the_store_refuses_is_kept_and_who_waits_fails_soon() {
     for task in tasks {
         task.await.expect("no panic").expect_err("the store is down");
     }
-    assert!(house.log.tries.load(Ordering::Relaxed) <= 3, "nobody waits for the tries of others in turns");
+    assert!(house.log.tries.load(Ordering::Relaxed) <= 3, "no caller waits for the tries of others in turns");
     house.log.refuses.store(false, Ordering::Relaxed);
     house.audit_buffer.flush().await.expect("written");
     assert_eq!(house.counts()["kept"], 1);
@@ -201,7 +201,7 @@ async fn beyond_its_bound_it_refuses_while_the_store_takes_nothing() {
     }
     assert_eq!(refused, 10);
     house.log.refuses.store(false, Ordering::Relaxed);
-    house.audit_buffer.note(of("ada", "after", "x")).await.expect("there is room again");
+    house.audit_buffer.note(of("ada", "after", "x")).await.expect("another kind is accepted again");
     house.audit_buffer.flush().await.expect("written");
     assert_eq!(house.records(), MAX_OPEN + 1);
 }

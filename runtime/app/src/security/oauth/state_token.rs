@@ -1,9 +1,9 @@
-//! What binds a callback to the browser that began it.
+//! Binds a callback to the browser that began it.
 //!
 //! In: a random binding, which only the browser's cookie holds, and the provider's name. Out: the state,
 //! the nonce and the PKCE verifier, each an HMAC of the binding under this server's key. Nothing is stored:
-//! any replica with the same key knows its own state tokens again, and whoever has the state alone, as the
-//! provider has, can make nothing of it. Not here: that a state_token is good once (`mod`).
+//! any replica with the same key knows its own state tokens again, and the state alone, which the
+//! provider has, is of no use. Not here: that a state_token is good once (`mod`).
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use crate::security::api_key::{base64url, hash, is_equal};
 
 /// A sign-in may take this long.
 pub(super) const LIFETIME_SECONDS: i64 = 600;
-/// Of base64url, for 32 bytes.
+/// The length in base64url of 32 bytes.
 const BINDING_LETTERS: usize = 43;
 const BLOCK_BYTES: usize = 64;
 
@@ -24,12 +24,12 @@ pub struct StateTokenKey([u8; 32]);
 /// Why a callback belongs to no sign-in of this browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateTokenFault {
-    /// Of another provider, another browser, another server, or made up.
+    /// It belongs to another provider, browser or server, or is forged.
     Foreign,
     Expired,
 }
 
-/// What one sign-in is held to.
+/// The values that bind one sign-in.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct StateToken {
     pub(super) state: String,

@@ -40,7 +40,7 @@ async fn those_who_meet_a_loop_get_their_fault() {
             let stage = Stage::of(&guest, |settings| settings.plugins[0].limits.fuel = Some(100_000));
             let outcomes = at_once(stage, 200, user).await;
             let (limited, open) =
-                (of_words(&outcomes, "reached its limit of fuel"), of_words(&outcomes, "failed too often"));
+                (of_words(&outcomes, "reached its limit of fuel"), of_words(&outcomes, "circuit breaker is open"));
             let full = of_words(&outcomes, "too many guests");
             // Those that had begun when the fifth failed ended too.
             assert!((5..=16).contains(&limited), "{role}: {outcomes:?}");

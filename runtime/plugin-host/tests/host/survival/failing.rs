@@ -44,7 +44,7 @@ async fn one_callers_faults_open_no_breaker_of_others() {
     }
     // Not even with other questions: it is closed to her, and to her alone.
     let refused = stage.call(CallInput { now: 0, ..eve }).await.unwrap_err();
-    assert!(refused.contains("failed too often"), "{refused}");
+    assert!(refused.contains("circuit breaker is open"), "{refused}");
     for input in [INPUT, CallInput { user: "eve", tenant: "other", ..INPUT }, CallInput { user: "", ..INPUT }] {
         assert_eq!(stage.call(input).await, Ok(()));
     }
@@ -68,7 +68,7 @@ async fn what_fails_for_most_is_let_alone_for_all() {
         assert!(stage.call(CallInput { user, now: 13, ..INPUT }).await.unwrap_err().contains("trapped"), "{user}");
     }
     let refused = stage.call(INPUT).await.unwrap_err();
-    assert!(refused.contains("failed too often"), "{refused}");
+    assert!(refused.contains("circuit breaker is open"), "{refused}");
     assert_eq!(stage.state(), PluginState::Degraded);
     stage.clock.advance(1);
     assert_eq!(stage.call(INPUT).await, Ok(()));
@@ -87,7 +87,7 @@ async fn obligations_that_can_not_be_met_count_against_the_hook() {
     let [export] = &status.exports[..] else { panic!("one function") };
     assert_eq!((export.calls, export.faults, export.is_open), (5, 5, true));
     assert_eq!((stage.state(), stage.host.missing()), (PluginState::Degraded, vec!["policy-test".to_owned()]));
-    assert!(stage.call(INPUT).await.unwrap_err().contains("failed too often"));
+    assert!(stage.call(INPUT).await.unwrap_err().contains("circuit breaker is open"));
     // A try that answers well, and is then found wanting, keeps it closed for longer.
     stage.clock.advance(1);
     stage.call(INPUT).await.unwrap();

@@ -172,7 +172,7 @@ fn a_refresh_token_is_good_once() {
         };
         assert!(matches!(rotate(9, 10, 1).await, Rotation::Refused));
         assert!(matches!(rotate(1, 2, 1).await, Rotation::Rotated(_)));
-        assert_eq!(store.session_of(&[2; 32]).await.unwrap().unwrap().id, "s1".into());
+        assert_eq!(&*store.session_of(&[2; 32]).await.unwrap().unwrap().id, "s1");
         assert!(matches!(rotate(2, 3, 101).await, Rotation::Refused), "it had expired");
         assert!(matches!(rotate(1, 4, 2).await, Rotation::Reused(_)));
         assert!(matches!(rotate(2, 5, 2).await, Rotation::Refused), "its session is over");

@@ -1,4 +1,5 @@
-//! Adds the search path of libduckdb to the oracle tests, for runs without cargo.
+//! Adds the search path of libduckdb to the programs of a test crate, for runs without cargo. The build script of
+//! several crates.
 //!
 //! In: `DUCKDB_LIB_DIR`. Out: one run-time search path. Absent on purpose: the shipped layout;
 //! tests run in a clone.
@@ -8,16 +9,16 @@ use std::env;
 use std::path::PathBuf;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
     if let Some(folder) = library_folder() {
-        // Clones may share a target folder; where the one it was built in is gone, this runs again.
+        // Clones may share a target folder. If the clone that built this is gone, the script runs again.
         println!("cargo::rerun-if-changed={}", folder.display());
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
 }
 
-/// `DUCKDB_LIB_DIR` is absolute, or counts from the workspace's root, two folders up.
+/// Returns `DUCKDB_LIB_DIR`, which is absolute, or relative to the workspace's root, two folders up.
 fn library_folder() -> Option<PathBuf> {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     Some(package.ancestors().nth(2)?.join(env::var_os("DUCKDB_LIB_DIR")?))

@@ -1,0 +1,75 @@
+//! A circuit breaker: a server that does not answer is left alone for a while.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Failures in a row that open the breaker.
+const THRESHOLD: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// Counts failures. Times are those of a clock that never steps.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    failures: u32,
+    open_until: Duration,
+}
+
+impl Breaker {
+    /// Returns whether a call may be tried. While the breaker is open, one call after each pause is.
+    pub(crate) fn allows(&self, now: Duration) -> bool {
+        let mut state = self.lock();
+        if state.failures < THRESHOLD {
+            return true;
+        }
+        if now < state.open_until {
+            return false;
+        }
+        state.open_until = now + pause(state.failures);
+        true
+    }
+
+    pub(crate) fn succeed(&self) {
+        self.lock().failures = 0;
+    }
+
+    /// Returns whether this failure opened the breaker.
+    pub(crate) fn fail(&self, now: Duration) -> bool {
+        let mut state = self.lock();
+        state.failures = state.failures.saturating_add(1);
+        state.open_until = now + pause(state.failures);
+        state.failures == THRESHOLD
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(THRESHOLD).min(8)).min(MAX_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_until_a_call_succeeds() {
+        let breaker = Breaker::default();
+        let at = Duration::from_secs;
+        assert!(!breaker.fail(at(0)) && !breaker.fail(at(0)) && breaker.allows(at(0)));
+        assert!(breaker.fail(at(0)));
+        assert!(!breaker.allows(Duration::from_millis(999)));
+        assert!(breaker.allows(at(1)), "one call is tried");
+        assert!(!breaker.allows(at(1)), "and no second one meanwhile");
+        assert!(!breaker.fail(at(1)));
+        assert!(!breaker.allows(Duration::from_millis(2_999)));
+        assert!(breaker.allows(at(3)));
+        breaker.succeed();
+        assert!(breaker.allows(at(3)) && breaker.allows(at(3)));
+    }
+}

@@ -1,0 +1,184 @@
+//! The tier that servers share: a Redis server, which is not trusted and may be absent at any time.
+//!
+//! Every call is bounded by [`TIMEOUT`], connecting included. A server that fails several times in a row is not called
+//! for a while. A value that does not verify counts as a failure, and as a miss.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ::redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use ::redis::{Client, RedisError, cmd};
+use async_trait::async_trait;
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::result_cache::{CacheKey, CacheStatistics, ResultCache, StoredResult};
+use terrane_app::query::CacheSecret;
+
+use crate::breaker::Breaker;
+use crate::value;
+
+/// The time that a call may take.
+const TIMEOUT: Duration = Duration::from_millis(50);
+/// The time for which a result is stored whose data has a version.
+const LIFETIME: Duration = Duration::from_secs(86_400);
+const PREFIX: &str = "terrane:result:";
+
+/// The settings of the shared tier.
+#[derive(Debug, Clone)]
+pub struct RedisSettings {
+    /// `redis://user:password@host:6379/0`.
+    pub url: String,
+    pub secret: CacheSecret,
+    /// The most bytes of a result's columns.
+    pub max_entry: u64,
+    /// The time for which outdated results are used.
+    pub stale: Duration,
+}
+
+/// The address of the server cannot be used. The message contains no password.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the address of the Redis server is invalid: {reason}")]
+pub struct RedisUrlError {
+    reason: String,
+}
+
+/// Results in a Redis server.
+pub struct RedisCache {
+    connection: ConnectionManager,
+    clock: Arc<dyn Clock>,
+    settings: RedisSettings,
+    breaker: Breaker,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl RedisCache {
+    /// Makes the tier; the server is connected to when it is first needed.
+    ///
+    /// # Errors
+    /// [`RedisUrlError`]
+    pub fn new(settings: RedisSettings, clock: Arc<dyn Clock>) -> Result<Self, RedisUrlError> {
+        let invalid = |error: RedisError| RedisUrlError { reason: error.category().to_owned() };
+        let client = Client::open(settings.url.as_str()).map_err(invalid)?;
+        let config = ConnectionManagerConfig::new()
+            .set_connection_timeout(Some(TIMEOUT))
+            .set_response_timeout(Some(TIMEOUT))
+            .set_number_of_retries(1)
+            .set_min_delay(Duration::from_millis(100))
+            .set_max_delay(Duration::from_millis(100));
+        let connection = ConnectionManager::new_lazy_with_config(client, config).map_err(invalid)?;
+        Ok(RedisCache {
+            connection,
+            clock,
+            settings,
+            breaker: Breaker::default(),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        })
+    }
+
+    /// Makes a call within its time; `None` if it failed, or the server is not called now.
+    async fn call<T>(&self, call: impl Future<Output = Result<T, RedisError>>) -> Option<T> {
+        if !self.breaker.allows(self.clock.elapsed()) {
+            return None;
+        }
+        match tokio::time::timeout(TIMEOUT, call).await {
+            Ok(Ok(answer)) => {
+                self.breaker.succeed();
+                return Some(answer);
+            }
+            // A server that refuses a command, such as one without memory, answers.
+            Ok(Err(error)) if is_answer(&error) => {
+                self.breaker.succeed();
+                self.fail(&error);
+            }
+            Ok(Err(error)) => self.lose(&error),
+            Err(elapsed) => self.lose(&elapsed),
+        }
+        None
+    }
+
+    fn fail(&self, error: &dyn Display) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(event = "cache_failed", tier = "redis", error_message = %error);
+    }
+
+    fn lose(&self, error: &dyn Display) {
+        self.fail(error);
+        if self.breaker.fail(self.clock.elapsed()) {
+            tracing::warn!(event = "cache_unavailable", tier = "redis", error_message = %error);
+        }
+    }
+
+    async fn read(&self, key: &CacheKey) -> Option<Arc<StoredResult>> {
+        let mut connection = self.connection.clone();
+        let get = async move { cmd("GET").arg(name(key)).query_async::<Option<Vec<u8>>>(&mut connection).await };
+        let value = self.call(get).await??;
+        match value::decode(key, &value, &self.settings.secret, self.settings.max_entry) {
+            Ok(result) => Some(Arc::new(result)),
+            Err(error) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(event = "cache_value_refused", tier = "redis", error_message = %error);
+                None
+            }
+        }
+    }
+}
+
+/// Returns whether the server answered with an error.
+fn is_answer(error: &RedisError) -> bool {
+    !(error.is_io_error() || error.is_connection_dropped() || error.is_timeout() || error.is_connection_refusal())
+}
+
+fn name(key: &CacheKey) -> String {
+    format!("{PREFIX}{}", hex::encode(key.0))
+}
+
+#[async_trait]
+impl ResultCache for RedisCache {
+    fn name(&self) -> &'static str {
+        "redis"
+    }
+
+    async fn get(&self, key: &CacheKey) -> Option<Arc<StoredResult>> {
+        let found = self.read(key).await;
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    async fn put(&self, key: CacheKey, result: Arc<StoredResult>, max_age: Option<Duration>) {
+        let value = match value::encode(&key, &result, &self.settings.secret) {
+            Ok(value) => value,
+            Err(error) => return self.fail(&error),
+        };
+        let lifetime = max_age.map_or(LIFETIME, |max_age| max_age.saturating_add(self.settings.stale));
+        let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX).max(1);
+        let mut connection = self.connection.clone();
+        let set = async move {
+            let mut command = cmd("SET");
+            command.arg(name(&key)).arg(value).arg("PX").arg(milliseconds);
+            command.query_async::<()>(&mut connection).await
+        };
+        self.call(set).await;
+    }
+
+    fn statistics(&self) -> CacheStatistics {
+        CacheStatistics {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            evictions: 0,
+            failures: self.failures.load(Ordering::Relaxed),
+            size_bytes: None,
+        }
+    }
+
+    async fn ping(&self) -> bool {
+        let mut connection = self.connection.clone();
+        let ping = async move { cmd("PING").query_async::<String>(&mut connection).await };
+        matches!(tokio::time::timeout(TIMEOUT, ping).await, Ok(Ok(_)))
+    }
+}

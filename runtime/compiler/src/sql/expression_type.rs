@@ -1,0 +1,186 @@
+//! Types of expressions, as far as SQL defines them alike for every warehouse.
+//!
+//! In: an expression and the types of its columns. Out: its type, or `Unknown`: functions of one engine, operators that
+//! an engine defines for several types, and whatever depends on an unknown type. Warehouses that report the types of
+//! expressions are asked first (`probe`); SQLite reports those of columns only.
+
+use sqlparser::ast::{
+    BinaryOperator, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    TimezoneInfo, TypedString, UnaryOperator, Value,
+};
+
+use crate::types::LogicalType::{self, Boolean, Date, Decimal, Float, Integer, Text, Timestamp, TimestampTz, Unknown};
+
+/// Returns the type of an expression. `column` returns the type of a name.
+pub(super) fn expression_type(
+    expr: &Expr,
+    dialect: &str,
+    column: &dyn Fn(&Ident) -> Option<LogicalType>,
+) -> LogicalType {
+    Typing { dialect, column }.of(expr)
+}
+
+struct Typing<'t> {
+    /// The name of the dialect profile.
+    dialect: &'t str,
+    column: &'t dyn Fn(&Ident) -> Option<LogicalType>,
+}
+
+impl Typing<'_> {
+    fn of(&self, expr: &Expr) -> LogicalType {
+        match expr {
+            Expr::Identifier(ident) => (self.column)(ident).unwrap_or(Unknown),
+            Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => self.of(inner),
+            Expr::Value(value) => of_literal(&value.value),
+            Expr::TypedString(TypedString { data_type, .. }) | Expr::Cast { data_type, .. } => of_name(data_type),
+            Expr::UnaryOp { op: UnaryOperator::Plus | UnaryOperator::Minus, expr }
+            | Expr::Ceil { expr, .. }
+            | Expr::Floor { expr, .. } => number(self.of(expr)),
+            Expr::BinaryOp { left, op, right } => self.of_operator(self.of(left), op, self.of(right)),
+            Expr::UnaryOp { op: UnaryOperator::Not, .. }
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsDistinctFrom(..)
+            | Expr::IsNotDistinctFrom(..)
+            | Expr::InList { .. }
+            | Expr::Between { .. }
+            | Expr::Like { .. } => Boolean,
+            Expr::Trim { expr, .. } | Expr::Substring { expr, .. } | Expr::Overlay { expr, .. } => {
+                text_of(self.of(expr))
+            }
+            Expr::Position { .. } => Integer,
+            Expr::Extract { .. } => Decimal,
+            Expr::Case { conditions, else_result, .. } => {
+                let results = conditions.iter().map(|when| &when.result);
+                self.common(results.chain(else_result.as_deref()))
+            }
+            Expr::Function(function) => self.of_call(function),
+            _ => Unknown,
+        }
+    }
+
+    fn of_operator(&self, left: LogicalType, op: &BinaryOperator, right: LogicalType) -> LogicalType {
+        use BinaryOperator as Op;
+        match op {
+            Op::Plus | Op::Minus | Op::Multiply | Op::Modulo => common(number(left), number(right)),
+            // Some engines keep integers, others do not.
+            Op::Divide => match common(number(left), number(right)) {
+                Integer => Decimal,
+                other => other,
+            },
+            // It is OR in MySQL, and joins lists or documents in other engines.
+            Op::StringConcat if self.dialect != "mysql" && (left == Text || right == Text) => Text,
+            Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq | Op::And | Op::Or => Boolean,
+            _ => Unknown,
+        }
+    }
+
+    fn of_call(&self, function: &Function) -> LogicalType {
+        let Some(name) = function.name.0.last().and_then(|part| part.as_ident()) else { return Unknown };
+        let FunctionArguments::List(list) = &function.args else { return Unknown };
+        let arguments = || {
+            list.args.iter().filter_map(|argument| match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+                _ => None,
+            })
+        };
+        let first = || arguments().next().map_or(Unknown, |expr| self.of(expr));
+        match name.value.to_ascii_lowercase().as_str() {
+            "lower" | "upper" | "concat" | "concat_ws" | "to_char" => Text,
+            "trim" | "ltrim" | "rtrim" | "btrim" | "replace" | "lpad" | "rpad" | "substr" | "substring" | "left"
+            | "right" => text_of(first()),
+            "char_length" | "character_length" | "strpos" | "instr" => Integer,
+            "abs" | "round" | "floor" | "ceil" | "ceiling" | "sign" => number(first()),
+            "mod" => arguments().map(|expr| number(self.of(expr))).reduce(common).unwrap_or(Unknown),
+            "coalesce" | "ifnull" | "nvl" | "greatest" | "least" => self.common(arguments()),
+            "nullif" => first(),
+            _ => Unknown,
+        }
+    }
+
+    /// The type of a value that is one of several; null is of every type.
+    fn common<'e>(&self, values: impl Iterator<Item = &'e Expr>) -> LogicalType {
+        let is_null = |expr: &&Expr| matches!(expr, Expr::Value(value) if value.value == Value::Null);
+        values.filter(|value| !is_null(value)).map(|value| self.of(value)).reduce(common).unwrap_or(Unknown)
+    }
+}
+
+/// The type itself if it is a number's.
+fn number(ty: LogicalType) -> LogicalType {
+    if matches!(ty, Integer | Decimal | Float) { ty } else { Unknown }
+}
+
+/// The type of a part of a value: bytes stay bytes, everything else is read as text.
+fn text_of(ty: LogicalType) -> LogicalType {
+    match ty {
+        Text | Integer | Decimal | Float | Boolean => Text,
+        _ => Unknown,
+    }
+}
+
+fn common(one: LogicalType, other: LogicalType) -> LogicalType {
+    match (one, other) {
+        (Unknown, _) | (_, Unknown) => Unknown,
+        (Float, Integer | Decimal) | (Integer | Decimal, Float) => Float,
+        (Decimal, Integer) | (Integer, Decimal) => Decimal,
+        _ if one == other => one,
+        _ => Unknown,
+    }
+}
+
+fn of_literal(value: &Value) -> LogicalType {
+    match value {
+        Value::Number(digits, _) if digits.bytes().all(|b| b.is_ascii_digit()) => Integer,
+        Value::Number(..) => Decimal,
+        Value::SingleQuotedString(_) => Text,
+        Value::Boolean(_) => Boolean,
+        _ => Unknown,
+    }
+}
+
+/// The type that a name means in CAST and before a typed text.
+fn of_name(name: &DataType) -> LogicalType {
+    use DataType as Name;
+    match name {
+        Name::Character(_)
+        | Name::Char(_)
+        | Name::CharacterVarying(_)
+        | Name::CharVarying(_)
+        | Name::Varchar(_)
+        | Name::Nvarchar(_)
+        | Name::Text
+        | Name::String(_) => Text,
+        Name::TinyInt(_)
+        | Name::SmallInt(_)
+        | Name::MediumInt(_)
+        | Name::Int(_)
+        | Name::Integer(_)
+        | Name::BigInt(_)
+        | Name::HugeInt
+        | Name::Int2(_)
+        | Name::Int4(_)
+        | Name::Int8(_)
+        | Name::Int32
+        | Name::Int64
+        | Name::Signed
+        | Name::SignedInteger
+        | Name::Unsigned
+        | Name::UnsignedInteger => Integer,
+        Name::Numeric(scale) | Name::Decimal(scale) | Name::Dec(scale) => match scale {
+            ExactNumberInfo::Precision(_) | ExactNumberInfo::PrecisionAndScale(_, 0) => Integer,
+            _ => Decimal,
+        },
+        Name::Float(_)
+        | Name::Float4
+        | Name::Float8
+        | Name::Float64
+        | Name::Real
+        | Name::Double(_)
+        | Name::DoublePrecision => Float,
+        Name::Bool | Name::Boolean => Boolean,
+        Name::Date => Date,
+        Name::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => TimestampTz,
+        Name::Timestamp(..) | Name::Datetime(_) => Timestamp,
+        _ => Unknown,
+    }
+}

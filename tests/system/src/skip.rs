@@ -1,0 +1,28 @@
+//! Tests that cannot run because a tool of the machine is missing.
+
+/// Reports them. In CI, that is a failure.
+///
+/// # Panics
+/// The variable `CI` is set to something else than `0` or `false`.
+pub fn skip(cases: &str, reason: &str) {
+    #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
+    let variable = std::env::var("CI").ok();
+    assert!(!is_ci(variable.as_deref()), "{cases} must run in CI: {reason}");
+    eprintln!("skipped: {cases}: {reason}");
+}
+
+/// Returns whether the value of the variable `CI` means that the tests run in CI.
+fn is_ci(variable: Option<&str>) -> bool {
+    variable.is_some_and(|value| !matches!(value, "" | "0" | "false"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ci;
+
+    #[test]
+    fn ci_is_on_with_any_value_but_false() {
+        assert_eq!(["true", "1", "yes"].map(|value| is_ci(Some(value))), [true; 3]);
+        assert_eq!([None, Some(""), Some("0"), Some("false")].map(is_ci), [false; 4]);
+    }
+}

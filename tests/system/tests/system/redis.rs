@@ -1,0 +1,202 @@
+//! The shared tier of the result cache on a real Redis server: absent, lost, slow, full, emptied, and with values of
+//! another writer.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arrow::array::{Int64Array, RecordBatch};
+use jiff::Timestamp;
+use terrane_app::data_versions::DataVersion;
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::result_cache::{CacheKey, EncodedRows, ResultCache as _, StoredResult};
+use terrane_app::ports::warehouse::ResultSet;
+use terrane_app::query::CacheSecret;
+use terrane_cache::{RedisCache, RedisSettings};
+use terrane_system_tests::engines::Redis;
+
+/// Ends a test whose call waits for a server that never answers. A call of the cache gives up long before.
+const HANG: Duration = Duration::from_secs(30);
+const KEY: CacheKey = CacheKey([1; 32]);
+const OTHER: CacheKey = CacheKey([2; 32]);
+
+/// Stands until a test moves it.
+#[derive(Default)]
+struct FakeClock(AtomicU64);
+
+impl Clock for FakeClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+}
+
+struct Tier {
+    cache: RedisCache,
+    clock: Arc<FakeClock>,
+}
+
+fn tier(url: &str, secret: u8) -> Tier {
+    let clock = Arc::new(FakeClock::default());
+    let settings = RedisSettings {
+        url: url.to_owned(),
+        secret: CacheSecret::new(&[secret; 32]),
+        max_entry: 8 * 1024 * 1024,
+        stale: Duration::ZERO,
+    };
+    Tier { cache: RedisCache::new(settings, clock.clone()).unwrap(), clock }
+}
+
+impl Tier {
+    async fn put(&self, key: CacheKey, rows: i64) {
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(Int64Array::from_iter_values(0..rows)) as _)]).unwrap();
+        let result = StoredResult {
+            rows: ResultSet { schema: batch.schema(), batches: vec![batch] },
+            total_rows: Some(7),
+            totals: None,
+            version: DataVersion::from_bytes([3; 16]),
+            as_of: Timestamp::UNIX_EPOCH,
+            waited: Duration::ZERO,
+            encoded: EncodedRows::default(),
+        };
+        self.cache.put(key, Arc::new(result), None).await;
+    }
+
+    /// Returns the number of rows that are stored.
+    async fn rows(&self, key: CacheKey) -> Option<usize> {
+        let found = tokio::time::timeout(HANG, self.cache.get(&key)).await.expect("the cache waits for the server");
+        found.map(|result| result.rows.batches.iter().map(RecordBatch::num_rows).sum())
+    }
+
+    /// Waits until the tier works again: its breaker closes as time goes on.
+    async fn recovers(&self) {
+        for _ in 0..100 {
+            self.clock.0.fetch_add(60, Ordering::Relaxed);
+            self.put(KEY, 5).await;
+            if self.rows(KEY).await == Some(5) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("the tier does not recover: {:?}", self.cache.statistics());
+    }
+}
+
+fn on_redis<F: Future<Output = ()>>(test: impl FnOnce(Redis) -> F) {
+    if let Some(missing) = Redis::missing() {
+        return crate::skip("the cases of Redis", &missing.0);
+    }
+    let redis = Redis::start().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(test(redis));
+}
+
+#[test]
+fn replicas_with_one_secret_share_results() {
+    on_redis(|redis| async move {
+        let (one, two, stranger) = (tier(&redis.url(), 1), tier(&redis.url(), 1), tier(&redis.url(), 9));
+        one.put(KEY, 10_000).await;
+        assert_eq!(two.rows(KEY).await, Some(10_000));
+        assert_eq!(two.rows(OTHER).await, None);
+        assert_eq!(stranger.rows(KEY).await, None, "another secret");
+        assert_eq!(stranger.cache.statistics().failures, 1);
+        assert!(one.cache.ping().await);
+    });
+}
+
+#[test]
+fn a_server_may_be_down_at_start_and_come_later() {
+    on_redis(|mut redis| async move {
+        redis.kill().unwrap();
+        let tier = tier(&redis.url(), 1);
+        for _ in 0..5 {
+            assert_eq!(tier.rows(KEY).await, None);
+        }
+        assert!(!tier.cache.ping().await);
+        redis.restart().unwrap();
+        tier.recovers().await;
+    });
+}
+
+#[test]
+fn a_server_may_be_lost_in_the_middle() {
+    on_redis(|mut redis| async move {
+        let tier = tier(&redis.url(), 1);
+        tier.put(KEY, 5).await;
+        assert_eq!(tier.rows(KEY).await, Some(5));
+        redis.kill().unwrap();
+        for _ in 0..5 {
+            assert_eq!(tier.rows(KEY).await, None);
+            tier.put(KEY, 5).await;
+        }
+        redis.restart().unwrap();
+        tier.recovers().await;
+    });
+}
+
+#[test]
+fn a_slow_server_is_not_waited_for() {
+    on_redis(|redis| async move {
+        let tier = tier(&redis.url(), 1);
+        tier.put(KEY, 5).await;
+        redis.halt().unwrap();
+        for _ in 0..3 {
+            assert_eq!(tier.rows(KEY).await, None);
+        }
+        let calls = tier.cache.statistics().failures;
+        for _ in 0..1_000 {
+            assert_eq!(tier.rows(KEY).await, None);
+        }
+        assert_eq!(tier.cache.statistics().failures, calls, "an open breaker calls nothing");
+        redis.proceed().unwrap();
+        tier.recovers().await;
+    });
+}
+
+#[test]
+fn a_full_server_is_still_read() {
+    on_redis(|redis| async move {
+        let tier = tier(&redis.url(), 1);
+        tier.put(KEY, 5).await;
+        assert_eq!(redis.send("CONFIG SET maxmemory 1").unwrap(), "+OK");
+        for _ in 0..5 {
+            tier.put(OTHER, 5).await;
+        }
+        assert_eq!(tier.cache.statistics().failures, 5);
+        assert_eq!((tier.rows(KEY).await, tier.rows(OTHER).await), (Some(5), None));
+    });
+}
+
+#[test]
+fn an_emptied_server_has_nothing() {
+    on_redis(|redis| async move {
+        let tier = tier(&redis.url(), 1);
+        tier.put(KEY, 5).await;
+        assert_eq!(redis.send("FLUSHALL").unwrap(), "+OK");
+        assert_eq!(tier.rows(KEY).await, None);
+        assert_eq!(tier.cache.statistics().failures, 0);
+    });
+}
+
+#[test]
+fn values_of_another_writer_are_not_used() {
+    on_redis(|redis| async move {
+        let tier = tier(&redis.url(), 1);
+        let name = |key: CacheKey| format!("terrane:result:{}", key.0.map(|byte| format!("{byte:02x}")).concat());
+        tier.put(KEY, 5).await;
+        assert_eq!(redis.send(&format!("COPY {} {} REPLACE", name(KEY), name(OTHER))).unwrap(), ":1");
+        assert_eq!(tier.rows(OTHER).await, None, "the result of another statement");
+        assert_eq!(redis.send(&format!("SET {} poison", name(OTHER))).unwrap(), "+OK");
+        assert_eq!(tier.rows(OTHER).await, None);
+        assert_eq!(redis.send(&format!("SETRANGE {} 40 x", name(KEY))).unwrap().get(..1), Some(":"));
+        assert_eq!(tier.rows(KEY).await, None, "a changed byte");
+        assert_eq!(redis.send(&format!("LPUSH {} x", name(CacheKey([4; 32])))).unwrap(), ":1");
+        assert_eq!(tier.rows(CacheKey([4; 32])).await, None, "not even a value");
+        assert_eq!(tier.cache.statistics().failures, 4);
+    });
+}

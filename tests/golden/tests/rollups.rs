@@ -28,7 +28,7 @@ const CASES: &str = include_str!("../rollups/cases.yml");
 #[serde(deny_unknown_fields)]
 struct Case {
     name: String,
-    /// Of each pre-aggregation a number of rows, or partitions: the first day, the first after it, rows.
+    /// The rows of each pre-aggregation, or its partitions: the first day, the first after it, rows.
     ready: std::collections::BTreeMap<String, Vec<Json>>,
     #[serde(default)]
     extent: Option<[String; 2]>,
@@ -145,7 +145,7 @@ fn pre_aggregations_serve_facts_as_the_snapshots_say() {
     }
 }
 
-/// A reason without a case would be a sentence that nobody has read.
+/// Every reason has a case, so that its sentence and members are reviewed.
 #[test]
 fn every_reason_has_a_case() {
     let model = model(PROJECT, TYPES);

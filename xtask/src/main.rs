@@ -20,6 +20,7 @@ mod dist;
 mod duckdb;
 mod fuzz;
 mod http;
+mod jobs;
 mod npm;
 mod python;
 mod schemathesis;
@@ -59,6 +60,8 @@ enum Command {
     Attack(attack::AttackArguments),
     /// Attack a real server, put it under load, and print the measurements.
     Soak(soak::SoakArguments),
+    /// Kill servers that run asynchronous queries, and measure submissions and memory.
+    Jobs(jobs::JobsArguments),
     /// Build the release archive: the program, libduckdb, components, licenses and checksums.
     Dist(dist::DistArguments),
 }
@@ -107,6 +110,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Fuzz(arguments) => fuzz::run(&context, &arguments),
         Command::Attack(arguments) => attack::run(&context, &arguments),
         Command::Soak(arguments) => soak::run(&context, &arguments),
+        Command::Jobs(arguments) => jobs::run(&context, &arguments),
         Command::Dist(arguments) => dist::run(&context, &arguments),
     }
 }

@@ -11,6 +11,7 @@ pub mod governance;
 mod inspection;
 pub mod introspection;
 pub mod invalidation;
+pub mod jobs;
 pub mod limits;
 pub mod maintenance;
 pub mod plugins;

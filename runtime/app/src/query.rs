@@ -38,6 +38,7 @@ mod session;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::Environment;
 use terrane_compiler::query::QueryError;
@@ -161,13 +162,18 @@ impl QueryService {
 
     /// Begins the queries of a request, over the project that is served now.
     pub fn session<'s>(&'s self, context: &'s RequestContext) -> QuerySession<'s> {
+        self.session_at(context, self.clock.now())
+    }
+
+    /// Begins the queries of a request whose current time was fixed before.
+    pub fn session_at<'s>(&'s self, context: &'s RequestContext, now: Timestamp) -> QuerySession<'s> {
         let environment = Environment {
-            now: self.clock.now(),
+            now,
             zones: self.zones.clone(),
             default_timezone: self.settings.timezone.clone(),
             default_limit: self.settings.default_limit,
             max_limit: match context.kind {
-                QueryKind::Export => self.settings.max_export_rows,
+                QueryKind::Export | QueryKind::Job => self.settings.max_export_rows,
                 _ => self.settings.max_limit,
             },
             rollups: self.ready_rollups(),

@@ -27,6 +27,7 @@ pub use access::AccessRecorder;
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
 pub use revocations::{CLOCK_TOLERANCE, MAX_APPLICATION_TOKEN_AGE};
+pub(crate) use sessions::from as with_origin;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};
 
 use crate::accounts::{AccountPorts, Accounts};

@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
 use crate::governance::ApprovalService;
 use crate::invalidation::InvalidationService;
+use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
 use crate::ports::builder::ModelBuilder;
@@ -22,19 +23,21 @@ use crate::ports::credentials::Credentials;
 use crate::ports::detectors::Detectors;
 use crate::ports::governance::Governance;
 use crate::ports::invalidations::Invalidations;
+use crate::ports::jobs::{JobTexts, Jobs};
 use crate::ports::leases::Leases;
 use crate::ports::observer::Observer;
 use crate::ports::plugins::Plugins;
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
 use crate::ports::providers::IdentityProvider;
 use crate::ports::registrations::Registrations;
+use crate::ports::results::Results;
 use crate::ports::retention::Retention;
 use crate::ports::store::Store;
 use crate::ports::tokens::{Passwords, Randomness, Tokens};
 use crate::ports::warehouse::Warehouse;
 use crate::profiling::ProfilingService;
 use crate::projects::{ProjectPorts, ProjectService};
-use crate::query::{QueryPorts, QueryService, QuerySettings};
+use crate::query::{LimiterSettings, QueryPorts, QueryService, QuerySettings};
 use crate::security::oauth::{OAuth, StateTokenKey, Transport};
 use crate::security::{AccessRecorder, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
 use crate::worker::{LeaseSettings, Worker};
@@ -76,6 +79,9 @@ pub struct ServerPorts {
     pub registrations: Arc<dyn Registrations>,
     pub leases: Arc<dyn Leases>,
     pub invalidations: Arc<dyn Invalidations>,
+    pub jobs: Arc<dyn Jobs>,
+    pub results: Arc<dyn Results>,
+    pub job_texts: Arc<dyn JobTexts>,
     pub retention: Arc<dyn Retention>,
     /// `None`: tokens are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
@@ -89,6 +95,7 @@ pub struct ServerPorts {
 /// The operator's settings of a server.
 pub struct ServerSettings {
     pub queries: QuerySettings,
+    pub jobs: JobSettings,
     pub sessions: SessionSettings,
     /// The key of sign-ins through providers, which all replicas share.
     pub state_token_key: StateTokenKey,
@@ -113,6 +120,7 @@ pub struct ServerServices {
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
     pub projects: Arc<ProjectService>,
+    pub jobs: Arc<JobService>,
     pub access: Arc<AccessRecorder>,
     pub authenticator: Arc<Authenticator>,
     pub oauth: Arc<OAuth>,
@@ -204,7 +212,36 @@ impl ServerServices {
         let audit_buffer = Arc::new(AuditBuffer::new(Arc::clone(&server.audit), Arc::clone(&clock)));
         let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
         let invalidations = Some(Arc::clone(&server.invalidations));
+        // Jobs have permits of their own, so that they never take those of interactive queries.
+        let permits = settings.jobs.concurrency;
+        let limiter =
+            LimiterSettings { running: permits, queued: permits, running_per_tenant: None, queued_per_tenant: None };
+        let job_queries = QuerySettings {
+            timeout: settings.jobs.timeout,
+            export_timeout: settings.jobs.timeout,
+            limiter,
+            ..settings.queries.clone()
+        };
         let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, settings.queries);
+        let job_query_ports = QueryPorts {
+            catalog: Arc::clone(&services.catalog),
+            warehouse: Arc::clone(&services.warehouse),
+            clock: Arc::clone(&clock),
+            governance: Arc::clone(&governance),
+            observer: Arc::clone(&observer),
+            access: Arc::clone(&services.access),
+            versions: Arc::clone(&services.versions),
+        };
+        let job_ports = JobPorts {
+            jobs: server.jobs,
+            results: server.results,
+            texts: server.job_texts,
+            queries: Arc::new(QueryService::new(job_query_ports, job_queries)),
+            credentials: Arc::clone(&server.credentials),
+            randomness: Arc::clone(&server.randomness),
+            clock: Arc::clone(&clock),
+        };
+        let jobs = Arc::new(JobService::new(job_ports, settings.jobs));
         let security = SecurityPorts {
             credentials: server.credentials,
             tokens: server.tokens,
@@ -244,6 +281,7 @@ impl ServerServices {
         let invalidation = InvalidationService::new(catalog, versions, access);
         ServerServices {
             projects: Arc::new(projects),
+            jobs,
             authenticator,
             oauth: Arc::new(oauth),
             audit_buffer,
@@ -267,10 +305,17 @@ impl ServerServices {
         }
     }
 
+    /// Returns the runner of the server's jobs.
+    pub fn job_runner(&self) -> JobRunner {
+        let (jobs, leases) = (Arc::clone(&self.jobs), Arc::clone(&self.leases));
+        JobRunner::new(jobs, leases, self.lease_settings, self.process_id.clone())
+    }
+
     /// Returns the worker of the server's background tasks.
     pub fn worker(&self) -> Worker {
         let (leases, clock, observer) = (self.leases.clone(), self.clock.clone(), self.observer.clone());
         Worker::new(leases, clock, observer, self.process_id.clone(), self.lease_settings)
             .with_task(self.maintenance.clone())
+            .with_task(Arc::new(JobMaintenance::new(Arc::clone(&self.jobs))))
     }
 }

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod explain;
 pub mod import;
 pub mod init;
+pub mod jobs;
 pub mod plugin;
 pub mod profile;
 pub mod query;

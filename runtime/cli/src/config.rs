@@ -58,6 +58,7 @@ pub struct Config {
     pub server: ServerConfig,
     pub limits: LimitsConfig,
     pub state: StateConfig,
+    pub jobs: JobsConfig,
     pub security: SecurityConfig,
     pub plugins: PluginsConfig,
     /// The settings of the log. Its file is relative to the project.
@@ -165,6 +166,25 @@ pub struct StateConfig {
     pub retention_days: u64,
     /// The interval at which authentications and denials are written to disk.
     pub audit_interval_ms: u64,
+}
+
+/// The settings of asynchronous queries.
+#[derive(Debug, Clone)]
+pub struct JobsConfig {
+    /// The folder of results, relative to the project. All replicas share it.
+    pub path: String,
+    /// The most jobs that one process runs at once.
+    pub concurrency: usize,
+    pub timeout_seconds: u64,
+    /// The time for which a result can be read.
+    pub result_hours: u64,
+    /// The time for which ended jobs are known.
+    pub retention_days: u64,
+    /// The most open jobs of all callers.
+    pub max_open: u64,
+    pub max_open_per_caller: u64,
+    /// The disk space that results leave free.
+    pub min_free_disk_mb: u64,
 }
 
 #[derive(Debug, Clone)]

@@ -32,7 +32,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
-    init as init_command, plugin, print_error, print_problems, profile, query, run as run_command, schema, serve,
+    init as init_command, jobs, plugin, print_error, print_problems, profile, query, run as run_command, schema, serve,
     state, test,
 };
 use config::Environment;
@@ -107,6 +107,8 @@ enum Command {
     Auth(auth::AuthArguments),
     /// Read and check the audit log
     Audit(audit::AuditArguments),
+    /// List and cancel asynchronous queries
+    Jobs(jobs::JobsArguments),
     /// Copy the state database out and in
     State(state::StateArguments),
     /// JSON Schemas of a project's files, for editors
@@ -195,6 +197,10 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
         Command::Audit(arguments) => {
             let project = read(arguments.action.dir())?;
             in_runtime(None, audit::run(&arguments, &project))?
+        }
+        Command::Jobs(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, jobs::run(&arguments, &project))?.map(|()| true)
         }
         Command::State(arguments) => {
             let project = read(arguments.action.dir())?;

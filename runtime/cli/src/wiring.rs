@@ -22,8 +22,10 @@ use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
 use terrane_app::introspection::SchemaIntrospection;
+use terrane_app::jobs::JobSettings;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::jobs::JobQuota;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
 use terrane_app::ports::registrations::Registrations as _;
@@ -40,9 +42,11 @@ use terrane_compiler::{model, project};
 use terrane_expectations::Subject;
 use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks};
+use terrane_results::ResultFolder;
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, Scopes, TrustedProxies};
 use terrane_store::StateStore;
+use terrane_wire::jobs::Texts;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, Place, Scope};
@@ -189,6 +193,41 @@ fn query_settings(config: &Config) -> QuerySettings {
     }
 }
 
+fn job_settings(config: &Config) -> JobSettings {
+    let jobs = &config.jobs;
+    // The other connections are left to interactive queries.
+    let share = (warehouse::connections(&config.warehouse).saturating_sub(1) / 2).max(1);
+    JobSettings {
+        concurrency: jobs.concurrency.min(share),
+        timeout: Duration::from_secs(jobs.timeout_seconds),
+        result_lifetime: Duration::from_secs(jobs.result_hours * 3_600),
+        retention: Duration::from_secs(jobs.retention_days * 86_400),
+        quota: JobQuota { open: jobs.max_open, open_per_caller: jobs.max_open_per_caller },
+    }
+}
+
+/// Opens the folder of results.
+///
+/// # Errors
+/// The folder cannot be made or written.
+fn results(project: &Project) -> Result<ResultFolder, Failure> {
+    let jobs = &project.config.jobs;
+    let folder = project.folder.root().join(&jobs.path);
+    let opened = ResultFolder::open(&folder, jobs.min_free_disk_mb.saturating_mul(1_048_576));
+    opened.map_err(|error| {
+        let message = format!("cannot use `jobs.path` {}: {error}", folder.display());
+        Failure::new(message).hint("name a folder that the server may write and that all replicas share")
+    })
+}
+
+/// Reminds the operator of a state database that several servers can use that they share the folder of results too.
+pub fn log_shared_results(project: &Project) {
+    if project.config.state.url.expose().starts_with("postgres") {
+        let folder = project.folder.root().join(&project.config.jobs.path);
+        tracing::info!(event = "job_results_shared", path = %folder.display(), hint = "all replicas need this folder");
+    }
+}
+
 /// The state database.
 ///
 /// # Errors
@@ -242,6 +281,9 @@ pub async fn server_services(
         registrations: store.clone(),
         leases: store.clone(),
         invalidations: store.clone(),
+        jobs: store.clone(),
+        results: Arc::new(results(project)?),
+        job_texts: Arc::new(Texts),
         retention: store.clone(),
         tokens,
         passwords: Arc::new(Argon2Passwords::default()),
@@ -252,6 +294,7 @@ pub async fn server_services(
     let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {
         queries: QuerySettings { cache, ..query_settings(config) },
+        jobs: job_settings(config),
         sessions,
         state_token_key,
         transport,

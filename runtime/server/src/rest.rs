@@ -12,6 +12,7 @@ mod conditional;
 mod docs;
 mod format;
 mod health;
+mod jobs;
 mod lineage;
 mod metadata;
 mod metrics;
@@ -72,7 +73,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 }
 
 fn all() -> Routes {
-    let routes = lineage::register(project::register(query::register(Routes::default())));
+    let routes = lineage::register(project::register(jobs::register(query::register(Routes::default()))));
     let routes = health::register(metadata::register(cache::register(routes)));
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }

@@ -11,6 +11,7 @@ mod database;
 mod dump;
 mod inspect;
 mod invalidations;
+mod jobs;
 mod leases;
 mod location;
 mod migrations;

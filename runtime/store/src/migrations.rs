@@ -21,11 +21,12 @@ macro_rules! texts {
             (7, "revoked tokens", include_str!(concat!("../migrations/", $engine, "/0007_revoked_tokens.sql"))),
             (8, "server secrets", include_str!(concat!("../migrations/", $engine, "/0008_server_secrets.sql"))),
             (9, "data versions", include_str!(concat!("../migrations/", $engine, "/0009_data_versions.sql"))),
+            (10, "jobs", include_str!(concat!("../migrations/", $engine, "/0010_jobs.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 9] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 10] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

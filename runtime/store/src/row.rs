@@ -14,7 +14,7 @@ use terrane_json::caller as caller_json;
 
 use crate::database::Row;
 
-fn odd(what: &str) -> StoreError {
+pub(crate) fn odd(what: &str) -> StoreError {
     StoreError { message: format!("a row holds {what} that cannot be read") }
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn time(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|_| odd("a time"))
 }
 
-fn maybe_time(micros: Option<i64>) -> Result<Option<Timestamp>, StoreError> {
+pub(crate) fn maybe_time(micros: Option<i64>) -> Result<Option<Timestamp>, StoreError> {
     micros.map(time).transpose()
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn words(scopes: Scopes) -> String {
     scopes.names().join(" ")
 }
 
-fn scopes(text: &str) -> Scopes {
+pub(crate) fn scopes(text: &str) -> Scopes {
     text.split(' ').filter_map(Scope::named).collect()
 }
 
@@ -52,16 +52,16 @@ pub(crate) fn caller_text(caller: &SecurityContext) -> String {
     caller_json::to_json(caller).to_string()
 }
 
-fn caller(text: &str) -> Result<SecurityContext, StoreError> {
+pub(crate) fn caller(text: &str) -> Result<SecurityContext, StoreError> {
     let json: Json = serde_json::from_str(text).map_err(|_| odd("a caller"))?;
     caller_json::from_json(&json).map_err(|_| odd("a caller"))
 }
 
-fn text(row: &Row, column: &str) -> Result<Arc<str>, StoreError> {
+pub(crate) fn text(row: &Row, column: &str) -> Result<Arc<str>, StoreError> {
     row.text(column).map(Into::into)
 }
 
-fn maybe_text(row: &Row, column: &str) -> Result<Option<Arc<str>>, StoreError> {
+pub(crate) fn maybe_text(row: &Row, column: &str) -> Result<Option<Arc<str>>, StoreError> {
     row.maybe_text(column).map(|text| text.map(Into::into))
 }
 

@@ -52,7 +52,8 @@ fn batches() -> Vec<RecordBatch> {
 /// Reads a body to its end, as a client would.
 async fn length(encoder: RowEncoder, batches: &[RecordBatch]) -> usize {
     let end = Piece::End { returned_rows: ROWS as u64, truncated: Some(false), duration: Duration::ZERO };
-    let pieces: Vec<_> = batches.iter().cloned().map(Piece::Rows).chain([end]).map(Ok).collect();
+    let pieces: Vec<_> =
+        batches.iter().cloned().map(Piece::Rows).chain([end]).map(Ok::<_, terrane_app::query::QueryRunError>).collect();
     let mut body = pin!(encoder.encode_stream(Vec::new(), stream::iter(pieces).boxed(), |_| Vec::new()));
     let mut length = 0;
     while let Some(part) = body.next().await {

@@ -102,7 +102,8 @@ codes! {
     };
     CompilationError "COMPILATION_ERROR" 500 { model: String, file: String, line: u64, column: u64 };
     MethodNotAllowed "METHOD_NOT_ALLOWED" 405 { allowed_methods: Vec<String> };
-    Conflict "CONFLICT" 409 { component: String, limit: String, call: String };
+    Conflict "CONFLICT" 409 { component: String, limit: String, call: String, state: String };
+    Gone "GONE" 410 { reason: String };
     MisdirectedRequest "MISDIRECTED_REQUEST" 421 {};
     QueryTimeout "QUERY_TIMEOUT" 408 {} [suggestion: String];
     RequestTimeout "REQUEST_TIMEOUT" 408 {};
@@ -114,6 +115,7 @@ codes! {
     PluginFault "PLUGIN_FAULT" 502 { component: String, limit: String, call: String };
     Overloaded "OVERLOADED" 503 {};
     RateLimited "RATE_LIMITED" 429 { scope: String, limit: RateLimit };
+    ResultsUnavailable "RESULTS_UNAVAILABLE" 503 {};
     StateUnavailable "STATE_UNAVAILABLE" 503 {};
 }
 
@@ -257,8 +259,7 @@ impl ErrorBody {
     }
 }
 
-const SHORTEN_QUERY: &str =
-    "ask for a shorter time range or fewer dimensions; the operator sets the limit with `query.timeout`";
+const SHORTEN_QUERY: &str = "send the query to `/api/v1/query/async`, or ask for a shorter time range or fewer dimensions; the operator sets the limit with `query.timeout`";
 
 fn is_listed(fields: &[ErrorField], name: &str) -> bool {
     fields.iter().any(|field| field.name == name)

@@ -20,6 +20,7 @@ pub mod explanation;
 mod fields;
 mod filter;
 
+pub mod jobs;
 pub mod json;
 pub mod lineage;
 pub mod metadata;

@@ -14,6 +14,7 @@ use arrow::error::ArrowError;
 use bytes::Bytes;
 use futures_util::future::{self, Either};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
+use terrane_app::ports::results::ResultsError;
 use terrane_app::query::{Piece, QueryRunError};
 use terrane_compiler::sql::ResultColumn;
 
@@ -70,6 +71,8 @@ enum Rows {
 pub enum RowsError {
     #[error(transparent)]
     Run(#[from] QueryRunError),
+    #[error(transparent)]
+    Result(#[from] ResultsError),
     #[error("cannot encode the rows as Arrow: {0}")]
     Arrow(#[from] ArrowError),
     #[error("the encoder of rows panicked")]
@@ -162,10 +165,10 @@ impl RowEncoder {
 
     /// Encodes the rows as they come, between `before` and the text that `after` makes of their end. The types of the
     /// columns are chosen by the first batch. Needs a tokio runtime.
-    pub fn encode_stream(
+    pub fn encode_stream<E: Into<RowsError> + Send + 'static>(
         mut self,
         before: Vec<u8>,
-        pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
+        pieces: BoxStream<'static, Result<Piece, E>>,
         after: impl FnOnce(&Piece) -> Vec<u8> + Send + 'static,
     ) -> impl Stream<Item = Result<Bytes, RowsError>> + Send + 'static {
         let encoded = stream::once(async move {
@@ -184,9 +187,9 @@ impl RowEncoder {
 }
 
 /// Encodes pieces on several threads, in their order.
-fn encode_pieces(
+fn encode_pieces<E: Into<RowsError> + Send + 'static>(
     encoder: Arc<RowEncoder>,
-    pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
+    pieces: BoxStream<'static, Result<Piece, E>>,
     after: impl FnOnce(&Piece) -> Vec<u8> + Send + 'static,
 ) -> impl Stream<Item = Result<Vec<Bytes>, RowsError>> + Send + 'static {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
@@ -208,8 +211,8 @@ fn encode_pieces(
 }
 
 /// Returns the pieces up to their end or their first error, and an error if there is neither.
-fn until_end(
-    pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
+fn until_end<E: Into<RowsError> + Send + 'static>(
+    pieces: BoxStream<'static, Result<Piece, E>>,
 ) -> impl Stream<Item = Result<Piece, RowsError>> + Send + 'static {
     stream::unfold(Some(pieces), |pieces| async move {
         let mut pieces = pieces?;
@@ -224,7 +227,7 @@ fn until_end(
 
 /// Logs errors of the encoder. Errors of the query are in the log already.
 fn log_fault(written: &Result<Vec<Bytes>, RowsError>) {
-    if let Err(error @ (RowsError::Arrow(_) | RowsError::Panic | RowsError::NoEnd)) = written {
+    if let Err(error @ (RowsError::Result(_) | RowsError::Arrow(_) | RowsError::Panic | RowsError::NoEnd)) = written {
         tracing::error!(event = "answer_broken_off", error_message = %error);
     }
 }

@@ -30,7 +30,7 @@ use terrane_server::{
     Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Scopes, TrustedProxies, Watchers,
 };
 
-use crate::builds::{MemoryBuilder, MemoryInvalidations, MemoryLeases};
+use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
@@ -40,6 +40,8 @@ use crate::hooks::{FakeHook, FakeHooks};
 use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
+use terrane_app::jobs::JobSettings;
+use terrane_wire::jobs::Texts;
 
 /// One file: cases that belong together.
 #[derive(Debug, Deserialize)]
@@ -99,6 +101,11 @@ pub struct World {
     /// The number of statements that the warehouse ran.
     #[serde(skip)]
     pub statements: Arc<AtomicUsize>,
+    /// The number of statements that the warehouse runs now.
+    #[serde(skip)]
+    pub running: Arc<AtomicUsize>,
+    #[serde(skip)]
+    pub jobs: JobSettings,
     #[serde(skip)]
     pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
@@ -236,6 +243,7 @@ impl World {
             catalog: self.warehouse_catalog,
             builder: builder.clone(),
             statements: Arc::clone(&self.statements),
+            running: Arc::clone(&self.running),
         });
         let queries = QuerySettings {
             timeout: Duration::from_secs(30),
@@ -268,8 +276,11 @@ impl World {
             audit: security.audit,
             credentials: security.credentials,
             registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
-            leases: Arc::new(MemoryLeases::default()),
+            leases: security.jobs.leases,
             invalidations: Arc::new(MemoryInvalidations::default()),
+            jobs: security.jobs.jobs,
+            results: security.jobs.results,
+            job_texts: Arc::new(Texts),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,
             passwords: Arc::new(Argon2Passwords::default()),
@@ -279,6 +290,7 @@ impl World {
         };
         let settings = ServerSettings {
             queries,
+            jobs: self.jobs.clone(),
             sessions: SessionSettings::default(),
             state_token_key: StateTokenKey::derived_from(b"tests"),
             transport: security.transport,

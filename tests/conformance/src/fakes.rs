@@ -98,6 +98,24 @@ pub struct FakeWarehouse {
     pub builder: MemoryBuilder,
     /// The number of statements that it ran.
     pub statements: Arc<AtomicUsize>,
+    /// The number of statements that it runs now.
+    pub running: Arc<AtomicUsize>,
+}
+
+/// A statement that runs until it ends or its caller goes away.
+struct RunningStatement(Arc<AtomicUsize>);
+
+impl RunningStatement {
+    fn begin(running: &Arc<AtomicUsize>) -> Self {
+        running.fetch_add(1, Ordering::Relaxed);
+        RunningStatement(Arc::clone(running))
+    }
+}
+
+impl Drop for RunningStatement {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl FakeWarehouse {
@@ -137,17 +155,23 @@ impl Warehouse for FakeWarehouse {
 
     async fn execute(&self, _: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
         self.statements.fetch_add(1, Ordering::Relaxed);
+        let _running = RunningStatement::begin(&self.running);
         Self::act(self.behavior).await?;
         let batch = self.batch();
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
     }
 
     async fn stream(&self, _: Statement<'_>, _: Duration) -> Result<BatchStream, WarehouseError> {
+        let running = RunningStatement::begin(&self.running);
         Self::act(self.behavior).await?;
         let batch = self.batch();
         let (schema, ends) = (batch.schema(), self.stream_ends);
         let batches = stream::iter(std::iter::repeat_n(batch, self.batches)).map(Ok);
-        let end = stream::once(async move { Self::act(ends).await.err().map(Err) }).filter_map(ready_as_it_is);
+        let end = async move {
+            let _running = running;
+            Self::act(ends).await.err().map(Err)
+        };
+        let end = stream::once(end).filter_map(ready_as_it_is);
         Ok(BatchStream::new(schema, batches.chain(end)))
     }
 

@@ -8,6 +8,7 @@ pub mod case;
 pub mod compare;
 pub mod fakes;
 pub mod hooks;
+pub mod jobs;
 pub mod project;
 pub mod projects;
 pub mod provider;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::jobs::JobAdapters;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
@@ -22,12 +23,19 @@ pub struct Security {
     /// The providers that callers sign in through.
     pub providers: Vec<Arc<dyn IdentityProvider>>,
     pub transport: Transport,
+    pub jobs: JobAdapters,
 }
 
 impl Security {
     /// Returns a server without keys and tokens.
     pub fn of_anonymous() -> Self {
         Security::of(Arc::new(EmptyStore { is_broken: false }), None)
+    }
+
+    /// Returns the same server with a table of jobs and a folder of results.
+    #[must_use]
+    pub fn with_jobs(self, jobs: JobAdapters) -> Self {
+        Security { jobs, ..self }
     }
 
     /// Returns a server whose state database does not answer.
@@ -47,6 +55,7 @@ impl Security {
             tokens,
             providers: Vec::new(),
             transport: Transport::Https,
+            jobs: JobAdapters::none(),
         }
     }
 

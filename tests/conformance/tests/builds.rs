@@ -38,6 +38,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         stream_ends: FakeBehavior::Answers,
         catalog: FakeBehavior::Answers,
         statements: Arc::default(),
+        running: Arc::default(),
         builder: builder.clone(),
     };
     let plugins = FakePlugins { profile: Ok(Arc::new(duckdb_profile())), missing: Vec::new() };

@@ -33,9 +33,9 @@ fn every_route_has_a_case() {
             case.request.method == route.method.as_str() && case.response.status < 400 && is_on(case, route.path)
         })
     };
-    // `auth` tests these, over a store with accounts.
-    let is_here =
-        |route: &&terrane_server::Route| !route.path.starts_with("/api/v1/auth/") && route.path != "/api/v1/audit";
+    // `auth` tests these, over a store with accounts, and `jobs` those of asynchronous queries, over a table of jobs.
+    let elsewhere = ["/api/v1/auth/", "/api/v1/audit", "/api/v1/query/async"];
+    let is_here = |route: &&terrane_server::Route| !elsewhere.iter().any(|path| route.path.starts_with(path));
     let routes = terrane_server::routes();
     let without: Vec<String> =
         routes.iter().filter(is_here).filter(lacks).map(|route| format!("{} {}", route.method, route.path)).collect();
@@ -50,9 +50,17 @@ fn every_code_has_a_case() {
             case.response.json["error"]["code"] == code.as_str() && case.response.status == code.status()
         })
     };
-    // `auth` asks with credentials.
+    // `auth` asks with credentials, and `jobs` for results.
     let is_here = |code: &&Code| {
-        !matches!(code, Code::TokenExpired | Code::InvalidToken | Code::RateLimited | Code::StateUnavailable)
+        !matches!(
+            code,
+            Code::TokenExpired
+                | Code::InvalidToken
+                | Code::RateLimited
+                | Code::StateUnavailable
+                | Code::Gone
+                | Code::ResultsUnavailable
+        )
     };
     let without: Vec<&str> = Code::ALL.iter().filter(is_here).filter(lacks).map(|code| code.as_str()).collect();
     assert!(without.is_empty(), "no case ends with {without:?}");

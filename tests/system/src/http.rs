@@ -43,7 +43,23 @@ pub fn request_as(
     path: &str,
     body: Option<&str>,
 ) -> Result<Answer> {
-    let authorization = bearer.map(|bearer| format!("Authorization: Bearer {bearer}\r\n")).unwrap_or_default();
+    let authorization = bearer.map(|bearer| format!("Bearer {bearer}"));
+    let headers: Vec<(&str, &str)> = authorization.iter().map(|value| ("Authorization", value.as_str())).collect();
+    request_with(address, &headers, method, path, body)
+}
+
+/// The same, with any headers.
+///
+/// # Errors
+/// The response is not complete.
+pub fn request_with(
+    address: SocketAddr,
+    headers: &[(&str, &str)],
+    method: &str,
+    path: &str,
+    body: Option<&str>,
+) -> Result<Answer> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let body = body.unwrap_or_default();
@@ -51,7 +67,7 @@ pub fn request_as(
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
-         {authorization}Connection: close\r\n\r\n{body}"
+         {headers}Connection: close\r\n\r\n{body}"
     )?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;

@@ -3,13 +3,14 @@
 
 pub mod engines;
 mod http;
+pub mod jobs;
 mod program;
 mod provider;
 mod scratch;
 mod skip;
 pub mod soak;
 
-pub use http::{Answer, download, request, request_as};
+pub use http::{Answer, download, request, request_as, request_with};
 pub use program::{Output, Program, Server, Unheard};
 pub use provider::{Browser, OidcProvider, free_port, header};
 pub use scratch::{FLIGHTS, Scratch, path};

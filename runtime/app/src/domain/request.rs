@@ -94,6 +94,8 @@ pub enum QueryKind {
     Plan,
     /// Statistics of a cube's columns.
     Profile,
+    /// An asynchronous query, up to `query.max_export_rows`.
+    Job,
 }
 
 impl QueryKind {
@@ -105,6 +107,7 @@ impl QueryKind {
             QueryKind::Explain => "explain",
             QueryKind::Plan => "plan",
             QueryKind::Profile => "profile",
+            QueryKind::Job => "job",
         }
     }
 }

@@ -103,6 +103,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     let metrics_bound = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
     let metrics_address = metrics_bound.map(tracing::field::display);
     tracing::info!(event = "server_started", address = %bound, metrics_address, project = name, warnings = problems.len());
+    wiring::log_shared_results(&project);
     let background = Background::start(&project, &services, watching.watch.clone());
     let watchers = Watchers { watch: watching.watch.clone(), dropped_lines: Some(log.dropped_lines()) };
     let app = App::watched(services, wiring::http_settings(&project.config), watchers);
@@ -144,7 +145,8 @@ struct Background {
     audit_buffer: Arc<AuditBuffer>,
     writing: JoinHandle<()>,
     worker: JoinHandle<()>,
-    end: oneshot::Sender<()>,
+    /// Stop the worker and the runner of jobs.
+    ends: [oneshot::Sender<()>; 2],
 }
 
 impl Background {
@@ -157,14 +159,21 @@ impl Background {
         });
         let (end, ended) = oneshot::channel::<()>();
         // The sender may be gone; that is the end too.
-        let worker = tokio::spawn(services.worker().run(async { drop(ended.await) }));
-        Background { audit_buffer, writing, worker, end }
+        let (end_jobs, jobs_ended) = oneshot::channel::<()>();
+        let worker = services.worker().run(async { drop(ended.await) });
+        let jobs = services.job_runner().run(async { drop(jobs_ended.await) });
+        let worker = tokio::spawn(async {
+            tokio::join!(worker, jobs);
+        });
+        Background { audit_buffer, writing, worker, ends: [end, end_jobs] }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
-        let _ = self.end.send(());
+        for end in self.ends {
+            let _ = end.send(());
+        }
         let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.audit_buffer.flush());
         let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));
         match flushed {

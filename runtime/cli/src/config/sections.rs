@@ -10,11 +10,13 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig,
+    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, Place, QueryConfig, Secret, ServerConfig, StateConfig,
     TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
+
+const DEFAULT_JOBS: &str = ".terrane/jobs";
 
 /// Warehouses that this program connects to.
 const WAREHOUSES: &[&str] = &["duckdb", "postgres", "mysql", "sqlite"];
@@ -31,6 +33,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         server: top.section("server", server),
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
+        jobs: top.section("jobs", jobs),
         security: top.section("security", security::read),
         cache: top.section("cache", cache),
         plugins: plugins::read(top),
@@ -48,6 +51,19 @@ fn state(s: &mut Section<'_>) -> StateConfig {
         url: s.secret("url").unwrap_or_else(|| Secret::new(DEFAULT_STATE)),
         retention_days: s.integer("retention_days", 1..=36_500).unwrap_or(30),
         audit_interval_ms: s.integer("audit_interval_ms", 10..=5_000).unwrap_or(100),
+    }
+}
+
+fn jobs(s: &mut Section<'_>) -> JobsConfig {
+    JobsConfig {
+        path: s.text("path").unwrap_or_else(|| DEFAULT_JOBS.to_owned()),
+        concurrency: s.integer("concurrency", 1..=64).map_or(2, |n| n as usize),
+        timeout_seconds: s.integer("timeout_seconds", 1..=86_400).unwrap_or(3_600),
+        result_hours: s.integer("result_hours", 1..=8_760).unwrap_or(24),
+        retention_days: s.integer("retention_days", 1..=3_650).unwrap_or(7),
+        max_open: s.integer("max_open", 1..=1_000_000).unwrap_or(1_000),
+        max_open_per_caller: s.integer("max_open_per_caller", 1..=1_000_000).unwrap_or(20),
+        min_free_disk_mb: s.integer("min_free_disk_mb", 0..=1_000_000_000).unwrap_or(1_024),
     }
 }
 

@@ -146,7 +146,8 @@ fn init(config: &WarehouseConfig) -> Vec<String> {
     config.init.iter().map(|statement| statement.value.clone()).collect()
 }
 
-fn connections(config: &WarehouseConfig) -> usize {
+/// Returns the number of statements that the warehouse runs at once.
+pub(super) fn connections(config: &WarehouseConfig) -> usize {
     config.max_connections.map_or(CONNECTIONS, |n| n as usize)
 }
 

@@ -91,7 +91,8 @@ pub enum QueryError {
     #[error("`{timezone}` is not a timezone of the IANA database")]
     UnknownTimezone { timezone: Arc<str> },
     #[error(
-        "limit {limit} is over the maximum of {max}; request CSV or Arrow with the `Accept` header for larger results"
+        "limit {limit} is over the maximum of {max}; for larger results submit the query to `/api/v1/query/async`, or \
+         request CSV or Arrow with the `Accept` header"
     )]
     LimitTooLarge { limit: u64, max: u64 },
     #[error("`{field}` can be ordered by only when it is selected")]

@@ -205,7 +205,7 @@ impl ApiError {
 impl From<ErrorBody> for ApiError {
     fn from(body: ErrorBody) -> Self {
         let headers = match body.code {
-            Code::Overloaded | Code::WarehouseUnavailable | Code::StateUnavailable => {
+            Code::Overloaded | Code::WarehouseUnavailable | Code::StateUnavailable | Code::ResultsUnavailable => {
                 vec![(RETRY_AFTER, HeaderValue::from_static("1"))]
             }
             _ => Vec::new(),

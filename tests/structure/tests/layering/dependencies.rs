@@ -97,6 +97,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys"],
     },
     Rule {
+        package: "terrane-results",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
         package: "terrane-outgoing",
         may_use: &[],
         // Its HTTP client brings tower-http.
@@ -148,6 +153,7 @@ const RULES: &[Rule] = &[
             "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-plugin-kit",
+            "terrane-results",
             "terrane-server",
             "terrane-store",
             "terrane-terminal",
@@ -177,6 +183,7 @@ const RULES: &[Rule] = &[
             "terrane-identity",
             "terrane-json",
             "terrane-outgoing",
+            "terrane-results",
             "terrane-server",
             "terrane-store",
             "terrane-traces",
@@ -203,7 +210,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-oracle-tests",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-warehouse", "terrane-wire"],
+        may_use: &[
+            "terrane-app",
+            "terrane-cache",
+            "terrane-compiler",
+            "terrane-lineage",
+            "terrane-warehouse",
+            "terrane-wire",
+        ],
         must_not_reach: &["wasmtime"],
     },
     Rule {

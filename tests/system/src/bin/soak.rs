@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use terrane_system_tests::soak::load::{self, BODIES, Crowd};
+use terrane_system_tests::soak::load::{self, BODIES, Crowd, QUERIES};
 use terrane_system_tests::soak::{self, Settings, looping, stage};
 
 /// The highest allowed ratio of the p99 of others, with and without a hook that loops.
@@ -38,7 +38,8 @@ fn attacked(binary: &str, (requests, seed): (u64, u64), clients: u64, seconds: u
     let (server, credentials) = stage::start(binary, folder.path(), &[])?;
     let report = soak::run(server.address, server.process(), &credentials, Settings { requests, seed, clients: 24 });
     print!("{report}");
-    let crowd = Crowd { bearer: &credentials.reader, bodies: BODIES, clients: clients as usize, pause: Duration::ZERO };
+    let (bearer, clients_at_once) = (credentials.reader.as_str(), clients as usize);
+    let crowd = Crowd { bearer, path: QUERIES, bodies: BODIES, clients: clients_at_once, pause: Duration::ZERO };
     let asked = load::run(server.address, server.process(), crowd, Duration::from_secs(seconds));
     print!("\n{clients} clients for {seconds} s\n{asked}");
     let (code, _) = server.terminate()?;

@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause of a client after a refusal.
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 const STACK_BYTES: usize = 256 * 1_024;
+/// The route of queries.
+pub const QUERIES: &str = "/api/v1/query";
 /// A query of the example project.
 pub const BODIES: &[&str] = &[
     r#"{"measures":["flights.count"],"dimensions":["flights.origin"]}"#,
@@ -36,7 +38,9 @@ pub struct LoadReport {
 /// Clients that ask in turn for the same few things.
 #[derive(Debug, Clone, Copy)]
 pub struct Crowd<'a> {
+    /// Empty for anonymous callers.
     pub bearer: &'a str,
+    pub path: &'a str,
     pub bodies: &'a [&'a str],
     pub clients: usize,
     /// Between an answer and the next question.
@@ -76,9 +80,10 @@ fn ask(
     duration: Duration,
     collected: &Mutex<LoadReport>,
 ) {
-    let bearer = crowd.bearer;
+    let Crowd { bearer, path, .. } = crowd;
+    let authorization = if bearer.is_empty() { String::new() } else { format!("Authorization: Bearer {bearer}\r\n") };
     let request = format!(
-        "POST /api/v1/query HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {bearer}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let mut stream = None;
@@ -93,7 +98,8 @@ fn ask(
         *report.answers.entry(status.unwrap_or(0)).or_default() += 1;
         report.waits.push(wait);
         drop(report);
-        let pause = if status == Some(200) { crowd.pause } else { crowd.pause.max(REFUSED_PAUSE) };
+        let pause =
+            if status.is_some_and(|status| status < 300) { crowd.pause } else { crowd.pause.max(REFUSED_PAUSE) };
         thread::sleep(pause);
     }
 }

@@ -80,7 +80,7 @@ pub fn run(binary: &str, settings: Settings) -> Result<LoopingReport> {
     let server = program(&["serve"]).serve_unheard(Stdio::null(), Stdio::inherit())?;
     let (address, process) = (server.address, server.child.id());
     let ask = |bearer: &str, bodies, clients, pause| {
-        load::run(address, process, Crowd { bearer, bodies, clients, pause }, settings.duration)
+        load::run(address, process, Crowd { bearer, path: load::QUERIES, bodies, clients, pause }, settings.duration)
     };
     let others = || ask(&calm, CALM, settings.clients, Duration::ZERO);
     // What is made once, the first queries make.

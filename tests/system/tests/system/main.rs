@@ -14,6 +14,7 @@ mod governance;
 mod import;
 mod init;
 mod interface;
+mod jobs;
 mod logging;
 mod models;
 mod operating;

@@ -161,6 +161,8 @@ impl Pulled {
         self.queries_running.set(reading.queries_running as i64);
         self.queries_queued.set(reading.queries_queued as i64);
         self.queue_size.with_label_values(&["audit"]).set(reading.audit_pending as i64);
+        let jobs = i64::try_from(reading.jobs_pending).unwrap_or(i64::MAX);
+        self.queue_size.with_label_values(&["jobs"]).set(jobs);
         if let Some(backlog) = reading.spans {
             self.queue_size.with_label_values(&["spans"]).set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
             if let Some(dropped) = &self.dropped_spans {

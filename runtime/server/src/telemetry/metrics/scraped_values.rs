@@ -18,6 +18,7 @@ pub struct ScrapedValues {
     pub(super) queries_running: usize,
     pub(super) queries_queued: usize,
     pub(super) audit_pending: usize,
+    pub(super) jobs_pending: u64,
     /// By the names of the tiers.
     pub(super) caches: Vec<(&'static str, CacheStatistics)>,
     pub(super) spans: Option<Backlog>,
@@ -53,6 +54,7 @@ impl ScrapedValues {
             queries_queued,
             caches: ports.queries.cache_statistics(),
             audit_pending: ports.audit_buffer.pending(),
+            jobs_pending: ports.jobs.pending(),
             spans: app.watchers.watch.backlog(),
             plugins: ports.plugins.loaded(),
             dropped_lines: app.watchers.dropped_lines.as_ref().map(crate::telemetry::DroppedLines::count),

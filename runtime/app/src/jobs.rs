@@ -1,0 +1,329 @@
+//! Asynchronous queries: a query is stored as a job, a runner on any replica runs it, and its result is read in
+//! pages later.
+//!
+//! In: a query with its maker. Out: the job's state, and pages of its result. Absent: running jobs (`runner`),
+//! deleting what has expired (`maintenance`), tables and files (ports).
+//!
+//! # Rights
+//! A job belongs to its maker: the user id and the tenant of the verified caller. Other callers do not learn that it
+//! exists. Policies are applied twice. The runner compiles the query with the policies of that time for the
+//! maker's identity at submission, and records a digest of the statement. A reader's request compiles it again,
+//! with the policies and the reader's identity of now; if the digest differs, the result is not shown.
+
+mod error;
+mod maintenance;
+mod runner;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use terrane_compiler::query::SemanticQuery;
+use tokio::sync::watch;
+
+pub use error::{GoneReason, JobError};
+pub use maintenance::JobMaintenance;
+pub use runner::JobRunner;
+
+use crate::domain::{Identity, QueryKind, RequestContext, RequestOrigin, Surface};
+use crate::ports::audit::AuditEntry;
+use crate::ports::clock::Clock;
+use crate::ports::credentials::Credentials;
+use crate::ports::jobs::{Job, JobQuota, JobState, JobTexts, Jobs, Maker, NewJob, Submitted};
+use crate::ports::results::{ResultPage, Results};
+use crate::ports::tokens::Randomness;
+use crate::query::{QueryRunError, QueryService, QuerySession};
+use crate::security;
+
+/// The longest time for which a request waits for a job.
+pub const MAX_WAIT: Duration = Duration::from_secs(30);
+/// The most jobs of a list.
+pub const MAX_LISTED: u32 = 100;
+/// The most characters of an idempotency key.
+pub const MAX_KEY_CHARS: usize = 255;
+/// The time between two reads of a job that a request waits for, which another replica may run.
+const WAIT_POLL: Duration = Duration::from_millis(500);
+
+/// The operator's settings of jobs.
+#[derive(Debug, Clone)]
+pub struct JobSettings {
+    /// The most jobs that this process runs at once.
+    pub concurrency: usize,
+    /// The time that a job may run.
+    pub timeout: Duration,
+    /// The time for which a result can be read.
+    pub result_lifetime: Duration,
+    /// The time for which ended jobs are known.
+    pub retention: Duration,
+    pub quota: JobQuota,
+}
+
+impl Default for JobSettings {
+    fn default() -> Self {
+        JobSettings {
+            concurrency: 2,
+            timeout: Duration::from_secs(3_600),
+            result_lifetime: Duration::from_secs(24 * 3_600),
+            retention: Duration::from_secs(7 * 24 * 3_600),
+            quota: JobQuota { open: 1_000, open_per_caller: 20 },
+        }
+    }
+}
+
+/// The ports of jobs.
+#[derive(Clone)]
+pub struct JobPorts {
+    pub jobs: Arc<dyn Jobs>,
+    pub results: Arc<dyn Results>,
+    pub texts: Arc<dyn JobTexts>,
+    /// Runs the queries of jobs, under permits and a timeout of their own.
+    pub queries: Arc<QueryService>,
+    pub credentials: Arc<dyn Credentials>,
+    pub randomness: Arc<dyn Randomness>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A request to run a query as a job.
+#[derive(Debug, Clone)]
+pub struct Submission<'a> {
+    /// The query as it was sent.
+    pub text: Arc<str>,
+    pub query: &'a SemanticQuery,
+    pub idempotency_key: Option<Arc<str>>,
+}
+
+/// A page of a complete job's result.
+pub struct JobPage {
+    pub job: Job,
+    pub total_rows: u64,
+    pub page: ResultPage,
+}
+
+/// The use cases of jobs.
+pub struct JobService {
+    ports: JobPorts,
+    settings: JobSettings,
+    /// Counts the submissions to this process, for its runner.
+    submissions: watch::Sender<u64>,
+    /// Counts the ends of jobs that this process knows of, and requests to cancel one.
+    ends: watch::Sender<u64>,
+    /// The number of pending jobs, which the runner updates.
+    pending: AtomicU64,
+}
+
+impl JobService {
+    pub fn new(ports: JobPorts, settings: JobSettings) -> Self {
+        JobService {
+            ports,
+            settings,
+            submissions: watch::Sender::new(0),
+            ends: watch::Sender::new(0),
+            pending: AtomicU64::new(0),
+        }
+    }
+
+    /// Checks a query and stores it as a job. The same idempotency key with the same query returns the job that
+    /// is stored already.
+    ///
+    /// # Errors
+    /// [`JobError`]
+    pub async fn submit(
+        &self,
+        identity: &Identity,
+        context: &RequestContext,
+        submission: Submission<'_>,
+    ) -> Result<Job, JobError> {
+        let now = self.ports.clock.now();
+        let maker = maker_of(identity);
+        let context = job_context(&maker, context);
+        let session = self.ports.queries.session_at(&context, now);
+        statement_digest(&session, &without_total(submission.query.clone())).await?;
+        let mut random = [0; 16];
+        self.ports.randomness.fill(&mut random);
+        let id: Arc<str> = hex::encode(random).into();
+        let request_hash: Arc<str> = hex::encode(Sha256::digest(submission.text.as_bytes())).into();
+        let job = NewJob {
+            id: Arc::clone(&id),
+            maker,
+            query: submission.text,
+            now,
+            created_at: now,
+            correlation_id: context.logged_correlation_id(),
+            idempotency_key: submission.idempotency_key,
+            request_hash: Arc::clone(&request_hash),
+        };
+        let entry = self.entry("job_submitted", now, identity, &context.origin(), &id);
+        match self.ports.jobs.submit(&job, self.settings.quota, entry).await? {
+            Submitted::Stored => {}
+            Submitted::Known(known) if known.request_hash == request_hash => return Ok(self.seen(*known)),
+            Submitted::Known(_) => return Err(JobError::OtherRequest),
+            Submitted::CallerFull => return Err(JobError::CallerFull { open: self.settings.quota.open_per_caller }),
+            Submitted::Full => return Err(JobError::Full { open: self.settings.quota.open }),
+        }
+        tracing::info!(event = "job_submitted", job_id = &*id);
+        count(&self.submissions);
+        self.ports.jobs.job(&id).await?.ok_or(JobError::Unknown)
+    }
+
+    /// Returns one of the caller's own jobs.
+    ///
+    /// # Errors
+    /// [`JobError`]
+    pub async fn job(&self, identity: &Identity, id: &str) -> Result<Job, JobError> {
+        let job = self.ports.jobs.job(id).await?;
+        let job = job.filter(|job| is_own(&job.maker, identity)).ok_or(JobError::Unknown)?;
+        Ok(self.seen(job))
+    }
+
+    /// Returns one of the caller's own jobs once it has ended, or as it is after `wait`.
+    ///
+    /// # Errors
+    /// [`JobError`]
+    pub async fn wait(&self, identity: &Identity, id: &str, wait: Duration) -> Result<Job, JobError> {
+        let mut ends = self.ends.subscribe();
+        let clock = &self.ports.clock;
+        let deadline = clock.elapsed() + wait.min(MAX_WAIT);
+        loop {
+            let job = self.job(identity, id).await?;
+            let left = deadline.saturating_sub(clock.elapsed());
+            if !job.state.is_open() || left.is_zero() {
+                return Ok(job);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(left.min(WAIT_POLL)) => {}
+                // The sender lives as long as this service.
+                _ = ends.changed() => {}
+            }
+        }
+    }
+
+    /// Returns the caller's own jobs, newest first.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub async fn list(&self, identity: &Identity, limit: u32) -> Result<Vec<Job>, JobError> {
+        let jobs = self.ports.jobs.jobs(Some(&maker_of(identity)), None, limit.min(MAX_LISTED)).await?;
+        Ok(jobs.into_iter().map(|job| self.seen(job)).collect())
+    }
+
+    /// Cancels one of the caller's own jobs, or gives up its result. Waits a moment for a running job to end.
+    ///
+    /// # Errors
+    /// [`JobError`]
+    pub async fn cancel(&self, identity: &Identity, origin: &RequestOrigin, id: &str) -> Result<Job, JobError> {
+        const MOMENT: Duration = Duration::from_secs(5);
+        let before = self.job(identity, id).await?;
+        if before.state.is_open() || before.state == JobState::Complete {
+            let now = self.ports.clock.now();
+            let entry = self.entry("job_cancelled", now, identity, origin, id);
+            self.ports.jobs.cancel(id, now, entry).await?;
+            count(&self.ends);
+        }
+        self.wait(identity, id, MOMENT).await
+    }
+
+    /// Returns rows of a complete job's result, if the policies of now allow the reader what they allowed the job.
+    ///
+    /// # Errors
+    /// [`JobError`]
+    pub async fn page(
+        &self,
+        identity: &Identity,
+        context: &RequestContext,
+        id: &str,
+        offset: u64,
+        limit: u64,
+    ) -> Result<JobPage, JobError> {
+        let job = self.job(identity, id).await?;
+        let (manifest, fingerprint) = match (job.state, &job.manifest, &job.fingerprint) {
+            (JobState::Complete, Some(manifest), Some(fingerprint)) => (manifest, fingerprint),
+            (JobState::Expired, ..) => return Err(JobError::Gone { reason: GoneReason::Expired }),
+            (state, ..) => return Err(JobError::NoResult { state }),
+        };
+        let query = self.ports.texts.query(&job.query);
+        let (query, _) = query.map_err(|_| JobError::Gone { reason: GoneReason::PolicyChanged })?;
+        let query = without_total(query);
+        let context = job_context(&maker_of(identity), context);
+        let session = self.ports.queries.session_at(&context, job.now);
+        let digest = match statement_digest(&session, &query).await {
+            Ok(digest) => Some(digest),
+            // Denied, or no longer part of the model.
+            Err(error) if error.is_denial() || matches!(error, QueryRunError::Query(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        if digest.as_deref() != Some(&**fingerprint) {
+            tracing::info!(event = "job_result_closed", job_id = id);
+            return Err(JobError::Gone { reason: GoneReason::PolicyChanged });
+        }
+        let page = self.ports.results.page(manifest, offset, limit).await?;
+        Ok(JobPage { total_rows: manifest.rows, page, job })
+    }
+
+    /// Returns the number of pending jobs of all replicas, as the runner of this process last read it.
+    pub fn pending(&self) -> u64 {
+        self.pending.load(Ordering::Relaxed)
+    }
+
+    fn seen(&self, job: Job) -> Job {
+        job.seen_at(self.ports.clock.now())
+    }
+
+    fn entry(
+        &self,
+        event: &'static str,
+        at: Timestamp,
+        identity: &Identity,
+        origin: &RequestOrigin,
+        id: &str,
+    ) -> AuditEntry {
+        security::with_origin(origin, security::entry(event, at, identity, format!("job:{id}")))
+    }
+}
+
+fn count(events: &watch::Sender<u64>) {
+    events.send_modify(|events| *events = events.wrapping_add(1));
+}
+
+fn maker_of(identity: &Identity) -> Maker {
+    Maker {
+        caller: identity.caller.clone(),
+        scopes: identity.scopes,
+        credential: Arc::clone(&identity.credential),
+        tenant: identity.tenant.clone(),
+    }
+}
+
+fn is_own(maker: &Maker, identity: &Identity) -> bool {
+    maker.caller.user_id == identity.caller.user_id && maker.tenant == identity.tenant
+}
+
+/// Returns the context of a job's queries. Hooks and metrics see the same surface and kind at submission, in
+/// each attempt, and when the result is read.
+fn job_context(maker: &Maker, request: &RequestContext) -> RequestContext {
+    RequestContext {
+        caller: maker.caller.clone(),
+        scopes: maker.scopes,
+        tenant: maker.tenant.clone(),
+        surface: Surface::AsyncJob,
+        kind: QueryKind::Job,
+        ..request.clone()
+    }
+}
+
+/// Returns the query without a count of its groups: the rows of the result are counted when they are written, and an
+/// engine that has to count them first holds all of them.
+fn without_total(query: SemanticQuery) -> SemanticQuery {
+    SemanticQuery { skip_total: true, ..query }
+}
+
+/// Returns a digest of the statement that a query becomes, with its values. Policies are part of both.
+async fn statement_digest(session: &QuerySession<'_>, query: &SemanticQuery) -> Result<Arc<str>, QueryRunError> {
+    let sql = session.prepare(query).await?.sql().await?;
+    let mut hash = Sha256::new();
+    hash.update((sql.text.len() as u64).to_le_bytes());
+    hash.update(sql.text.as_bytes());
+    hash.update(format!("{:?}", sql.params).as_bytes());
+    Ok(hex::encode(hash.finalize()).into())
+}

@@ -1,0 +1,52 @@
+//! The reasons for which a request about a job fails.
+
+use crate::ports::jobs::JobState;
+use crate::ports::results::ResultsError;
+use crate::ports::store::StoreError;
+use crate::query::QueryRunError;
+
+/// The reason for which a result is not shown any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoneReason {
+    Expired,
+    /// The reader's policies, or the definitions, no longer make the statement that was run.
+    PolicyChanged,
+}
+
+impl GoneReason {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GoneReason::Expired => "expired",
+            GoneReason::PolicyChanged => "policy_changed",
+        }
+    }
+}
+
+/// The reason for which a request about a job fails.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum JobError {
+    #[error(transparent)]
+    Query(#[from] QueryRunError),
+    /// No job of this caller has this id.
+    #[error("the job does not exist")]
+    Unknown,
+    #[error("the job has no result: it is {}", state.as_str())]
+    NoResult { state: JobState },
+    #[error("the result is gone: {}", match reason {
+        GoneReason::Expired => "it expired or was deleted; submit the query again",
+        GoneReason::PolicyChanged => {
+            "policies or definitions have changed since the job ran; submit the query again"
+        }
+    })]
+    Gone { reason: GoneReason },
+    #[error("the idempotency key was used for another query")]
+    OtherRequest,
+    #[error("this caller has {open} open jobs, which is the most allowed; wait for one, or cancel one")]
+    CallerFull { open: u64 },
+    #[error("there are {open} open jobs, which is the most allowed; try again later")]
+    Full { open: u64 },
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,95 @@
+//! Deletes what is left of jobs: expired results, results without a job, and jobs that ended long ago.
+//!
+//! In: the table of jobs and the results. Out: a task of the worker, which one replica runs at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::JobService;
+use crate::ports::jobs::{Job, JobState};
+use crate::ports::leases::Lease;
+use crate::worker::{Progress, Schedule, Task, TaskError};
+
+/// The name of the task and of its lease.
+const MAINTENANCE: &str = "job_maintenance";
+const PERIOD: Duration = Duration::from_secs(30);
+
+/// Periodically deletes what is left of jobs.
+pub struct JobMaintenance {
+    service: Arc<JobService>,
+}
+
+impl JobMaintenance {
+    pub fn new(service: Arc<JobService>) -> Self {
+        JobMaintenance { service }
+    }
+
+    /// Deletes results that no job needs; returns how many.
+    async fn sweep(&self) -> Result<u64, TaskError> {
+        let ports = &self.service.ports;
+        let names = match ports.results.names().await {
+            Ok(names) => names,
+            Err(error) => {
+                tracing::error!(event = "job_results_unavailable", error_message = %error);
+                return Ok(0);
+            }
+        };
+        let mut swept = 0;
+        for name in names {
+            // Names that do not belong to an attempt are files of other programs.
+            let Some((id, fence)) = name.split_once('.') else { continue };
+            let Ok(fence) = fence.parse::<u64>() else { continue };
+            if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                continue;
+            }
+            let job = ports.jobs.job(id).await?;
+            if job.is_some_and(|job| needs(&job, &name, fence)) {
+                continue;
+            }
+            match ports.results.remove(&name).await {
+                Ok(()) => swept += 1,
+                Err(error) => tracing::error!(event = "job_results_unavailable", error_message = %error),
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// Returns whether a job has this result, or may be writing it.
+fn needs(job: &Job, name: &str, fence: u64) -> bool {
+    match job.state {
+        JobState::Complete => job.manifest.as_ref().is_some_and(|manifest| &*manifest.name == name),
+        JobState::Running => fence >= u64::from(job.attempts),
+        JobState::Pending => true,
+        JobState::Failed | JobState::Cancelled | JobState::Expired => false,
+    }
+}
+
+#[async_trait]
+impl Task for JobMaintenance {
+    fn name(&self) -> &'static str {
+        MAINTENANCE
+    }
+
+    fn schedule(&self) -> Schedule {
+        Schedule::Interval(PERIOD)
+    }
+
+    async fn run(&self, _: &Lease) -> Result<Progress, TaskError> {
+        let (ports, settings) = (&self.service.ports, &self.service.settings);
+        let now = ports.clock.now();
+        let expired = ports.jobs.expire(now).await?;
+        let horizon = now.checked_sub(settings.retention).unwrap_or(Timestamp::MIN);
+        // Results go before their jobs, so that none is left without an owner.
+        let results = self.sweep().await?;
+        let jobs = ports.jobs.prune(horizon).await?;
+        if expired + results + jobs > 0 {
+            tracing::info!(event = "jobs_pruned", expired, results, jobs);
+        }
+        // The table deletes a bounded number at a time.
+        Ok(if jobs > 0 || expired > 0 { Progress::Incomplete } else { Progress::Complete })
+    }
+}

@@ -1,0 +1,364 @@
+//! Runs jobs: several at once in each process, each under a lease of its own.
+//!
+//! In: open jobs without a holder. Out: their ends. Absent: leases themselves (`worker`).
+//!
+//! A process that dies leaves its leases to expire. Another one, or the same after its restart, begins the second
+//! and last attempt; after that the job is `failed` with the code `INTERRUPTED`. A result is written before the job
+//! is complete, under a name that belongs to the attempt, so a late holder never touches a newer result.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _};
+use terrane_compiler::sql::ResultColumn;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use super::{JobService, count, job_context, statement_digest, without_total};
+use crate::domain::RequestContext;
+use crate::ports::jobs::{Job, JobEnd, JobFailure, JobState, Manifest, lease_name};
+use crate::ports::leases::{Lease, Leases};
+use crate::ports::results::ResultsError;
+use crate::ports::store::StoreError;
+use crate::query::{CacheControl, Opened, Piece, QueryRunError};
+use crate::worker::{HeldLease, LeaseSettings};
+
+/// The attempts of a job.
+const MAX_ATTEMPTS: u32 = 2;
+/// The time between two looks for jobs that other processes stored or left.
+const POLL: Duration = Duration::from_secs(1);
+/// The time between two records of a job's progress.
+const REPORT: Duration = Duration::from_secs(1);
+/// The time that running jobs have to end once the process stops.
+const GRACE: Duration = Duration::from_secs(2);
+/// The progress of a job whose number of rows is unknown.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Runs the jobs of a state database.
+pub struct JobRunner {
+    service: Arc<JobService>,
+    leases: Arc<dyn Leases>,
+    lease_settings: LeaseSettings,
+    /// The id of this process among all replicas.
+    id: Arc<str>,
+}
+
+/// The reason for which an attempt has no result.
+enum Fault {
+    Query(QueryRunError),
+    Results(ResultsError),
+    Job(JobFailure),
+}
+
+impl From<QueryRunError> for Fault {
+    fn from(error: QueryRunError) -> Self {
+        Fault::Query(error)
+    }
+}
+
+impl From<ResultsError> for Fault {
+    fn from(error: ResultsError) -> Self {
+        Fault::Results(error)
+    }
+}
+
+/// The rows of a query, whole or as a stream.
+struct Rows {
+    columns: Vec<ResultColumn>,
+    schema: SchemaRef,
+    /// The number of rows that will come.
+    expected: Option<u64>,
+    pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
+}
+
+impl JobRunner {
+    pub fn new(service: Arc<JobService>, leases: Arc<dyn Leases>, lease_settings: LeaseSettings, id: Arc<str>) -> Self {
+        JobRunner { service, leases, lease_settings, id }
+    }
+
+    /// Runs jobs until `stop`. Jobs that have not ended soon after are left to another process.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let runner = Arc::new(self);
+        let mut submissions = runner.service.submissions.subscribe();
+        let (stopping, stopped) = watch::channel(false);
+        let mut running = JoinSet::new();
+        tokio::pin!(stop);
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let free = runner.service.settings.concurrency.saturating_sub(running.len());
+            match runner.claim(free).await {
+                Ok(claimed) => {
+                    for (job, lease) in claimed {
+                        let (runner, stopped) = (Arc::clone(&runner), stopped.clone());
+                        running.spawn(async move { runner.attempt(job, lease, stopped).await });
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(event = "worker_task_failed", task_name = "jobs", error_message = %error);
+                }
+            }
+            tokio::select! {
+                () = &mut stop => break,
+                Some(_) = running.join_next() => {}
+                _ = poll.tick() => runner.count_pending().await,
+                // The sender lives as long as the service. A job waits for a free place anyway.
+                _ = submissions.changed(), if free > 0 => {}
+            }
+        }
+        // Each attempt holds a receiver, or none runs.
+        let _ = stopping.send(true);
+        while running.join_next().await.is_some() {}
+    }
+
+    /// Updates the number of pending jobs. It stays as it is while the state database does not answer.
+    async fn count_pending(&self) {
+        if let Ok(pending) = self.service.ports.jobs.pending().await {
+            self.service.pending.store(pending, Ordering::Relaxed);
+        }
+    }
+
+    /// Claims open jobs and begins their attempts.
+    async fn claim(&self, most: usize) -> Result<Vec<(Job, HeldLease)>, StoreError> {
+        let mut claimed = Vec::new();
+        if most == 0 {
+            return Ok(claimed);
+        }
+        let jobs = &self.service.ports.jobs;
+        for id in jobs.claimable(u32::try_from(most).unwrap_or(u32::MAX)).await? {
+            let name = lease_name(&id);
+            let Some(lease) = HeldLease::acquire(&self.leases, &name, &self.id, self.lease_settings).await? else {
+                continue;
+            };
+            let now = self.service.ports.clock.now();
+            match jobs.begin(&id, lease.lease(), MAX_ATTEMPTS, now).await? {
+                Some(job) if job.state == JobState::Running => {
+                    tracing::info!(event = "job_started", job_id = &*id, attempt = job.attempts);
+                    claimed.push((job, lease));
+                }
+                Some(job) => {
+                    log_end(&job.id, job.state, job.failure.as_ref());
+                    count(&self.service.ends);
+                }
+                None => {}
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// Runs one attempt to its end. An attempt that is stopped or loses its lease ends nothing.
+    async fn attempt(&self, job: Job, lease: HeldLease, mut stopped: watch::Receiver<bool>) {
+        let progress = AtomicU32::new(UNKNOWN);
+        let grace = async {
+            // The sender lives until the attempts have ended.
+            let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+            tokio::time::sleep(GRACE).await;
+        };
+        let work = async {
+            let produce = AssertUnwindSafe(self.produce(&job, lease.lease(), &progress)).catch_unwind();
+            let end = tokio::select! {
+                end = produce => end.unwrap_or_else(|_| JobEnd::Failed(internal("the job panicked; the log has more"))),
+                end = self.supervise(&job, lease.lease(), &progress) => match end {
+                    Some(end) => end,
+                    None => return false,
+                },
+            };
+            self.record(&job, lease.lease(), &end).await
+        };
+        let is_held = tokio::select! {
+            is_held = work => is_held,
+            _ = lease.until_lost(&*self.service.ports.clock, self.lease_settings) => false,
+            () = grace => {
+                tracing::warn!(event = "job_interrupted", job_id = &*job.id);
+                true
+            }
+        };
+        if is_held {
+            if let Err(error) = lease.release().await {
+                tracing::warn!(event = "lease_not_released", name = lease_name(&job.id), error_message = %error);
+            }
+        } else {
+            tracing::warn!(event = "lease_lost", name = lease_name(&job.id), fence = lease.lease().fence);
+            lease.forget();
+        }
+    }
+
+    /// Records progress until the job is cancelled or its maker is gone. `None`: the lease is stale.
+    async fn supervise(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Option<JobEnd> {
+        let mut ends = self.service.ends.subscribe();
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(REPORT) => {}
+                _ = ends.changed() => {}
+            }
+            let percent = Some(progress.load(Ordering::Relaxed)).filter(|percent| *percent != UNKNOWN);
+            match self.service.ports.jobs.report(&job.id, lease, percent).await {
+                Ok(Some(true)) => return Some(JobEnd::Cancelled),
+                Ok(Some(false)) => {}
+                Ok(None) => return None,
+                // The lease ends the attempt if the state database stays away.
+                Err(_) => continue,
+            }
+            if let Ok(false) = self.is_maker_active(job).await {
+                return Some(JobEnd::Failed(maker_gone()));
+            }
+        }
+    }
+
+    async fn produce(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> JobEnd {
+        let is_active = loop {
+            match self.is_maker_active(job).await {
+                Ok(is_active) => break is_active,
+                // The lease ends the attempt if the state database stays away.
+                Err(_) => tokio::time::sleep(REPORT).await,
+            }
+        };
+        let written = if is_active { self.write(job, lease, progress).await } else { Err(Fault::Job(maker_gone())) };
+        let texts = &self.service.ports.texts;
+        match written {
+            Ok((fingerprint, manifest)) => {
+                let now = self.service.ports.clock.now();
+                let expires_at = now.checked_add(self.service.settings.result_lifetime).unwrap_or(now);
+                JobEnd::Complete { fingerprint, manifest, expires_at }
+            }
+            Err(Fault::Query(error)) => JobEnd::Failed(texts.failure(error, job.maker.scopes)),
+            Err(Fault::Job(failure)) => JobEnd::Failed(failure),
+            Err(Fault::Results(error)) => {
+                tracing::error!(event = "job_results_unavailable", job_id = &*job.id, error_message = %error);
+                let message = match error {
+                    ResultsError::DiskFull { .. } => "the disk for results is full; submit the query again later",
+                    ResultsError::Unavailable { .. } => {
+                        "the result could not be stored; the log of the server has the cause"
+                    }
+                };
+                JobEnd::Failed(JobFailure { code: "RESULTS_UNAVAILABLE".into(), message: message.into() })
+            }
+        }
+    }
+
+    /// Runs the query and writes its rows.
+    async fn write(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Result<(Arc<str>, Manifest), Fault> {
+        let ports = &self.service.ports;
+        let (query, cache) = ports.texts.query(&job.query).map_err(Fault::Job)?;
+        // A job has time to compute a result, so it never gets an outdated one.
+        let (query, cache) = (without_total(query), CacheControl { stale: Some(Duration::ZERO), ..cache });
+        let request =
+            RequestContext { correlation_id: job.correlation_id.clone().unwrap_or_default(), ..Default::default() };
+        let context = job_context(&job.maker, &request);
+        let session = ports.queries.session_at(&context, job.now);
+        let fingerprint = statement_digest(&session, &query).await?;
+        let Rows { columns, schema, expected, mut pieces } =
+            rows_of(session.prepare(&query).await?.with_cache(cache).open().await?);
+        let name = format!("{}.{}", job.id, lease.fence);
+        let mut writer = ports.results.create(&name, &columns, schema).await?;
+        let mut written = 0_u64;
+        loop {
+            match pieces.next().await.transpose()? {
+                Some(Piece::Rows(batch)) => {
+                    written += batch.num_rows() as u64;
+                    writer.write(batch).await?;
+                    if let Some(expected) = expected.filter(|expected| *expected > 0) {
+                        let percent = (written.saturating_mul(100) / expected).min(99);
+                        progress.store(u32::try_from(percent).unwrap_or(99), Ordering::Relaxed);
+                    }
+                }
+                Some(Piece::End { .. }) => break,
+                None => return Err(Fault::Job(internal("the rows ended early"))),
+            }
+        }
+        Ok((fingerprint, writer.finish().await?))
+    }
+
+    /// Records the end of a job; false if the lease is stale. A state database that is away is asked again, for
+    /// as long as the lease is held.
+    async fn record(&self, job: &Job, lease: &Lease, end: &JobEnd) -> bool {
+        loop {
+            let now = self.service.ports.clock.now();
+            match self.service.ports.jobs.end(&job.id, lease, end, now).await {
+                Ok(is_recorded) => {
+                    if is_recorded {
+                        log_end(
+                            &job.id,
+                            end.state(),
+                            if let JobEnd::Failed(failure) = end { Some(failure) } else { None },
+                        );
+                        count(&self.service.ends);
+                    }
+                    return is_recorded;
+                }
+                Err(error) => {
+                    tracing::error!(event = "state_unavailable", error_message = %error);
+                    tokio::time::sleep(REPORT).await;
+                }
+            }
+        }
+    }
+
+    /// Returns whether the account behind a job may still ask.
+    async fn is_maker_active(&self, job: &Job) -> Result<bool, StoreError> {
+        let (credentials, now) = (&self.service.ports.credentials, self.service.ports.clock.now());
+        if let Some(id) = job.maker.credential.strip_prefix("key:") {
+            let key = credentials.key(id).await?;
+            return Ok(key.is_some_and(|key| {
+                key.revoked_at.is_none() && key.expires_at.is_none_or(|expires_at| expires_at > now)
+            }));
+        }
+        if let Some(id) = job.maker.credential.strip_prefix("session:")
+            && let Some(session) = credentials.session(id).await?
+            // Guests are accounts of another system.
+            && !session.is_guest
+        {
+            let user = credentials.user(&session.username).await?;
+            return Ok(user.is_some_and(|user| user.disabled_at.is_none()));
+        }
+        Ok(true)
+    }
+}
+
+fn rows_of(opened: Opened) -> Rows {
+    match opened {
+        Opened::Whole(answer) => {
+            let end = Piece::End {
+                returned_rows: answer.returned_rows,
+                truncated: answer.truncated,
+                duration: answer.duration,
+            };
+            let rows = answer.batches.into_iter().map(Piece::Rows as fn(RecordBatch) -> Piece);
+            Rows {
+                columns: answer.columns,
+                schema: answer.schema,
+                expected: Some(answer.returned_rows),
+                pieces: stream::iter(rows.chain([end]).map(Ok).collect::<Vec<_>>()).boxed(),
+            }
+        }
+        Opened::Streamed(answer) => {
+            Rows { columns: answer.columns, schema: answer.schema, expected: None, pieces: answer.pieces }
+        }
+    }
+}
+
+fn maker_gone() -> JobFailure {
+    JobFailure { code: "FORBIDDEN".into(), message: "the account that made the job was disabled or deleted".into() }
+}
+
+fn internal(message: &str) -> JobFailure {
+    JobFailure { code: "INTERNAL_ERROR".into(), message: message.into() }
+}
+
+fn log_end(id: &str, state: JobState, failure: Option<&JobFailure>) {
+    match failure {
+        Some(failure) => tracing::warn!(
+            event = "job_failed",
+            job_id = id,
+            error_code = &*failure.code,
+            error_message = &*failure.message
+        ),
+        None => tracing::info!(event = "job_ended", job_id = id, status = state.as_str()),
+    }
+}

@@ -1,0 +1,56 @@
+//! The port to the results of jobs: files that all replicas share.
+//!
+//! A result is complete when its manifest is known, and immutable from then on.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use terrane_compiler::sql::ResultColumn;
+
+use super::jobs::Manifest;
+
+/// The reason for which a result cannot be written or read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ResultsError {
+    #[error("less than {floor} bytes of disk are free for results")]
+    DiskFull { floor: u64 },
+    #[error("a result cannot be stored or read: {message}")]
+    Unavailable { message: Arc<str> },
+}
+
+/// A part of a result.
+pub struct ResultPage {
+    /// The first columns of the batches, in order.
+    pub columns: Vec<ResultColumn>,
+    pub schema: SchemaRef,
+    pub rows: BoxStream<'static, Result<RecordBatch, ResultsError>>,
+}
+
+/// Results by name.
+#[async_trait]
+pub trait Results: Send + Sync {
+    /// Begins a result. Nothing is visible under its name before the writer finishes.
+    async fn create(
+        &self,
+        name: &str,
+        columns: &[ResultColumn],
+        schema: SchemaRef,
+    ) -> Result<Box<dyn ResultWriter>, ResultsError>;
+    /// Reads rows from an offset on, in bounded memory.
+    async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultPage, ResultsError>;
+    /// Returns the names of all results, also of those that are being written.
+    async fn names(&self) -> Result<Vec<Arc<str>>, ResultsError>;
+    /// Deletes a result, complete or not. Succeeds if it is gone.
+    async fn remove(&self, name: &str) -> Result<(), ResultsError>;
+}
+
+/// A result that is being written. Dropped, it leaves nothing under its name.
+#[async_trait]
+pub trait ResultWriter: Send {
+    async fn write(&mut self, batch: RecordBatch) -> Result<(), ResultsError>;
+    /// Returns once the result is on disk.
+    async fn finish(self: Box<Self>) -> Result<Manifest, ResultsError>;
+}

@@ -1,0 +1,115 @@
+//! The adapter of the port `Results` on files: each result is one Arrow IPC file in a folder.
+//!
+//! In: record batches of a job. Out: a file that is on disk before its manifest exists, and pages of it. A result is
+//! written under a temporary name, synced and renamed, so that no reader sees a part. Rows are stored in chunks of one
+//! size, so a page reads the chunks that it needs and no others. Absent: which job has which result (store).
+
+mod columns;
+mod reader;
+mod writer;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use terrane_app::ports::jobs::Manifest;
+use terrane_app::ports::results::{ResultPage, ResultWriter, Results, ResultsError};
+use terrane_compiler::sql::ResultColumn;
+
+/// The rows of a chunk; the last chunk of a result may have fewer.
+const CHUNK_ROWS: usize = 8_192;
+/// The ending of a result that is complete.
+const COMPLETE: &str = ".arrow";
+/// The ending of a result that is being written.
+const TEMPORARY: &str = ".arrow.tmp";
+
+/// Results in a folder.
+#[derive(Debug, Clone)]
+pub struct ResultFolder {
+    folder: Arc<Path>,
+    /// The bytes of disk that writers leave free.
+    floor: u64,
+}
+
+impl ResultFolder {
+    /// Opens a folder of results, and makes it if it does not exist.
+    ///
+    /// # Errors
+    /// The folder cannot be made or written.
+    pub fn open(folder: &Path, floor: u64) -> Result<Self, ResultsError> {
+        std::fs::create_dir_all(folder).map_err(unavailable)?;
+        // A folder that cannot be written is found now, not by the first job.
+        let probe = folder.join(".probe.tmp");
+        std::fs::write(&probe, []).and_then(|()| std::fs::remove_file(&probe)).map_err(unavailable)?;
+        Ok(ResultFolder { folder: folder.into(), floor })
+    }
+
+    fn path(&self, name: &str, ending: &str) -> PathBuf {
+        self.folder.join(format!("{name}{ending}"))
+    }
+}
+
+#[async_trait]
+impl Results for ResultFolder {
+    async fn create(
+        &self,
+        name: &str,
+        columns: &[ResultColumn],
+        schema: SchemaRef,
+    ) -> Result<Box<dyn ResultWriter>, ResultsError> {
+        let schema = columns::with_columns(columns, &schema);
+        let (folder, name) = (self.clone(), name.to_owned());
+        blocking(move || writer::create(&folder, &name, schema)).await
+    }
+
+    async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultPage, ResultsError> {
+        let (path, manifest) = (self.path(&manifest.name, COMPLETE), manifest.clone());
+        blocking(move || reader::page(&path, &manifest, offset, limit)).await
+    }
+
+    async fn names(&self) -> Result<Vec<Arc<str>>, ResultsError> {
+        let folder = Arc::clone(&self.folder);
+        blocking(move || {
+            let mut names = Vec::new();
+            for file in std::fs::read_dir(&folder).map_err(unavailable)? {
+                let name = file.map_err(unavailable)?.file_name();
+                let name = name.to_string_lossy();
+                if let Some(name) = name.strip_suffix(TEMPORARY).or_else(|| name.strip_suffix(COMPLETE)) {
+                    names.push(name.into());
+                }
+            }
+            Ok(names)
+        })
+        .await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), ResultsError> {
+        let paths = [self.path(name, COMPLETE), self.path(name, TEMPORARY)];
+        blocking(move || {
+            for path in paths {
+                match std::fs::remove_file(path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unavailable(error)),
+                    _ => {}
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Does file work on a thread of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ResultsError> + Send + 'static,
+) -> Result<T, ResultsError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(unavailable(error)))
+}
+
+fn unavailable(error: impl std::fmt::Display) -> ResultsError {
+    ResultsError::Unavailable { message: error.to_string().into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Asynchronous queries: submit, list, read, cancel, and page through results.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, VARY};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use futures_util::{StreamExt as _, stream};
+use terrane_app::jobs::{JobError, JobPage, MAX_KEY_CHARS, Submission};
+use terrane_app::ports::jobs::Job;
+use terrane_app::query::Piece;
+use terrane_wire::jobs::{self as wire, JobAnswer, JobList, JobResult};
+use terrane_wire::query::{self, Query};
+use terrane_wire::rows::RowFormat;
+use terrane_wire::{Code, RowEncoder, RowsError, schema};
+
+use super::format;
+use crate::app::{App, Scope};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
+const TOTAL_ROWS: HeaderName = HeaderName::from_static("x-terrane-total-rows");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+pub(super) fn register(routes: Routes) -> Routes {
+    routes
+        .post("/api/v1/query/async", READ, &SUBMIT, submit)
+        .get("/api/v1/query/async", READ, &LIST, list)
+        .get("/api/v1/query/async/{id}", READ, &SHOW, show)
+        .on(Method::DELETE, "/api/v1/query/async/{id}", READ, &CANCEL, cancel)
+        .get("/api/v1/query/async/{id}/result", READ, &RESULT, result)
+}
+
+async fn submit(app: App, call: Call) -> Result<Response, ApiError> {
+    let (identity, context) = (call.identity(), call.context.clone());
+    let idempotency_key = idempotency_key(call.headers())?;
+    let prefer = call.headers().get(PREFER).and_then(|value| value.to_str().ok());
+    let wait = prefer.and_then(wire::preferred_wait).unwrap_or(Duration::ZERO);
+    let body = call.json_body(&app).await?;
+    let request = query::from_wire(&body)?;
+    if request.query.totals {
+        return Err(ApiError::new(Code::InvalidQuery, "asynchronous queries have no `totals`; leave it out")
+            .detail("field", "totals"));
+    }
+    let text = String::from_utf8_lossy(&body).into();
+    let submission = Submission { text, query: &request.query, idempotency_key };
+    let refused = |error| self::error(error, &context.scopes);
+    let jobs = &app.services.jobs;
+    let job = jobs.submit(&identity, &context, submission).await.map_err(refused)?;
+    let job = if wait.is_zero() { job } else { jobs.wait(&identity, &job.id, wait).await.map_err(refused)? };
+    let mut response = state(&job);
+    // A finished job is an answer; any other is a promise.
+    if job.state.is_open() {
+        *response.status_mut() = StatusCode::ACCEPTED;
+    }
+    if let Ok(location) = HeaderValue::from_str(&wire::poll_url(&job.id)) {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    Ok(response)
+}
+
+async fn list(app: App, call: Call) -> Result<Response, ApiError> {
+    let limit = wire::list_from_parameters(call.query_string())?;
+    let jobs = app.services.jobs.list(&call.identity(), limit).await;
+    Ok(json_answer(&JobList::new(&jobs.map_err(|error| self::error(error, &call.scopes))?)))
+}
+
+async fn show(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let wait = wire::wait_from_parameters(call.query_string())?;
+    let id = call.path_parameter().await?;
+    let job = app.services.jobs.wait(&call.identity(), &id, wait).await;
+    Ok(state(&job.map_err(|error| self::error(error, &call.scopes))?))
+}
+
+async fn cancel(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let id = call.path_parameter().await?;
+    let job = app.services.jobs.cancel(&call.identity(), &call.origin(), &id).await;
+    Ok(state(&job.map_err(|error| self::error(error, &call.scopes))?))
+}
+
+async fn result(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let format = format::accepted(call.headers())?;
+    let (offset, limit) = wire::page_from_parameters(call.query_string(), format)?;
+    let id = call.path_parameter().await?;
+    let page = app.services.jobs.page(&call.identity(), &call.context, &id, offset, limit).await;
+    let JobPage { job, total_rows, page } = page.map_err(|error| self::error(error, &call.scopes))?;
+    let numbers = query::from_wire(job.query.as_bytes())?.numbers;
+    let returned_rows = limit.min(total_rows.saturating_sub(offset));
+    let end = Piece::End { returned_rows, truncated: None, duration: Duration::ZERO };
+    let rows = page.rows.map(|batch| batch.map(Piece::Rows).map_err(RowsError::from)).chain(stream::iter([Ok(end)]));
+    let encoder = RowEncoder::new(format, page.columns, &page.schema, numbers);
+    let after = move |_: &Piece| wire::after_page(format, total_rows, returned_rows);
+    let bytes = encoder.encode_stream(wire::before_page(format), rows.boxed(), after);
+    let mut response = Response::new(Body::from_stream(bytes));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+    if format != RowFormat::Json {
+        headers.insert(TOTAL_ROWS, HeaderValue::from(total_rows));
+    }
+    Ok(response)
+}
+
+fn state(job: &Job) -> Response {
+    let mut response = json_answer(&JobAnswer::from(job));
+    if job.state.is_open() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<std::sync::Arc<str>>, ApiError> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let key = value.to_str().ok().filter(|key| !key.is_empty() && key.len() <= MAX_KEY_CHARS);
+    key.map(|key| Some(key.into())).ok_or_else(|| {
+        let message = format!("header `Idempotency-Key` has 1 to {MAX_KEY_CHARS} visible ASCII characters");
+        ApiError::new(Code::InvalidQuery, message).detail("field", "Idempotency-Key")
+    })
+}
+
+fn error(error: JobError, scopes: &crate::app::Scopes) -> ApiError {
+    let message = error.to_string();
+    match error {
+        JobError::Query(error) => ApiError::from_run(error, *scopes),
+        JobError::Unknown => ApiError::new(Code::NotFound, message),
+        JobError::NoResult { state } => ApiError::new(Code::Conflict, message).detail("state", state.as_str()),
+        JobError::Gone { reason } => ApiError::new(Code::Gone, message).detail("reason", reason.as_str()),
+        JobError::OtherRequest => ApiError::new(Code::ValidationError, message).detail("field", "Idempotency-Key"),
+        JobError::CallerFull { .. } => {
+            ApiError::new(Code::RateLimited, message).header(RETRY_AFTER, HeaderValue::from_static("5"))
+        }
+        JobError::Full { .. } => ApiError::overloaded(message),
+        JobError::Results(error) => {
+            tracing::error!(event = "job_results_unavailable", error_message = %error);
+            ApiError::new(
+                Code::ResultsUnavailable,
+                "the result cannot be read now; it is not lost while the job exists",
+            )
+        }
+        JobError::Store(error) => ApiError::from_store(&error),
+    }
+}
+
+const TAG: &str = "query";
+const ID: Parameter = Parameter::path("id", "the `job_id`");
+const JOB: &[Content] = &[Content::Json(schema::of::<JobAnswer>())];
+
+const fn answer(status: u16, description: &'static str, content: &'static [Content]) -> Answer {
+    Answer { status, description, content, compression: Compression::Accepted }
+}
+
+static SUBMIT: Doc = Doc {
+    id: "submit_job",
+    tag: TAG,
+    summary: "Run a query as a job; `Prefer: wait=N` waits for it, `Idempotency-Key` repeats safely",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<Query>())),
+    answers: &[
+        answer(202, "the job is stored; `Location` has its address", JOB),
+        answer(200, "the job has ended while the request waited", JOB),
+    ],
+    errors: &[
+        Code::InvalidQuery,
+        Code::InvalidMeasure,
+        Code::InvalidDimension,
+        Code::InvalidFilter,
+        Code::NoJoinPath,
+        Code::UnsupportedMediaType,
+        Code::ValidationError,
+    ],
+    detail_errors: &[],
+};
+
+static LIST: Doc = Doc {
+    id: "list_jobs",
+    tag: TAG,
+    summary: "List the caller's own jobs, newest first",
+    parameters: &[Parameter::query("limit", ParameterKind::Within(0, 100), "jobs of the list; 20 without it")],
+    body: None,
+    answers: &[answer(200, "the jobs", &[Content::Json(schema::of::<JobList>())])],
+    errors: &[Code::InvalidQuery],
+    detail_errors: &[],
+};
+
+static SHOW: Doc = Doc {
+    id: "show_job",
+    tag: TAG,
+    summary: "The state of a job",
+    parameters: &[ID, Parameter::query("wait", ParameterKind::Within(0, 30), "seconds to wait for its end")],
+    body: None,
+    answers: &[answer(200, "the job", JOB)],
+    errors: &[Code::InvalidQuery, Code::NotFound],
+    detail_errors: &[],
+};
+
+static CANCEL: Doc = Doc {
+    id: "cancel_job",
+    tag: TAG,
+    summary: "Cancel a job that has not ended, or delete the result of one that is complete",
+    parameters: &[ID],
+    body: None,
+    answers: &[answer(200, "the job; `running` if it has not ended within 5 seconds", JOB)],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
+};
+
+static RESULT: Doc = Doc {
+    id: "job_result",
+    tag: TAG,
+    summary: "Rows of a complete job's result",
+    parameters: &[
+        ID,
+        Parameter::query("offset", ParameterKind::Integer(0), "rows before the page"),
+        Parameter::query("limit", ParameterKind::Integer(0), "rows of the page; JSON has 10000 without it, others all"),
+    ],
+    body: None,
+    answers: &[answer(
+        200,
+        "the rows; none beyond the end",
+        &[
+            Content::Json(schema::of::<JobResult>()),
+            Content::Text("text/csv"),
+            Content::Binary("application/vnd.apache.arrow.stream"),
+        ],
+    )],
+    errors: &[
+        Code::InvalidQuery,
+        Code::NotFound,
+        Code::Conflict,
+        Code::Gone,
+        Code::UnsupportedMediaType,
+        Code::ResultsUnavailable,
+    ],
+    detail_errors: &[],
+};

@@ -1,0 +1,62 @@
+//! `cargo xtask jobs`: kills servers that run asynchronous queries, measures the rate of submissions, and the memory of a
+//! large result.
+//!
+//! In: the amounts. Out: figures, and failure if a promise is broken. Deliberately absent: the rounds themselves, which
+//! are a program of `tests/system`; a few of them run with the tests.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::Subcommand;
+
+use crate::context::Context;
+
+#[derive(clap::Args)]
+pub(crate) struct JobsArguments {
+    #[command(subcommand)]
+    run: Run,
+}
+
+#[derive(Subcommand)]
+enum Run {
+    /// Kill servers at random moments, on SQLite and on PostgreSQL.
+    Kills {
+        #[arg(long, default_value_t = 200)]
+        rounds: u64,
+        /// The same seed kills at the same moments.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Count the jobs that a server on SQLite stores.
+    Submissions {
+        #[arg(long, default_value_t = 16)]
+        clients: u64,
+        #[arg(long, default_value_t = 10)]
+        seconds: u64,
+    },
+    /// Write and read a large result, and measure the memory of the server.
+    Memory {
+        #[arg(long, default_value_t = 5_000_000)]
+        rows: u64,
+        /// The memory limit of DuckDB, which runs in the server.
+        #[arg(long, default_value = "100MB")]
+        memory_limit: String,
+    },
+}
+
+pub(crate) fn run(context: &Context, arguments: &JobsArguments) -> Result<ExitCode> {
+    crate::set_up(context)?;
+    let built = context.cargo().args(["build", "--quiet", "--package", "terrane-system-tests", "--bins"]).status()?;
+    anyhow::ensure!(built.success(), "the build failed");
+    let arguments = match &arguments.run {
+        Run::Kills { rounds, seed } => vec!["kills".to_owned(), rounds.to_string(), seed.to_string()],
+        Run::Submissions { clients, seconds } => {
+            vec!["submissions".to_owned(), clients.to_string(), seconds.to_string()]
+        }
+        Run::Memory { rows, memory_limit } => vec!["memory".to_owned(), rows.to_string(), memory_limit.clone()],
+    };
+    let mut command = context.cargo();
+    command.args(["run", "--quiet", "--package", "terrane-system-tests", "--bin", "terrane-jobs", "--"]);
+    let status = command.args(arguments).status().context("starting terrane-jobs")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -13,6 +13,7 @@ use crate::case::{Case, read, settings};
 use crate::compare::difference;
 use crate::generate::{Features, Generator, late_cube, mask_policies, policies, query, rollups, world, zone_of_query};
 use crate::invariants;
+use crate::invariants::cached::DataReport;
 use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Product};
 use crate::shrink::shrink;
@@ -39,6 +40,8 @@ pub struct Run {
     pub max_differences: usize,
     /// A mistake that the product is to make.
     pub flaw: Option<Flaw>,
+    /// Whether the cache learns of changed data.
+    pub report: DataReport,
 }
 
 /// The counts of a run. Refusals are counted by code, so that a run in which everything is refused shows.
@@ -172,6 +175,11 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         }
     }
     for (about, body) in invariants::within(&served, &world, &checked, &mut generator, &mut report.invariants) {
+        report.differences.push(Case { about, seed, query: body, world: world.clone() });
+    }
+    // It changes the data, so nothing else asks this world after it.
+    let data = (&mut report.invariants, run.report);
+    for (about, body) in invariants::cached::cached((product, &served), &world, &checked, &mut generator, data)? {
         report.differences.push(Case { about, seed, query: body, world: world.clone() });
     }
     drop(served);

@@ -18,7 +18,7 @@ pub use mask_policies::{Mask, MaskPolicy};
 pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use rollups::{Rollup, RollupTime, TableState};
-pub use tables::{cell_of, statements, table};
+pub use tables::{cell_of, removal, statements, table};
 
 use crate::value::{Number, Value};
 

@@ -14,7 +14,7 @@ use terrane_compiler::rollup::{
     BucketRange, Fingerprint, ReadyPartition, ReadyRollup, ReadyRollups, RollupError, RollupOf,
 };
 
-use super::{Served, context};
+use super::{Asker, Served, context};
 use crate::world::{Rollup, TableState, World, table};
 
 const SCHEMA: &str = "terrane_rollups";
@@ -111,7 +111,7 @@ impl Served<'_> {
 
     /// The pre-aggregations that a query reads, as constructs of a run.
     pub fn rollups_of(&self, query: &SemanticQuery) -> Vec<&'static str> {
-        let context = context();
+        let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);
         let compiled = self.product.runtime.block_on(async { session.prepare(query).await?.sql().await });
         let facts = compiled.map(|compiled| compiled.rollups).unwrap_or_default();

@@ -45,6 +45,11 @@ pub fn statements(world: &World) -> Vec<String> {
     all
 }
 
+/// Removes the first half of a table's rows.
+pub fn removal(cube: &Cube) -> String {
+    format!("DELETE FROM {} WHERE rowid < {}", table(cube), cube.rows.len().div_ceil(2))
+}
+
 fn type_name(ty: ColumnType) -> &'static str {
     match ty {
         ColumnType::Text => "VARCHAR",

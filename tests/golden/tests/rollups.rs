@@ -2,6 +2,8 @@
 //!
 //! In: `rollups/cases.yml` over `rollups/project.yml`. Out: snapshots. Tables are as old as an hour.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;

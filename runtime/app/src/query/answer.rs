@@ -9,6 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use futures_util::stream::BoxStream;
 use jiff::Timestamp;
+use terrane_compiler::query::FactMatch;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
 use super::QueryRunError;
@@ -34,6 +35,8 @@ pub struct Answer {
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub freshness: Freshness,
+    /// The pre-aggregations that were read, and why others were not, policies aside.
+    pub pre_aggregations: Vec<FactMatch>,
     /// The result that the rows are from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,
     pub duration: Duration,
@@ -53,23 +56,13 @@ pub struct Freshness {
 }
 
 impl Freshness {
-    /// Returns the same for rows of a statement, some of which may be as old as tables of pre-aggregations.
+    /// Rows that were read from pre-aggregated tables are as old as the oldest of these.
     #[must_use]
-    pub(super) fn limited_by(self, sql: &CompiledSql) -> Freshness {
-        match oldest_table(sql) {
-            Some(built_at) if built_at < self.as_of => {
-                let older = Duration::try_from(self.as_of.duration_since(built_at)).unwrap_or_default();
-                Freshness { as_of: built_at, age: self.age + older, ..self }
-            }
-            _ => self,
-        }
+    pub(super) fn with_tables(self, oldest: Option<Timestamp>) -> Freshness {
+        let as_of = oldest.map_or(self.as_of, |oldest| oldest.min(self.as_of));
+        let since = Duration::try_from(self.as_of.duration_since(as_of)).unwrap_or_default();
+        Freshness { as_of, age: self.age.saturating_add(since), ..self }
     }
-}
-
-/// Returns the time at which the oldest table of a pre-aggregation was read from its cube; `None` if the statement
-/// reads none.
-fn oldest_table(sql: &CompiledSql) -> Option<Timestamp> {
-    sql.rollups.iter().filter_map(|fact| fact.served.as_ref()).map(|served| served.built_at).min()
 }
 
 /// Each measure without dimensions: one row.
@@ -94,6 +87,8 @@ pub struct AnswerStream {
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub freshness: Freshness,
+    /// The same as of an [`Answer`].
+    pub pre_aggregations: Vec<FactMatch>,
     /// The rows. A stream without a [`Piece::End`] is incomplete.
     pub pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
 }

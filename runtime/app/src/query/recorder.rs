@@ -92,14 +92,14 @@ impl QueryRecorder {
         }
     }
 
-    /// Logs that all rows were read.
+    /// Logs that all rows were read. `uses_tables`: some of them from pre-aggregated tables.
     pub(super) fn log_executed(
         &self,
         waited: Duration,
         duration: Duration,
         rows: u64,
         cache: CacheUse,
-        reads_rollups: bool,
+        uses_tables: bool,
     ) {
         tracing::info!(
             event = "query_executed",
@@ -112,7 +112,7 @@ impl QueryRecorder {
             bytes_scanned = tracing::field::Empty,
             cache_hit = cache.is_hit(),
             cache_miss_reason = cache.miss_reason(),
-            preagg_used = reads_rollups,
+            preagg_used = uses_tables,
         );
     }
 }

@@ -43,8 +43,8 @@ pub(super) struct StreamRecord {
     pub(super) waited: Duration,
     pub(super) rows: u64,
     pub(super) cache: CacheUse,
-    /// The statement reads tables of pre-aggregations.
-    pub(super) reads_rollups: bool,
+    /// Some rows are from pre-aggregated tables.
+    pub(super) uses_tables: bool,
     pub(super) is_open: bool,
 }
 
@@ -97,7 +97,7 @@ impl StreamRecord {
         self.end(QueryOutcome::Success);
         let duration = self.query.duration();
         self.span.in_scope(|| {
-            self.query.log_executed(self.waited, duration, self.rows, self.cache, self.reads_rollups);
+            self.query.log_executed(self.waited, duration, self.rows, self.cache, self.uses_tables);
         });
         duration
     }

@@ -11,7 +11,7 @@ use terrane_compiler::rollup::Flaw;
 
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, mask_policies, policies, query, rollups, world};
+use crate::generate::{Features, Generator, late_cube, mask_policies, policies, query, rollups, world, zone_of_query};
 use crate::invariants;
 use crate::invariants::cached::DataReport;
 use crate::oracle::{Construct, Outcome, Paths, answer};
@@ -98,9 +98,11 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     if run.features.mask_policies && generator.random.chance(20) {
         world.mask_policies = mask_policies(&mut generator, &world);
     }
+    // A stream of its own, so that a seed makes the same queries with and without.
+    let mut of_rollups = Generator::new(!seed, run.features);
     if run.features.rollups {
-        // A stream of its own, so that a seed makes the same queries with and without.
-        world.rollups = rollups(&mut Generator::new(!seed, run.features), &world);
+        world.rollups = rollups(&mut of_rollups, &world);
+        world.late_cube = late_cube(&mut of_rollups, &world);
     }
     let seen = world.seen();
     let paths = Paths::new(&seen);
@@ -111,6 +113,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         if !world.rollups.is_empty() {
             // Outdated tables are to be left out.
             body["max_age"] = MAX_AGE.into();
+            zone_of_query(&mut of_rollups, &world, &mut body);
         }
         report.queries += 1;
         let query = match read(&body) {

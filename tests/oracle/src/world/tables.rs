@@ -18,7 +18,8 @@ pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-pub(super) fn table(cube: &Cube) -> String {
+/// The quoted name of a cube's table.
+pub fn table(cube: &Cube) -> String {
     format!("{}.{}", quoted(SCHEMA), quoted(&cube.table))
 }
 

@@ -1,19 +1,29 @@
 //! Sets the linker arguments of the `terrane` binary.
 //!
 //! In: the target and `DUCKDB_LIB_DIR`. Out: two search paths for libduckdb: `lib/` next to the binary, where it is
-//! shipped, and the prepared folder of the clone, for development; and compressed line tables, which make the debug
-//! binary smaller by a third. Deliberately absent: checking that the library exists; the warehouse's build script does.
+//! shipped, and the prepared folder of the clone, for development; and compressed line tables and relocations, which make
+//! the debug binary smaller by 40 %. Deliberately absent: checking that the library exists; the warehouse's build script
+//! does.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
 use std::path::PathBuf;
+use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
-        // Backtraces read zlib, and both common linkers write it.
-        println!("cargo::rustc-link-arg=-Wl,--compress-debug-sections=zlib");
+        // Backtraces read zlib, and all common linkers write it.
+        let compression = if links_with_lld() {
+            "--compress-sections=.debug_[ailrs]*=zlib:6"
+        } else {
+            "--compress-debug-sections=zlib"
+        };
+        println!("cargo::rustc-link-arg=-Wl,-O2,{compression}");
+        if has_packed_relocations() {
+            println!("cargo::rustc-link-arg=-Wl,-z,pack-relative-relocs");
+        }
     }
     if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
         return;
@@ -30,6 +40,27 @@ fn main() {
         println!("cargo::rerun-if-changed={}", folder.display());
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
+}
+
+/// Returns whether the compiler's own linker is used, which knows levels of compression: it is the default of one target.
+fn links_with_lld() -> bool {
+    let is_default = env::var("TARGET").as_deref() == Ok("x86_64-unknown-linux-gnu");
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    is_default && env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link")
+}
+
+/// Returns whether the dynamic loader of this machine reads packed relocations (glibc 2.36). Shipped programs must run
+/// with an older one.
+fn has_packed_relocations() -> bool {
+    let is_local = env::var("PROFILE").as_deref() == Ok("debug") && env::var("HOST") == env::var("TARGET");
+    if !is_local || !links_with_lld() {
+        return false;
+    }
+    let version = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let numbers = version.trim().strip_prefix("glibc ").and_then(|version| version.split_once('.'));
+    let parsed = numbers.and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)));
+    parsed.is_some_and(|version| version >= (2, 36))
 }
 
 /// `DUCKDB_LIB_DIR` is absolute, or counts from the workspace's root, two folders up.

@@ -52,7 +52,7 @@ pub async fn explain(
     let prepared = session.prepare(query).await.map_err(ErrorBody::for_operator)?;
     let explanation = prepared.explain().await.map_err(ErrorBody::for_operator)?;
     let plan = session.warehouse_plan(query, &explanation).await.map_err(ErrorBody::for_operator)?;
-    let body = serde_json::to_value(Explanation::new(&explanation, WarehousePlan::of(plan)));
+    let body = serde_json::to_value(Explanation::new(&explanation, WarehousePlan::of(plan), true));
     Ok(body.ok().and_then(|body| body.as_object().cloned()).unwrap_or_default())
 }
 

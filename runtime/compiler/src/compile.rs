@@ -5,7 +5,7 @@ use crate::environment::Environment;
 use crate::plan::{SecuredPlan, plan, secure};
 use crate::query::{FactMatch, PreAggregations, QueryError, SemanticQuery};
 use crate::resolve::resolve;
-use crate::rollup::{RollupRequest, match_rollups};
+use crate::rollup::{FactShape, RollupRequest, match_rollups, shapes_of};
 use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
 
@@ -114,6 +114,19 @@ pub fn compile_inline(
 }
 
 /// The plan, and the rows that hooks allow where that is less than was asked for.
+/// Returns the shapes of a query's facts, for recommendations of pre-aggregations.
+///
+/// # Errors
+/// As [`compile`].
+pub fn fact_shapes(
+    query: &SemanticQuery,
+    authorized: &Authorized<'_>,
+    environment: &Environment,
+) -> Result<Vec<FactShape>, QueryError> {
+    let access = authorized.access();
+    Ok(shapes_of(&secured(query, authorized, &access, environment)?.0))
+}
+
 fn secured<'m>(
     query: &SemanticQuery,
     authorized: &'m Authorized<'m>,

@@ -85,6 +85,8 @@ pub struct Cube {
     /// A policy that might speak of it could not be read: it is closed to everyone.
     pub is_guarded: bool,
     pub relation: Relation,
+    /// The models that the relation refers to by name and text, if tables of some are read where they were built.
+    pub(crate) built_from: Vec<(Arc<str>, Arc<str>)>,
     pub refresh: Option<Refresh>,
     pub measures: Vec<Measure>,
     pub dimensions: Vec<Dimension>,

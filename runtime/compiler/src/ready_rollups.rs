@@ -77,6 +77,22 @@ pub enum Flaw {
     OpenJoins,
     /// Tables of any age are read.
     AnyAge,
+    /// A mean is a sum over the number of rows.
+    MeanOverRows,
+    /// Members are taken from other joins than those of the query.
+    OtherPath,
+    /// Conditions on rows behind to-many joins are left out.
+    ToManyFilter,
+    /// Groups that a mask merges are taken for stored groups.
+    MaskedGroups,
+    /// Tables of the same time are all read.
+    Overlapping,
+    /// Steps are taken for finer ones.
+    FinerSteps,
+    /// Rows without a time are left out.
+    LostNulls,
+    /// Conditions on times are evaluated on steps.
+    RawTimes,
 }
 
 /// The published generation of one rollup.
@@ -127,7 +143,7 @@ impl ReadyPartition {
 }
 
 impl Flaw {
-    pub const ALL: [Flaw; 17] = [
+    pub const ALL: [Flaw; 25] = [
         Flaw::OtherFilters,
         Flaw::RowsForValues,
         Flaw::AddedDistinct,
@@ -145,5 +161,13 @@ impl Flaw {
         Flaw::OpenRows,
         Flaw::OpenJoins,
         Flaw::AnyAge,
+        Flaw::MeanOverRows,
+        Flaw::OtherPath,
+        Flaw::ToManyFilter,
+        Flaw::MaskedGroups,
+        Flaw::Overlapping,
+        Flaw::FinerSteps,
+        Flaw::LostNulls,
+        Flaw::RawTimes,
     ];
 }

@@ -25,6 +25,7 @@ pub use column_mistakes::{COLUMN_MISMATCH, column_mistakes};
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
+pub(crate) use determinism::is_changing;
 pub use determinism::is_deterministic;
 pub(crate) use expression::collates;
 pub use lower::{Lowered, lower, lower_count};

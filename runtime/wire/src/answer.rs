@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use terrane_app::query::{Freshness, Piece, Totals};
+use terrane_compiler::query::FactMatch;
 use terrane_compiler::types::Value;
 
 use crate::filter::Scalar;
 use crate::json::{self, Numbers, write_string};
+use crate::pre_aggregation::FactPreAggregation;
 use crate::rows::RowFormat;
 use crate::schema;
 
@@ -58,6 +60,9 @@ pub struct QueryMeta {
     /// The data changed since, or the rows' time is over, if the rows are cached.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub stale: Option<bool>,
+    /// The use of pre-aggregations by each fact, if its cube has any.
+    #[schemars(with = "Option<Vec<FactPreAggregation<'static>>>", skip_serializing_if = "Option::is_none")]
+    pub pre_aggregation: Option<String>,
     /// The `cube` of the query, if it has one.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub cube: Option<String>,
@@ -82,6 +87,7 @@ pub struct AnswerFacts {
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub freshness: Freshness,
+    pub pre_aggregations: Vec<FactMatch>,
     /// The `cube` of the query.
     pub cube: Option<String>,
     pub numbers: Numbers,
@@ -132,6 +138,10 @@ pub fn after(format: RowFormat, facts: &AnswerFacts, end: &Piece) -> Vec<u8> {
         out.extend_from_slice(b",\"stale\":");
         out.extend_from_slice(word(is_stale).as_bytes());
     }
+    if !facts.pre_aggregations.is_empty() {
+        out.extend_from_slice(b",\"pre_aggregation\":");
+        write_pre_aggregations(&facts.pre_aggregations, &mut out);
+    }
     if let Some(cube) = &facts.cube {
         out.extend_from_slice(b",\"cube\":");
         write_string(cube, &mut out);
@@ -147,6 +157,12 @@ fn write_totals(totals: &Totals, numbers: Numbers, out: &mut Vec<u8>) {
     let mut rows = Vec::new();
     json::write_rows(&totals.columns, &totals.batches, numbers, &mut rows);
     out.extend_from_slice(rows.strip_prefix(b"[").and_then(|rows| rows.strip_suffix(b"]")).unwrap_or(&rows));
+}
+
+fn write_pre_aggregations(facts: &[FactMatch], out: &mut Vec<u8>) {
+    let facts: Vec<_> = facts.iter().map(|fact| FactPreAggregation::new(fact, false)).collect();
+    // Strings and numbers are always written.
+    out.extend_from_slice(&serde_json::to_vec(&facts).unwrap_or_else(|_| b"[]".to_vec()));
 }
 
 /// Returns `{sql, params}`.
@@ -210,6 +226,7 @@ mod tests {
             totals: None,
             warnings: vec!["a".to_owned(), "b".to_owned()],
             cache_key: "key".to_owned(),
+            pre_aggregations: vec![FactMatch { cube: "orders".into(), served: None, misses: Vec::new() }],
             cube: Some("orders".to_owned()),
             numbers: Numbers::Plain,
         };

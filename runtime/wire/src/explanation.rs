@@ -7,6 +7,7 @@ use terrane_compiler::explanation::{self, MemberKind, PathReason};
 use terrane_compiler::model;
 use terrane_compiler::types::Granularity;
 
+use crate::pre_aggregation::FactPreAggregation;
 use crate::query::GranularityName;
 use crate::{schema, value};
 
@@ -72,6 +73,7 @@ struct ExplainedFact<'a> {
     cube: &'a str,
     role: FactRole,
     joins: Vec<ExplainedJoin<'a>>,
+    pre_aggregation: FactPreAggregation<'a>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -116,14 +118,15 @@ enum JoinReason {
 }
 
 impl<'a> Explanation<'a> {
-    pub fn new(explanation: &'a explanation::Explanation, plan: WarehousePlan) -> Self {
+    /// Returns the form of an explanation. `is_admin`: with policies behind misses of pre-aggregations, and row counts.
+    pub fn new(explanation: &'a explanation::Explanation, plan: WarehousePlan, is_admin: bool) -> Self {
         let (warehouse_plan, warehouse_plan_reason) = match plan {
             WarehousePlan::Shown(text) => (serde_json::from_str(&text).unwrap_or(Json::String(text)), None),
             WarehousePlan::Withheld(reason) => (Json::Null, Some(reason)),
         };
         Explanation {
             members: explanation.members.iter().map(member).collect(),
-            facts: explanation.facts.iter().map(fact).collect(),
+            facts: explanation.facts.iter().map(|explained| fact(explained, is_admin)).collect(),
             policies: explanation.policies.iter().map(|name| &**name).collect(),
             plan: explanation.plan.lines().collect(),
             sql: &explanation.statement.text,
@@ -147,11 +150,12 @@ fn member(member: &explanation::ExplainedMember) -> ExplainedMember<'_> {
     }
 }
 
-fn fact(fact: &explanation::ExplainedFact) -> ExplainedFact<'_> {
+fn fact(fact: &explanation::ExplainedFact, is_admin: bool) -> ExplainedFact<'_> {
     ExplainedFact {
         cube: &fact.cube,
         role: if fact.is_selected { FactRole::Fact } else { FactRole::Lookup },
         joins: fact.joins.iter().map(join).collect(),
+        pre_aggregation: FactPreAggregation::new(&fact.rollups, is_admin),
     }
 }
 

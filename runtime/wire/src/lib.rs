@@ -30,6 +30,7 @@ pub mod oauth;
 pub mod operations;
 pub mod parameters;
 pub mod plugins;
+mod pre_aggregation;
 pub mod profile;
 pub mod profile_config;
 pub mod project;

@@ -11,8 +11,9 @@ use terrane_compiler::rollup::Flaw;
 
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, mask_policies, policies, query, rollups, world};
+use crate::generate::{Features, Generator, late_cube, mask_policies, policies, query, rollups, world, zone_of_query};
 use crate::invariants;
+use crate::invariants::cached::DataReport;
 use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Product};
 use crate::shrink::shrink;
@@ -39,6 +40,8 @@ pub struct Run {
     pub max_differences: usize,
     /// A mistake that the product is to make.
     pub flaw: Option<Flaw>,
+    /// Whether the cache learns of changed data.
+    pub report: DataReport,
 }
 
 /// The counts of a run. Refusals are counted by code, so that a run in which everything is refused shows.
@@ -95,9 +98,11 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     if run.features.mask_policies && generator.random.chance(20) {
         world.mask_policies = mask_policies(&mut generator, &world);
     }
+    // A stream of its own, so that a seed makes the same queries with and without.
+    let mut of_rollups = Generator::new(!seed, run.features);
     if run.features.rollups {
-        // A stream of its own, so that a seed makes the same queries with and without.
-        world.rollups = rollups(&mut Generator::new(!seed, run.features), &world);
+        world.rollups = rollups(&mut of_rollups, &world);
+        world.late_cube = late_cube(&mut of_rollups, &world);
     }
     let seen = world.seen();
     let paths = Paths::new(&seen);
@@ -108,6 +113,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         if !world.rollups.is_empty() {
             // Outdated tables are to be left out.
             body["max_age"] = MAX_AGE.into();
+            zone_of_query(&mut of_rollups, &world, &mut body);
         }
         report.queries += 1;
         let query = match read(&body) {
@@ -169,6 +175,11 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         }
     }
     for (about, body) in invariants::within(&served, &world, &checked, &mut generator, &mut report.invariants) {
+        report.differences.push(Case { about, seed, query: body, world: world.clone() });
+    }
+    // It changes the data, so nothing else asks this world after it.
+    let data = (&mut report.invariants, run.report);
+    for (about, body) in invariants::cached::cached((product, &served), &world, &checked, &mut generator, data)? {
         report.differences.push(Case { about, seed, query: body, world: world.clone() });
     }
     drop(served);

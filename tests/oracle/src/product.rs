@@ -20,8 +20,11 @@ use terrane_app::ports::detectors::NoDetectors;
 use terrane_app::ports::observer::Unobserved;
 use terrane_app::ports::plugins::{ChangeError, PluginError, PluginStatus, Plugins};
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
-use terrane_app::query::{CacheSettings, LimiterSettings, QueryRunError, QuerySettings, RequestContext};
+use terrane_app::query::{
+    Answer, CacheControl, CacheSettings, LimiterSettings, QueryRunError, QuerySettings, RequestContext,
+};
 use terrane_app::services::{ServicePorts, Services};
+use terrane_cache::MemoryCache;
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::rollup::Flaw;
@@ -40,6 +43,9 @@ use crate::oracle::{Code, Settings};
 use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
 };
+
+/// The bytes of cached results of one world.
+const CACHE_SIZE: u64 = 4 * 1024 * 1024;
 
 /// The result that a client gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +70,15 @@ pub struct Product {
     /// A mistake that matching is to make.
     pub flaw: Option<Flaw>,
     _folder: tempfile::TempDir,
+}
+
+/// The person who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// The oracle's caller.
+    Usual,
+    /// A person with other values of the attributes, to whom the same policies show other rows.
+    Other,
 }
 
 /// A project that is served.
@@ -198,7 +213,11 @@ impl Product {
                 export_timeout: Duration::from_secs(60),
                 timezone: TimeZone::UTC,
                 limiter: LimiterSettings { running: 1, queued: 1, running_per_tenant: None, queued_per_tenant: None },
-                cache: CacheSettings::disabled(),
+                cache: CacheSettings {
+                    tiers: vec![Arc::new(MemoryCache::new(CACHE_SIZE))],
+                    max_entry: CACHE_SIZE,
+                    ..CacheSettings::disabled()
+                },
             };
             let ports = ServicePorts {
                 warehouse: self.warehouse.clone(),
@@ -234,40 +253,34 @@ impl Served<'_> {
         read(&snapshot, lineage)
     }
 
-    /// Runs a query and reads the answer as a client would.
+    /// Runs a query and reads the answer as a client would. Nothing comes from the cache.
     pub fn run(&self, query: &SemanticQuery) -> Answered {
-        let context = context();
+        self.run_as(query, Asker::Usual, CacheControl { bypass: true, ..CacheControl::default() }).0
+    }
+
+    /// Runs a query for a person. Returns also whether the answer is from the cache.
+    pub fn run_as(&self, query: &SemanticQuery, asker: Asker, cache: CacheControl) -> (Answered, bool) {
+        let context = context(asker);
         let session = self.services.queries.session(&context);
-        let run = async { session.prepare(query).await?.run().await };
-        let answer = match self.product.runtime.block_on(run) {
-            Ok(answer) => answer,
-            Err(QueryRunError::Query(error)) => return Answered::Refused(BTreeSet::from([error.code().into()])),
-            Err(error) => return Answered::Broken(error.to_string()),
-        };
-        let keys: Vec<String> = answer.columns.iter().map(|column| column.key.to_string()).collect();
-        let mut body = Vec::new();
-        write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut body);
-        let rows: Vec<serde_json::Map<String, Json>> = match serde_json::from_slice(&body) {
-            Ok(rows) => rows,
-            Err(error) => return Answered::Broken(format!("{error}: {}", String::from_utf8_lossy(&body))),
-        };
-        let cells = |row: &serde_json::Map<String, Json>, keys: &[String]| -> Vec<Json> {
-            keys.iter().map(|key| row.get(key).cloned().unwrap_or(Json::Null)).collect()
-        };
-        let totals = answer.totals.map(|totals| {
-            let keys: Vec<String> = totals.columns.iter().map(|column| column.key.to_string()).collect();
-            let mut body = Vec::new();
-            write_rows(&totals.columns, &totals.batches, Numbers::Plain, &mut body);
-            let rows: Vec<serde_json::Map<String, Json>> = serde_json::from_slice(&body).unwrap_or_default();
-            rows.first().map(|row| cells(row, &keys)).unwrap_or_default()
-        });
-        let rows = rows.iter().map(|row| cells(row, &keys)).collect();
-        Answered::Rows { rows, keys, total_rows: answer.total_rows, totals }
+        let run = async { session.prepare(query).await?.with_cache(cache).run().await };
+        match self.product.runtime.block_on(run) {
+            Ok(answer) => {
+                let is_cached = answer.freshness.is_cached;
+                (read_answer(answer), is_cached)
+            }
+            Err(QueryRunError::Query(error)) => (Answered::Refused(BTreeSet::from([error.code().into()])), false),
+            Err(error) => (Answered::Broken(error.to_string()), false),
+        }
+    }
+
+    /// Reports that the data changed.
+    pub fn invalidate(&self) {
+        self.product.runtime.block_on(self.services.versions.invalidate_all());
     }
 
     /// The text that runs, for reports.
     pub fn sql(&self, query: &SemanticQuery) -> String {
-        let context = context();
+        let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);
         let inline = async { session.prepare(query).await?.inline_sql().await };
         let sql = self.product.runtime.block_on(inline);
@@ -275,8 +288,31 @@ impl Served<'_> {
     }
 }
 
-/// The caller of all queries.
-fn context() -> RequestContext {
+/// Reads rows as a client would.
+fn read_answer(answer: Answer) -> Answered {
+    let keys: Vec<String> = answer.columns.iter().map(|column| column.key.to_string()).collect();
+    let mut body = Vec::new();
+    write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut body);
+    let rows: Vec<serde_json::Map<String, Json>> = match serde_json::from_slice(&body) {
+        Ok(rows) => rows,
+        Err(error) => return Answered::Broken(format!("{error}: {}", String::from_utf8_lossy(&body))),
+    };
+    let cells = |row: &serde_json::Map<String, Json>, keys: &[String]| -> Vec<Json> {
+        keys.iter().map(|key| row.get(key).cloned().unwrap_or(Json::Null)).collect()
+    };
+    let totals = answer.totals.map(|totals| {
+        let keys: Vec<String> = totals.columns.iter().map(|column| column.key.to_string()).collect();
+        let mut body = Vec::new();
+        write_rows(&totals.columns, &totals.batches, Numbers::Plain, &mut body);
+        let rows: Vec<serde_json::Map<String, Json>> = serde_json::from_slice(&body).unwrap_or_default();
+        rows.first().map(|row| cells(row, &keys)).unwrap_or_default()
+    });
+    let rows = rows.iter().map(|row| cells(row, &keys)).collect();
+    Answered::Rows { rows, keys, total_rows: answer.total_rows, totals }
+}
+
+/// Makes the caller of a query.
+fn context(asker: Asker) -> RequestContext {
     let value = |cell: &Cell| match cell {
         Cell::Text(text) => Value::Text(text.as_str().into()),
         Cell::Int(value) => Value::Integer(*value),
@@ -285,7 +321,10 @@ fn context() -> RequestContext {
     };
     let mut caller = SecurityContext::default();
     for name in TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES).chain(BOOLEAN_ATTRIBUTES) {
-        let Some(cells) = attribute(name) else { continue };
+        let Some(mut cells) = attribute(name) else { continue };
+        if asker == Asker::Other {
+            cells = others(&cells);
+        }
         let attribute = match (is_list(name), cells.first()) {
             (false, Some(cell)) => Attribute::One(value(cell)),
             _ => Attribute::Many(cells.iter().map(value).collect()),
@@ -293,4 +332,14 @@ fn context() -> RequestContext {
         caller.attributes.insert((*name).into(), attribute);
     }
     RequestContext { caller, ..RequestContext::default() }
+}
+
+/// The values of the other person: the last of several, and neighbours of single ones.
+fn others(cells: &[Cell]) -> Vec<Cell> {
+    match cells {
+        [Cell::Int(value)] => vec![Cell::Int(1 - value)],
+        [Cell::Bool(value)] => vec![Cell::Bool(!value)],
+        [Cell::Text(text)] => vec![Cell::Text(format!("{text} "))],
+        _ => cells.iter().rev().take(1).cloned().collect(),
+    }
 }

@@ -18,7 +18,7 @@ pub use mask_policies::{Mask, MaskPolicy};
 pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use rollups::{Rollup, RollupTime, TableState};
-pub use tables::{cell_of, statements};
+pub use tables::{cell_of, removal, statements, table};
 
 use crate::value::{Number, Value};
 
@@ -35,6 +35,9 @@ pub struct World {
     /// Pre-aggregations, built before the queries run. Answers don't depend on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rollups: Vec<Rollup>,
+    /// A cube some of whose rows arrive after its pre-aggregations were built. No other cube's rows are joined to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_cube: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,15 +5,19 @@
 
 use terrane_oracle_tests::fuzz::{Run, run};
 use terrane_oracle_tests::generate::Features;
+use terrane_oracle_tests::invariants::cached::DataReport;
 
 const SEED: u64 = 20_240_310;
 const QUERIES: usize = 1_000;
 
+fn wanted(cases: usize, report: DataReport) -> Run {
+    Run { cases, seed: SEED, features: Features::default(), max_differences: 3, flaw: None, report }
+}
+
 #[test]
 fn a_thousand_queries_are_answered_as_the_oracle_says() {
     println!("seed {SEED}");
-    let wanted = Run { cases: QUERIES, seed: SEED, features: Features::default(), max_differences: 3, flaw: None };
-    let report = run(&wanted, |_| {}).unwrap();
+    let report = run(&wanted(QUERIES, DataReport::Sent), |_| {}).unwrap();
     for case in &report.differences {
         println!("seed {}: {}\n  {}", case.seed, case.about, case.query);
     }
@@ -21,4 +25,11 @@ fn a_thousand_queries_are_answered_as_the_oracle_says() {
     // A run in which everything is refused proves nothing.
     assert!(report.answered * 10 > QUERIES * 6, "only {} of {QUERIES} were answered", report.answered);
     assert!(report.with_rows * 10 > QUERIES * 3, "only {} of {QUERIES} have rows", report.with_rows);
+}
+
+#[test]
+fn results_of_changed_data_are_found() {
+    let report = run(&wanted(300, DataReport::Forgotten), |_| {}).unwrap();
+    assert!(report.differences.iter().all(|case| case.about.starts_with("I4")), "{:?}", report.differences);
+    assert!(!report.differences.is_empty(), "{:?}", report.invariants);
 }

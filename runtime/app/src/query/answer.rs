@@ -9,6 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use futures_util::stream::BoxStream;
 use jiff::Timestamp;
+use terrane_compiler::query::FactMatch;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
 use super::QueryRunError;
@@ -34,6 +35,8 @@ pub struct Answer {
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub freshness: Freshness,
+    /// The pre-aggregations that were read, and why others were not, policies aside.
+    pub pre_aggregations: Vec<FactMatch>,
     /// The result that the rows are from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,
     pub duration: Duration,
@@ -50,6 +53,16 @@ pub struct Freshness {
     pub is_stale: bool,
     /// The time since `as_of`.
     pub age: Duration,
+}
+
+impl Freshness {
+    /// Rows that were read from pre-aggregated tables are as old as the oldest of these.
+    #[must_use]
+    pub(super) fn with_tables(self, oldest: Option<Timestamp>) -> Freshness {
+        let as_of = oldest.map_or(self.as_of, |oldest| oldest.min(self.as_of));
+        let since = Duration::try_from(self.as_of.duration_since(as_of)).unwrap_or_default();
+        Freshness { as_of, age: self.age.saturating_add(since), ..self }
+    }
 }
 
 /// Each measure without dimensions: one row.
@@ -74,6 +87,8 @@ pub struct AnswerStream {
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub freshness: Freshness,
+    /// The same as of an [`Answer`].
+    pub pre_aggregations: Vec<FactMatch>,
     /// The rows. A stream without a [`Piece::End`] is incomplete.
     pub pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
 }

@@ -56,6 +56,12 @@ impl QueryJob {
         QueryJob { main, count: None, totals: None, skip_total: true }
     }
 
+    /// Returns the time at which the oldest pre-aggregated table was read that the statements read.
+    pub(super) fn oldest_table(&self) -> Option<Timestamp> {
+        let facts = std::iter::once(&self.main).chain(&self.totals).flat_map(|sql| &sql.rollups);
+        facts.filter_map(|fact| fact.served.as_ref()).map(|served| served.built_at).min()
+    }
+
     /// Returns whether the number of groups may need a statement of its own.
     pub(super) fn may_count(main: &CompiledSql, skip_total: bool) -> bool {
         let is_first_page = main.offset == 0 && main.limit != Some(0);

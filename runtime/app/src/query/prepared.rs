@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use terrane_compiler::explanation::{Explanation, explain};
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{FactMatch, SemanticQuery};
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::{compile, compile_count, compile_inline, compile_totals};
 
@@ -81,7 +81,7 @@ impl Prepared<'_> {
         self.session.finish(&mut self.recorder, text.map_err(QueryRunError::from)).await
     }
 
-    /// Explains the statement. Nothing is executed.
+    /// Explains the statement. Nothing is executed. Reasons that come from policies are part of it.
     ///
     /// # Errors
     /// As [`Prepared::sql`].
@@ -129,11 +129,11 @@ impl Prepared<'_> {
         let done = JobResult { rows: statement.rows, total_rows, totals, waited };
         let result = Arc::new(done.stored(DataVersion::UNKNOWN, as_of));
         let used = CacheUse::Miss(MissReason::Streamed);
-        let key = self.key(&job);
+        let (key, oldest) = (self.key(&job), job.oldest_table());
         let QueryJob { main, totals, .. } = job;
         let columns = totals.map(|totals| totals.columns);
         let fetched = Fetched { result, key, used, is_stale: false, is_shared: false, age: Duration::ZERO };
-        Ok(Opened::Whole(self.whole(main, columns, fetched)))
+        Ok(Opened::Whole(self.whole(main, columns, fetched, oldest)))
     }
 
     fn compile(&self) -> Result<CompiledSql, QueryRunError> {
@@ -161,8 +161,9 @@ impl Prepared<'_> {
     async fn run_whole(&mut self, sql: CompiledSql) -> Result<Answer, QueryRunError> {
         let job = self.job(sql)?;
         let (main, totals) = (job.main.clone(), job.totals.as_ref().map(|totals| totals.columns.clone()));
+        let oldest = job.oldest_table();
         let fetched = self.session.fetch(job, self.cache, &self.recorder).await?;
-        Ok(self.whole(main, totals, fetched))
+        Ok(self.whole(main, totals, fetched, oldest))
     }
 
     /// Compiles the statements that the query may need besides the main one.
@@ -215,13 +216,20 @@ impl Prepared<'_> {
         has_groups && knows_total && sql.limit.is_none_or(|limit| limit > MAX_WHOLE_ROWS)
     }
 
-    fn whole(&mut self, sql: CompiledSql, totals: Option<Vec<ResultColumn>>, fetched: Fetched) -> Answer {
+    /// `oldest`: the time at which the oldest pre-aggregated table was read.
+    fn whole(
+        &mut self,
+        sql: CompiledSql,
+        totals: Option<Vec<ResultColumn>>,
+        fetched: Fetched,
+        oldest: Option<Timestamp>,
+    ) -> Answer {
         let Fetched { result, key, used, is_stale, is_shared, age } = fetched;
         let returned_rows = row_count(&result.rows.batches);
         let waited = if used.is_hit() { Duration::ZERO } else { result.waited };
         self.recorder.succeed(waited, returned_rows);
         let duration = self.recorder.duration();
-        self.recorder.log_executed(waited, duration, returned_rows, used);
+        self.recorder.log_executed(waited, duration, returned_rows, used, oldest.is_some());
         let total_rows = result.total_rows;
         let truncated = answer::truncated(&sql, returned_rows, total_rows);
         Answer {
@@ -235,14 +243,15 @@ impl Prepared<'_> {
             total_rows,
             totals: with_columns(totals, result.totals.clone()),
             truncated,
-            freshness: Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age },
+            freshness: Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age }.with_tables(oldest),
+            pre_aggregations: visible(sql.rollups),
             shared: is_shared.then_some(result),
             duration,
         }
     }
 
     fn streamed(self, sql: CompiledSql, beginning: Beginning, first: RecordBatch) -> AnswerStream {
-        let key = self.key(&beginning.job);
+        let (key, oldest) = (self.key(&beginning.job), beginning.job.oldest_table());
         let Prepared { session, query, recorder, .. } = self;
         let Beginning { job, statement, total_rows, totals, waited, permit, as_of } = beginning;
         let totals = with_columns(job.totals.map(|totals| totals.columns), totals);
@@ -264,6 +273,7 @@ impl Prepared<'_> {
                 waited,
                 rows: 0,
                 cache: CacheUse::Miss(MissReason::Streamed),
+                uses_tables: oldest.is_some(),
                 is_open: true,
             },
             _permit: permit,
@@ -275,7 +285,8 @@ impl Prepared<'_> {
             truncated,
             warnings: answer::warnings(&sql, query.limit.is_some(), truncated, returned.unwrap_or(0), total_rows),
             cache_key: shown(&key),
-            freshness: Freshness { as_of, is_cached: false, is_stale: false, age: Duration::ZERO },
+            freshness: Freshness { as_of, is_cached: false, is_stale: false, age: Duration::ZERO }.with_tables(oldest),
+            pre_aggregations: visible(sql.rollups),
             sql: sql.text,
             columns: sql.columns,
             pieces: reader.pieces().boxed(),
@@ -285,6 +296,11 @@ impl Prepared<'_> {
 
 fn with_columns(columns: Option<Vec<ResultColumn>>, batches: Option<Vec<RecordBatch>>) -> Option<Totals> {
     columns.zip(batches).map(|(columns, batches)| Totals { columns, batches })
+}
+
+/// Returns what every caller may see of the pre-aggregations of facts; explanations hold the rest.
+fn visible(facts: Vec<FactMatch>) -> Vec<FactMatch> {
+    facts.into_iter().map(FactMatch::without_policies).collect()
 }
 
 /// Returns the part of a key that callers see.

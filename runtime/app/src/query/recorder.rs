@@ -82,8 +82,15 @@ impl QueryRecorder {
         );
     }
 
-    /// Logs that all rows were read.
-    pub(super) fn log_executed(&self, waited: Duration, duration: Duration, rows: u64, cache: CacheUse) {
+    /// Logs that all rows were read. `uses_tables`: some of them from pre-aggregated tables.
+    pub(super) fn log_executed(
+        &self,
+        waited: Duration,
+        duration: Duration,
+        rows: u64,
+        cache: CacheUse,
+        uses_tables: bool,
+    ) {
         tracing::info!(
             event = "query_executed",
             cube = &*self.origin.cube,
@@ -95,7 +102,7 @@ impl QueryRecorder {
             bytes_scanned = tracing::field::Empty,
             cache_hit = cache.is_hit(),
             cache_miss_reason = cache.miss_reason(),
-            preagg_used = false,
+            preagg_used = uses_tables,
         );
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct StreamRecord {
     pub(super) waited: Duration,
     pub(super) rows: u64,
     pub(super) cache: CacheUse,
+    /// Some rows are from pre-aggregated tables.
+    pub(super) uses_tables: bool,
     pub(super) is_open: bool,
 }
 
@@ -94,7 +96,9 @@ impl StreamRecord {
         self.query.outcome = QueryOutcome::Success;
         self.end(QueryOutcome::Success);
         let duration = self.query.duration();
-        self.span.in_scope(|| self.query.log_executed(self.waited, duration, self.rows, self.cache));
+        self.span.in_scope(|| {
+            self.query.log_executed(self.waited, duration, self.rows, self.cache, self.uses_tables);
+        });
         duration
     }
 

@@ -58,7 +58,8 @@ fn tree(body: &Map<String, Json>) -> Tree {
     top.push(Tree::with("members", items("members").iter().map(member)));
     for fact in items("facts") {
         let joins = fact["joins"].as_array().cloned().unwrap_or_default();
-        top.push(Tree::with(format!("{} {}", word(&fact["role"]), word(&fact["cube"])), joins.iter().map(join)));
+        let lines = joins.iter().map(join).chain(pre_aggregation(&fact["pre_aggregation"]));
+        top.push(Tree::with(format!("{} {}", word(&fact["role"]), word(&fact["cube"])), lines));
     }
     let policies = items("policies");
     if !policies.is_empty() {
@@ -93,6 +94,25 @@ fn join(join: &Json) -> Tree {
     let (kind, relationship) = (word(&join["join"]), word(&join["relationship"]));
     let (from, to) = (word(&join["from"]), word(&join["to"]));
     Tree::new(format!("{kind} join {from} → {to}, {relationship}: {why}"))
+}
+
+/// Shows the pre-aggregation that serves a fact, and why others do not.
+fn pre_aggregation(fact: &Json) -> Vec<Tree> {
+    let mut lines = Vec::new();
+    if let Some(served) = fact["served_by"].as_object() {
+        let rest = if served["reads_rows"] == true { ", and rows of the cube" } else { "" };
+        let (name, built_at) = (word(&served["pre_aggregation"]), word(&served["built_at"]));
+        lines.push(Tree::new(format!("pre-aggregation {name}, as of {built_at}: {} rows{rest}", served["rows"])));
+    }
+    for miss in fact["misses"].as_array().into_iter().flatten() {
+        let of = miss["pre_aggregation"].as_str().map_or(String::new(), |name| format!(" {name}"));
+        let members: Vec<&str> = miss["members"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        let members = if members.is_empty() { String::new() } else { format!(" ({})", members.join(", ")) };
+        let title = format!("not pre-aggregation{of}: {}{members}", word(&miss["message"]).trim_end_matches('.'));
+        let add = miss["add"].as_str().map(|line| Tree::new(format!("add `{line}`")));
+        lines.push(Tree::with(title, add.into_iter()));
+    }
+    lines
 }
 
 fn warehouse(body: &Map<String, Json>) -> Vec<Tree> {

@@ -179,6 +179,8 @@ codes! {
     NoWarehouse = "no-warehouse",
     /// Another tool's model has something that a project does not.
     NotCarriedOver = "not-carried-over",
+    /// A pre-aggregation stores an expression whose value changes without its data.
+    NotDeterministic = "not-deterministic",
     /// A file of another tool's model was not read.
     NotRead = "not-read",
     /// The project cannot be served with these settings.

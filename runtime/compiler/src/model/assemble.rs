@@ -241,6 +241,7 @@ fn empty(id: CubeId, merged: &Merged<'_>, name: Arc<str>, alias_of: Option<CubeI
         dimensions,
         segments,
         rollups: Vec::new(),
+        built_from: Vec::new(),
         joins: Vec::new(),
         primary_key,
         primary_time: primary_time(merged),

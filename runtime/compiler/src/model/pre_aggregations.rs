@@ -14,11 +14,14 @@ use super::read::read;
 use super::rollup::aggregates_of;
 use super::scope::{NameScope, Place};
 use super::{
-    Aggregate, Cube, CubeId, DimensionId, DimensionType, MeasureId, Member, Model, Rollup, RollupTime, SegmentId,
-    Snippet, SqlPart,
+    Aggregate, Cube, CubeId, DimensionId, DimensionType, MeasureId, Member, Model, Relation, Rollup, RollupTime,
+    SegmentId, Snippet, SqlPart,
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, PreAggregationDefinition, SqlText, Text};
+// Against the order of modules: the functions of SQL are listed in one file.
+use crate::sql::is_changing;
+use crate::text::Span;
 use crate::text::nearest::suggest;
 use crate::types::Granularity;
 
@@ -45,6 +48,9 @@ pub(super) fn add(
             let reader = PreAggregationReader { cube, model, unread, dialect, name: &written.name.value };
             let mut found = Vec::new();
             let resolved = reader.rollup(written, rollup.clone(), &mut found);
+            if let Some(rollup) = &resolved {
+                reader.check_determinism(written, rollup, &mut found);
+            }
             // What is unread was reported where it is written.
             if found.is_empty() {
                 rollups.extend(resolved);
@@ -138,6 +144,105 @@ impl PreAggregationReader<'_> {
         let message = format!("pre-aggregation `{}` can't store `{}`, which holds a query", self.name, written.value);
         let hint = "Join the table that it reads as a cube.";
         Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(written.span())
+    }
+
+    /// Reports what has another value each time it is computed: stored values would never be those of a query.
+    fn check_determinism(&self, written: &PreAggregationDefinition, rollup: &Rollup, found: &mut Vec<Diagnostic>) {
+        let model = self.model;
+        for (id, place) in rollup.measures.iter().zip(&written.measures) {
+            let aggregates = aggregates_of(model, id.cube, &model.measure(*id).kind, 0);
+            let mut snippets =
+                aggregates.iter().flat_map(|aggregate| aggregate.argument.iter().chain(&aggregate.filters));
+            if snippets.any(|sql| self.changes(sql)) {
+                found.push(self.changing(&format!("`{}`", place.value), place.span()));
+            }
+        }
+        let segments = rollup.segments.iter().map(|id| &model.segment(*id).sql).zip(&written.segments);
+        let dimensions = rollup.dimensions.iter().map(|id| &model.dimension(*id).sql).zip(&written.dimensions);
+        let time = rollup.time.iter().map(|time| &model.dimension(time.dimension).sql).zip(&written.time_dimension);
+        for (sql, place) in dimensions.chain(segments).chain(time) {
+            if self.changes(sql) {
+                found.push(self.changing(&format!("`{}`", place.value), place.span()));
+            }
+        }
+        let filters = rollup.filters.iter().zip(&written.filters).map(|(sql, place)| (sql, place, "a filter"));
+        let arrival = rollup.arrival.iter().zip(&written.arrival).map(|(sql, place)| (sql, place, "`arrival`"));
+        for (sql, place, what) in filters.chain(arrival) {
+            if self.changes(sql) {
+                found.push(self.changing(what, place.span()));
+            }
+        }
+        let (cubes, joins) = self.sources(rollup);
+        for cube in cubes {
+            let on = joins.iter().filter(|(target, _)| *target == cube);
+            if !has_same_rows(&model.cube(cube).relation) || on.into_iter().any(|(_, on)| self.changes(on)) {
+                found.push(self.changing(&format!("cube `{}`", model.cube(cube).name), written.name.span()));
+            }
+        }
+    }
+
+    /// The cubes whose rows a rollup reads, and the conditions on which they are joined.
+    fn sources(&self, rollup: &Rollup) -> (BTreeSet<CubeId>, Vec<(CubeId, &Snippet)>) {
+        let model = self.model;
+        let mut read = BTreeSet::new();
+        let measures = rollup.measures.iter().flat_map(|id| {
+            let aggregates = aggregates_of(model, id.cube, &model.measure(*id).kind, 0);
+            aggregates.into_iter().flat_map(|aggregate| aggregate.argument.iter().chain(&aggregate.filters))
+        });
+        let segments = rollup.segments.iter().map(|id| &model.segment(*id).sql);
+        rollup.dimensions.iter().for_each(|id| self.add_cubes(id.cube, &model.dimension(*id).sql, &mut read));
+        rollup.segments.iter().for_each(|id| _ = read.insert(id.cube));
+        for sql in measures.chain(segments).chain(&rollup.filters) {
+            self.add_cubes(self.cube.id, sql, &mut read);
+        }
+        let paths = model.join_paths(self.cube.id);
+        let mut cubes = BTreeSet::from([self.cube.id]);
+        let mut joins = Vec::new();
+        for mut cube in read {
+            while cubes.insert(cube) {
+                let Some(hop) = paths.any_hop(cube) else { break };
+                joins.push((cube, &model.cube(hop.from).joins[hop.join as usize].on));
+                cube = hop.from;
+            }
+        }
+        (cubes, joins)
+    }
+
+    /// Adds the cubes that an expression of a member of `owner` reads.
+    fn add_cubes(&self, owner: CubeId, sql: &Snippet, cubes: &mut BTreeSet<CubeId>) {
+        cubes.insert(owner);
+        sql.for_each(&mut |part| match part {
+            SqlPart::Column { cube, .. } => _ = cubes.insert(*cube),
+            SqlPart::Dimension(id) => self.add_cubes(id.cube, &self.model.dimension(*id).sql, cubes),
+            _ => {}
+        });
+    }
+
+    /// Returns whether an expression calls a function whose value changes between two calls.
+    fn changes(&self, sql: &Snippet) -> bool {
+        let mut text = String::new();
+        let mut has_changing = false;
+        for part in &sql.parts {
+            match part {
+                SqlPart::Text(part) => text.push_str(part),
+                SqlPart::Dimension(id) => {
+                    has_changing |= self.changes(&self.model.dimension(*id).sql);
+                    text.push('x');
+                }
+                SqlPart::Divide(left, right) => {
+                    has_changing |= self.changes(left) || self.changes(right);
+                    text.push('x');
+                }
+                _ => text.push('x'),
+            }
+        }
+        has_changing || is_changing(&text)
+    }
+
+    fn changing(&self, what: &str, place: Span) -> Diagnostic {
+        let message = format!("pre-aggregation `{}` reads {what}, whose value changes without its data", self.name);
+        let hint = "Compute times and random values in the query that reads it, or leave them out of what is stored.";
+        Diagnostic::error(Code::NotDeterministic, message).hint(hint).at(place)
     }
 
     fn has_query(&self, sql: &Snippet) -> bool {
@@ -356,4 +461,14 @@ impl PreAggregationReader<'_> {
             },
         }
     }
+}
+
+/// Returns whether the text of a relation has the same rows as long as its data is the same.
+fn has_same_rows(relation: &Relation) -> bool {
+    let (models, sql) = match relation {
+        Relation::Table(_) => return true,
+        Relation::Query { models, sql } => (models, Some(sql)),
+        Relation::Model { models, .. } => (models, None),
+    };
+    models.iter().map(|(_, text)| text).chain(sql).all(|text| !is_changing(text))
 }

@@ -164,6 +164,7 @@ pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect:
             continue;
         }
         let over = over_built(models, reader, |name| rows.get(name).cloned());
+        cube.built_from.clone_from(models);
         match &mut cube.relation {
             Relation::Table(_) => {}
             Relation::Query { models, .. } | Relation::Model { models, .. } => *models = over,

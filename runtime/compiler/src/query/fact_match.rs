@@ -1,8 +1,8 @@
 //! The pre-aggregations that serve the facts of a query, and the reasons why others do not.
 //!
 //! In: made by matching. Out: the codes of the interface in the order in which conditions are checked, one sentence
-//! each, and the line of YAML that would help. Absent: who may see them; reasons that come from policies, and numbers
-//! of rows, are for administrators.
+//! each, and the line of YAML that would help. Reasons that come from policies, and numbers of rows, are for
+//! administrators. Absent: who is one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,19 +40,16 @@ pub struct Miss {
     pub reason: MissReason,
     /// The members that it is about; only in an explanation.
     pub members: Vec<String>,
+    /// The line of YAML that the definition of the rollup lacks, if one helps; only in an explanation.
+    pub fix: Option<String>,
 }
 
-impl Miss {
-    /// Returns the line to add to the definition of the rollup, if one helps.
-    pub fn fix(&self) -> Option<String> {
-        let members = || self.members.join(", ");
-        let key = match self.reason {
-            MissReason::MeasureNotStored => "measures",
-            MissReason::DimensionNotStored | MissReason::FilterNotStored | MissReason::OtherPath => "dimensions",
-            MissReason::SegmentNotStored => "segments",
-            _ => return None,
-        };
-        (!self.members.is_empty()).then(|| format!("{key}: [{}]", members()))
+impl FactMatch {
+    /// Returns what callers other than administrators may see: policies are not disclosed.
+    #[must_use]
+    pub fn without_policies(mut self) -> FactMatch {
+        self.misses.retain(|miss| miss.reason != MissReason::Policy);
+        self
     }
 }
 

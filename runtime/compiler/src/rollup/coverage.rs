@@ -16,11 +16,19 @@ use crate::ready_rollups::{Flaw, ReadyPartition, ReadyRollup};
 pub(super) struct Refusal {
     pub(super) reason: MissReason,
     pub(super) members: Vec<String>,
+    /// The line of the definition that would help, if members alone do not tell it.
+    pub(super) fix: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn of(reason: MissReason, members: Vec<String>) -> Self {
+        Refusal { reason, members, fix: None }
+    }
 }
 
 impl From<MissReason> for Refusal {
     fn from(reason: MissReason) -> Self {
-        Refusal { reason, members: Vec::new() }
+        Refusal::of(reason, Vec::new())
     }
 }
 
@@ -87,7 +95,8 @@ pub(super) fn cover(
     // Two tables of one moment would count it twice.
     let is_before =
         |one: &Piece<'_>, next: &Piece<'_>| one.moments.end.is_some() && one.moments.end <= next.moments.start;
-    if !pieces.windows(2).all(|pair| is_before(&pair[0], &pair[1])) {
+    let reads_all = flaw == Some(Flaw::Overlapping);
+    if !pieces.windows(2).all(|pair| is_before(&pair[0], &pair[1])) && !reads_all {
         return Err(MissReason::NotBuilt.into());
     }
     let gaps = gaps(&pieces, wanted);
@@ -99,7 +108,7 @@ pub(super) fn cover(
     let remainder = match flaw {
         Some(Flaw::ReadTwice) if !gaps.is_empty() => Some(Predicate::And(Vec::new())),
         _ if drops_gaps => None,
-        _ => remainder(&calendar, time, &gaps, wanted),
+        _ => remainder(&calendar, time, &gaps, wanted, flaw),
     };
     Ok(Coverage {
         tables: pieces.iter().map(|piece| table(piece, Some(&calendar))).collect(),
@@ -187,7 +196,13 @@ fn gaps(pieces: &[Piece<'_>], wanted: Stretch) -> Vec<Stretch> {
 }
 
 /// The condition of the rows in the gaps, and of those without a time if no range leaves them out.
-fn remainder(calendar: &Calendar<'_>, time: &RollupTime, gaps: &[Stretch], wanted: Stretch) -> Option<Predicate> {
+fn remainder(
+    calendar: &Calendar<'_>,
+    time: &RollupTime,
+    gaps: &[Stretch],
+    wanted: Stretch,
+    flaw: Option<Flaw>,
+) -> Option<Predicate> {
     if gaps.is_empty() {
         return None;
     }
@@ -196,7 +211,7 @@ fn remainder(calendar: &Calendar<'_>, time: &RollupTime, gaps: &[Stretch], wante
         .iter()
         .map(|gap| Test::Range { low: gap.start.map(|at| bound(at, true)), high: gap.end.map(|at| bound(at, false)) })
         .collect();
-    if wanted == Stretch::default() {
+    if wanted == Stretch::default() && flaw != Some(Flaw::LostNulls) {
         tests.push(Test::IsNull);
     }
     let operand = Operand::Dimension { id: time.dimension, granularity: None };

@@ -15,8 +15,8 @@ use super::RollupOf;
 use super::coverage::{Coverage, Refusal, Stretch, cover};
 use crate::environment::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, Mask, Measure, Model, Rollup, SegmentId, Snippet, SqlPart,
-    aggregates_of,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, SegmentId,
+    Snippet, SqlPart, aggregates_of,
 };
 use crate::plan::{
     Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, Shape, StateSource, StoredRows, StoredSegment, StoredState,
@@ -101,7 +101,9 @@ impl<'m> Matcher<'_, 'm> {
             Some(MissReason::Off)
         } else if cube.rollups.is_empty() {
             Some(MissReason::NoRollup)
-        } else if fact.distinct.is_some() || !fact.semi_joins.is_empty() || fact.tree.joins.iter().any(|j| j.is_to_many)
+        } else if fact.distinct.is_some()
+            || (!fact.semi_joins.is_empty() && self.ready.flaw != Some(Flaw::ToManyFilter))
+            || fact.tree.joins.iter().any(|join| join.is_to_many)
         {
             Some(MissReason::ToMany)
         } else if self.plan.ungrouped {
@@ -110,7 +112,7 @@ impl<'m> Matcher<'_, 'm> {
             None
         };
         if let Some(reason) = general {
-            report.misses.push(Miss { rollup: None, reason, members: Vec::new() });
+            report.misses.push(self.miss(None, reason.into()));
             return (None, report);
         }
         let mut best: Option<StoredRows<'m>> = None;
@@ -121,11 +123,7 @@ impl<'m> Matcher<'_, 'm> {
                     Some(other) if cost(other) <= cost(&rows) => Refusal::from(MissReason::MoreExpensive),
                     _ => match best.replace(rows) {
                         Some(other) => {
-                            report.misses.push(Miss {
-                                rollup: Some(Arc::clone(&other.rollup.name)),
-                                reason: MissReason::MoreExpensive,
-                                members: Vec::new(),
-                            });
+                            report.misses.push(self.miss(Some(other.rollup), MissReason::MoreExpensive.into()));
                             continue;
                         }
                         None => continue,
@@ -133,8 +131,7 @@ impl<'m> Matcher<'_, 'm> {
                 },
                 Err(refusal) => refusal,
             };
-            let Refusal { reason, members } = refusal;
-            report.misses.push(Miss { rollup: Some(Arc::clone(&rollup.name)), reason, members });
+            report.misses.push(self.miss(Some(rollup), refusal));
         }
         report.served = best.as_ref().map(|rows| Served {
             rollup: Arc::clone(&rows.rollup.name),
@@ -151,6 +148,22 @@ impl<'m> Matcher<'_, 'm> {
         report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
         (best, report)
     }
+
+    fn miss(&self, rollup: Option<&Rollup>, refusal: Refusal) -> Miss {
+        let Refusal { reason, members, fix } = refusal;
+        let fix = fix.or_else(|| line_of(reason, &members)).filter(|_| self.request.explains);
+        Miss { rollup: rollup.map(|rollup| Arc::clone(&rollup.name)), reason, members, fix }
+    }
+}
+
+/// Returns the line that adds members to the definition of a rollup.
+fn line_of(reason: MissReason, members: &[String]) -> Option<String> {
+    let key = match reason {
+        MissReason::MeasureNotStored => "measures",
+        MissReason::SegmentNotStored => "segments",
+        _ => return None,
+    };
+    (!members.is_empty()).then(|| format!("{key}: [{}]", members.join(", ")))
 }
 
 /// Rows of the cube cost more than any number of stored rows.
@@ -184,8 +197,8 @@ impl Availability {
     fn or_refuse(self, reason: MissReason, member: impl FnOnce() -> Vec<String>) -> Checked<()> {
         match self {
             Availability::Stored => Ok(()),
-            Availability::Missing => Err(Refusal { reason, members: member() }),
-            Availability::OtherPath => Err(Refusal { reason: MissReason::OtherPath, members: member() }),
+            Availability::Missing => Err(Refusal::of(reason, member())),
+            Availability::OtherPath => Err(Refusal::of(MissReason::OtherPath, member())),
         }
     }
 }
@@ -251,6 +264,33 @@ impl<'m> Candidate<'_, '_, 'm> {
         if self.matcher.request.explains { vec![name()] } else { Vec::new() }
     }
 
+    /// The dimensions of a filter that are not stored.
+    fn unstored(&self, filter: &Predicate) -> Vec<DimensionId> {
+        let mut found = Vec::new();
+        filter.for_each_operand(&mut |operand| {
+            if let Operand::Dimension { id, .. } = operand
+                && self.dimension(self.cube.id, *id) != Availability::Stored
+                && !found.contains(id)
+            {
+                found.push(*id);
+            }
+        });
+        found
+    }
+
+    fn names_of(&self, ids: &[DimensionId]) -> Vec<String> {
+        if self.matcher.request.explains { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
+    }
+
+    /// A refusal for dimensions that are not stored. Stored times would be many groups, so none is recommended.
+    fn lacks(&self, reason: MissReason, ids: &[DimensionId]) -> Refusal {
+        let is_time = |id: &&DimensionId| self.model().dimension(**id).ty == DimensionType::Time;
+        let plain: Vec<DimensionId> = ids.iter().filter(|id| !is_time(id)).copied().collect();
+        let names = self.names_of(&plain);
+        let fix = (!names.is_empty()).then(|| format!("dimensions: [{}]", names.join(", ")));
+        Refusal { fix, ..Refusal::of(reason, self.names_of(ids)) }
+    }
+
     fn name_of(&self, id: DimensionId) -> String {
         format!("{}.{}", self.model().cube(id.cube).name, self.model().dimension(id).name)
     }
@@ -278,7 +318,7 @@ impl<'m> Candidate<'_, '_, 'm> {
     /// Returns whether `owner` reaches a cube as the rollup's own cube does.
     fn along(&self, owner: CubeId, cube: CubeId) -> Availability {
         let root = self.cube.id;
-        if owner == root || owner == cube {
+        if owner == root || owner == cube || self.has(Flaw::OtherPath) {
             return Availability::Stored;
         }
         let (Some(mut through), Some(direct)) = (path(self.model(), root, owner), path(self.model(), root, cube))
@@ -319,7 +359,8 @@ impl<'m> Candidate<'_, '_, 'm> {
             Predicate::Not(inner) => self.predicate(inner),
             Predicate::Test { operand: Operand::Dimension { id, .. }, test } => {
                 // A bucket is null where the time is.
-                let is_null_test = self.rollup.bucket_of(*id).is_some() && tests_null(test);
+                let is_null_test =
+                    self.rollup.bucket_of(*id).is_some() && (tests_null(test) || self.has(Flaw::RawTimes));
                 if is_null_test { Availability::Stored } else { self.dimension(self.cube.id, *id) }
             }
             Predicate::Test { .. } => Availability::Missing,
@@ -330,29 +371,36 @@ impl<'m> Candidate<'_, '_, 'm> {
 
     fn groups(&self) -> Checked<()> {
         let plan = self.matcher.plan;
+        let mut missing = Vec::new();
         for (group, id) in plan.groups.iter().zip(&self.fact.groups) {
             let name = || self.named(|| self.name_of(*id));
             match (self.rollup.bucket_of(*id), group.granularity) {
-                (Some(_), None) => return Err(Refusal { reason: MissReason::RawTime, members: name() }),
+                (Some(_), None) => return Err(Refusal::of(MissReason::RawTime, name())),
                 (Some(time), Some(granularity)) => {
                     let step = time.step(self.model());
-                    if granularity < step {
-                        return Err(Refusal { reason: MissReason::GranularityTooFine, members: name() });
+                    if granularity < step && !self.has(Flaw::FinerSteps) {
+                        let fix = Some(format!("granularity: {granularity}"));
+                        return Err(Refusal { fix, ..Refusal::of(MissReason::GranularityTooFine, name()) });
                     }
-                    if !step.nests_in(granularity) && !self.has(Flaw::NestedWeeks) {
-                        return Err(Refusal { reason: MissReason::GranularityNotNested, members: name() });
+                    if !step.nests_in(granularity) && !self.has(Flaw::NestedWeeks) && !self.has(Flaw::FinerSteps) {
+                        return Err(Refusal::of(MissReason::GranularityNotNested, name()));
                     }
                     let is_other = time.is_local(self.model()) && !is_same_zone(&time.zone, &plan.timezone);
                     if is_other && !self.has(Flaw::OtherZone) {
-                        return Err(Refusal { reason: MissReason::TimeZone, members: name() });
+                        let fix = plan.timezone.iana_name().map(|zone| format!("timezone: {zone}"));
+                        return Err(Refusal { fix, ..Refusal::of(MissReason::TimeZone, name()) });
                     }
                 }
-                (None, _) => {
-                    self.dimension(self.cube.id, *id).or_refuse(MissReason::DimensionNotStored, name)?;
-                }
+                (None, _) => match self.dimension(self.cube.id, *id) {
+                    Availability::Missing => missing.push(*id),
+                    other => other.or_refuse(MissReason::DimensionNotStored, name)?,
+                },
             }
         }
-        Ok(())
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(self.lacks(MissReason::DimensionNotStored, &missing)),
+        }
     }
 
     fn filters(&self) -> Checked<SortedFilters> {
@@ -375,15 +423,16 @@ impl<'m> Candidate<'_, '_, 'm> {
                 _ if self.has(Flaw::MissingFilter) => {}
                 availability => {
                     let mut reads_time = false;
-                    let mut members = Vec::new();
                     filter.for_each_operand(&mut |operand| {
                         if let Operand::Dimension { id, .. } = operand {
                             reads_time |= self.rollup.bucket_of(*id).is_some();
-                            members.extend(self.named(|| self.name_of(*id)));
                         }
                     });
                     let reason = if reads_time { MissReason::RawTime } else { MissReason::FilterNotStored };
-                    availability.or_refuse(reason, || members)?;
+                    if availability == Availability::Missing {
+                        return Err(self.lacks(reason, &self.unstored(filter)));
+                    }
+                    availability.or_refuse(reason, || self.names_of(&self.unstored(filter)))?;
                 }
             }
         }
@@ -406,7 +455,7 @@ impl<'m> Candidate<'_, '_, 'm> {
                     let of = self.model().cube(cube);
                     let segment = of.segments.iter().find(|segment| segment.sql == **sql);
                     let name = || format!("{}.{}", of.name, segment.map_or("?", |segment| &segment.name));
-                    return Err(Refusal { reason: MissReason::SegmentNotStored, members: self.named(name) });
+                    return Err(Refusal::of(MissReason::SegmentNotStored, self.named(name)));
                 }
             });
         }
@@ -429,6 +478,7 @@ impl<'m> Candidate<'_, '_, 'm> {
         let plan = self.matcher.plan;
         let mut states = vec![None; plan.aggregates.len()];
         let is_single = self.has_single_rows(segments);
+        let mut missing: Option<Vec<String>> = None;
         for (index, aggregate) in self.aggregates() {
             let planned = &plan.aggregates[index];
             if planned.shape != Shape::Measure {
@@ -437,19 +487,36 @@ impl<'m> Candidate<'_, '_, 'm> {
             for metric in &planned.metrics {
                 let filters = plan.metric_filters.iter().filter(|(id, _)| id == metric).flat_map(|(_, all)| all);
                 for filter in filters {
-                    let name = || self.named(|| self.model().metric(*metric).name.to_string());
-                    self.predicate(filter).or_refuse(MissReason::FilterNotStored, name)?;
+                    match self.predicate(filter) {
+                        Availability::Missing => {
+                            return Err(self.lacks(MissReason::FilterNotStored, &self.unstored(filter)));
+                        }
+                        other => other.or_refuse(MissReason::FilterNotStored, Vec::new)?,
+                    }
                 }
             }
-            states[index] = Some(self.state(aggregate, is_single)?);
+            match self.state(aggregate, is_single) {
+                Ok(state) => states[index] = Some(state),
+                Err(refusal) if refusal.reason == MissReason::MeasureNotStored => {
+                    missing.get_or_insert_default().extend(refusal.members);
+                }
+                Err(refusal) => return Err(refusal),
+            }
         }
-        Ok(states)
+        match missing {
+            None => Ok(states),
+            Some(mut members) => {
+                members.dedup();
+                Err(Refusal::of(MissReason::MeasureNotStored, members))
+            }
+        }
     }
 
     /// Returns whether each group of the query is one stored row.
     fn has_single_rows(&self, segments: &[StoredSegment]) -> bool {
         let plan = self.matcher.plan;
-        let is_unmasked = |id: &DimensionId| self.matcher.protection.mask_of(*id).is_none();
+        let ignores_masks = self.has(Flaw::MaskedGroups);
+        let is_unmasked = |id: &DimensionId| ignores_masks || self.matcher.protection.mask_of(*id).is_none();
         let groups = || plan.groups.iter().zip(&self.fact.groups);
         let has_dimension =
             |id: &DimensionId| groups().any(|(group, own)| own == id && group.granularity.is_none()) && is_unmasked(id);
@@ -492,7 +559,7 @@ impl<'m> Candidate<'_, '_, 'm> {
             AggregateFunction::Avg => {
                 let parts = find(AggregateFunction::Sum).zip(find(AggregateFunction::Count));
                 parts.filter(|(sum, count)| sum.1 == count.1).map(|((sum, applies_filters), (count, _))| StoredState {
-                    source: StateSource::Mean { sum, count },
+                    source: StateSource::Mean { sum, count: if self.has(Flaw::MeanOverRows) { 0 } else { count } },
                     applies_filters,
                 })
             }
@@ -520,16 +587,12 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn refused(&self, reason: MissReason, aggregate: &Aggregate) -> Refusal {
-        let members = self.named(|| {
-            let is_it = |measure: &&Measure| {
-                aggregates_of(self.model(), self.cube.id, &measure.kind, 0)
-                    .iter()
-                    .any(|own| std::ptr::eq(*own, aggregate))
-            };
-            let measure = self.cube.measures.iter().find(is_it);
-            format!("{}.{}", self.cube.name, measure.map_or("?", |measure| &measure.name))
-        });
-        Refusal { reason, members }
+        let is_it = |measure: &&Measure| {
+            aggregates_of(self.model(), self.cube.id, &measure.kind, 0).iter().any(|own| std::ptr::eq(*own, aggregate))
+        };
+        let measure = self.cube.measures.iter().filter(|_| self.matcher.request.explains).find(is_it);
+        let members = measure.map(|measure| format!("{}.{}", self.cube.name, measure.name)).into_iter().collect();
+        Refusal::of(reason, members)
     }
 
     /// Checks that row filters and masks can be applied to stored rows.
@@ -539,7 +602,7 @@ impl<'m> Candidate<'_, '_, 'm> {
             let cube = self.fact.tree.cube_of(node);
             if protection.rows(cube).is_some() && !self.has(Flaw::OpenJoins) {
                 let members = self.named(|| self.model().cube(cube).name.to_string());
-                return Err(Refusal { reason: MissReason::Policy, members });
+                return Err(Refusal::of(MissReason::Policy, members));
             }
         }
         match protection.rows(self.cube.id) {
@@ -567,7 +630,7 @@ impl<'m> Candidate<'_, '_, 'm> {
             // A mask of buckets would divide other buckets than those that are stored.
             let is_bucket = self.rollup.bucket_of(*id).is_some() && protection.mask_of(*id).is_some();
             if !is_met || is_bucket {
-                return Err(Refusal { reason: MissReason::Policy, members: self.named(|| self.name_of(*id)) });
+                return Err(Refusal::of(MissReason::Policy, self.named(|| self.name_of(*id))));
             }
         }
         Ok(())

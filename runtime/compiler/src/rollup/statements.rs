@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::{BucketRange, Fingerprint, RollupOf, StoredColumn};
 use crate::calendar::Calendar;
 use crate::model::{Aggregate, AggregateFunction, ColumnName, Snippet, SqlPart, state_type};
-use crate::plan::{RollupRows, plan_rollup, without_policies};
+use crate::plan::{RollupRows, SecuredPlan, plan_rollup, without_policies};
 use crate::query::QueryError;
 use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower_rollup, lower_stored_totals, print};
@@ -149,9 +149,13 @@ impl<'m> RollupOf<'m> {
         if let Some((_, fingerprint)) = cached {
             return Ok(*fingerprint);
         }
+        let secured = self.secured(None, self.step(), true, &self.rollup.states)?;
         let statement = self.build(profile, None)?;
         let mut hash = Sha256::new();
-        for part in [FORMAT, &profile.name, &statement.text] {
+        // The text names the tables of built models, not what they were built from.
+        let built = secured.cubes().into_iter().flat_map(|cube| &self.model.cube(cube).built_from);
+        let built = built.flat_map(|(name, text)| [&**name, &**text]);
+        for part in [FORMAT, &profile.name, &statement.text].into_iter().chain(built) {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -180,6 +184,19 @@ impl<'m> RollupOf<'m> {
         has_dimensions: bool,
         aggregates: &[Aggregate],
     ) -> Result<String, RollupError> {
+        let secured = self.secured(range, step, has_dimensions, aggregates)?;
+        let lowered = lower_rollup(&secured, profile, self.rollup, has_dimensions);
+        Ok(print(&lowered, profile, Parameters::Inline)?.0)
+    }
+
+    /// The plan of a statement over the cube's rows.
+    fn secured<'a>(
+        &'a self,
+        range: Option<BucketRange>,
+        step: Option<Granularity>,
+        has_dimensions: bool,
+        aggregates: &'a [Aggregate],
+    ) -> Result<SecuredPlan<'a>, RollupError> {
         let stretch = match (&self.rollup.time, range) {
             (Some(time), Some(range)) => {
                 let values = Calendar::new(self.model, time).column_values(range);
@@ -195,9 +212,7 @@ impl<'m> RollupOf<'m> {
             }
         }
         let rows = RollupRows { cube: self.cube, rollup: self.rollup, stretch, step, has_dimensions, aggregates };
-        let secured = without_policies(plan_rollup(self.model, &rows)?);
-        let lowered = lower_rollup(&secured, profile, self.rollup, has_dimensions);
-        Ok(print(&lowered, profile, Parameters::Inline)?.0)
+        Ok(without_policies(plan_rollup(self.model, &rows)?))
     }
 }
 

@@ -99,16 +99,34 @@ const WITHOUT_ARGUMENTS: &[&str] =
 /// Texts that some engines read as the current time.
 const TEXTS: &[&str] = &["localtime", "now", "today", "tomorrow", "yesterday"];
 
-/// Returns whether a statement gives the same result as long as its data is the same.
+/// Returns whether a statement gives the same result as long as its data is the same. What is in doubt is not.
 pub fn is_deterministic(text: &str) -> bool {
+    scan(text, Backslash::InDoubt)
+}
+
+/// Returns whether the result of an expression changes without its data, whatever a backslash means in the dialect.
+pub(crate) fn is_changing(text: &str) -> bool {
+    !scan(text, Backslash::Plain) && !scan(text, Backslash::Escape)
+}
+
+/// The meaning of a backslash before a quote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Backslash {
+    /// The quote ends the piece in some dialects and not in others.
+    InDoubt,
+    Plain,
+    Escape,
+}
+
+fn scan(text: &str, backslash: Backslash) -> bool {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         match first {
-            '\'' => match quoted(rest, '\'') {
+            '\'' => match quoted(rest, '\'', backslash) {
                 Some((content, after)) if !is_moving_text(content) => rest = after,
                 _ => return false,
             },
-            '"' | '`' => match quoted(rest, first) {
+            '"' | '`' => match quoted(rest, first, Backslash::InDoubt) {
                 Some((content, after)) if !is_moving_call(content, after) => rest = after,
                 _ => return false,
             },
@@ -133,16 +151,21 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the content of a quoted piece and the text after it; `None` if its end is in doubt: a backslash before a
-/// quote ends the piece in some dialects and not in others.
-fn quoted(text: &str, quote: char) -> Option<(&str, &str)> {
+/// Returns the content of a quoted piece and the text after it; `None` if its end is in doubt.
+fn quoted(text: &str, quote: char, backslash: Backslash) -> Option<(&str, &str)> {
     let content = &text[1..];
     let mut from = 0;
     loop {
         let at = from + content[from..].find(quote)?;
         let (before, after) = (&content[..at], &content[at + 1..]);
-        if before.ends_with('\\') {
-            return None;
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        match backslash {
+            Backslash::InDoubt if backslashes > 0 => return None,
+            Backslash::Escape if backslashes % 2 == 1 => {
+                from = at + 1;
+                continue;
+            }
+            _ => {}
         }
         if !after.starts_with(quote) {
             return Some((before, after));
@@ -187,6 +210,15 @@ mod tests {
             "SELECT 'it\\' , random()",
         ] {
             assert!(!is_deterministic(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_expression_changes_if_it_does_in_every_reading_of_backslashes() {
+        assert!(is_changing("a > now()"));
+        assert!(is_changing("'it\\'s' || random()"));
+        for text in ["'back\\' || \"random\"", "x = 'a\\\\' AND y", "'it\\'s random()'"] {
+            assert!(!is_changing(text), "{text}");
         }
     }
 

@@ -115,6 +115,7 @@ fn facts(answer: &Answer, request: &QueryRequest) -> AnswerFacts {
         warnings: answer.warnings.clone(),
         cache_key: answer.cache_key.clone(),
         freshness: answer.freshness,
+        pre_aggregations: answer.pre_aggregations.clone(),
         cube: request.query.cube.as_deref().map(str::to_owned),
         numbers: request.numbers,
     }
@@ -161,6 +162,7 @@ fn streamed(answer: AnswerStream, request: &QueryRequest, format: RowFormat) -> 
         warnings: answer.warnings,
         cache_key: answer.cache_key,
         freshness: answer.freshness,
+        pre_aggregations: answer.pre_aggregations,
         cube: request.query.cube.as_deref().map(str::to_owned),
         numbers: request.numbers,
     };

@@ -94,12 +94,13 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     let session = app.services.queries.session(&context);
     let prepared = session.prepare(&query).await.map_err(refused)?;
     let explanation = prepared.explain().await.map_err(refused)?;
-    let plan = if context.scopes.hold(Scope::Admin) {
+    let is_admin = context.scopes.hold(Scope::Admin);
+    let plan = if is_admin {
         WarehousePlan::of(session.warehouse_plan(&query, &explanation).await.map_err(refused)?)
     } else {
         WarehousePlan::for_admins()
     };
-    Ok(json_answer(&Explanation::new(&explanation, plan)))
+    Ok(json_answer(&Explanation::new(&explanation, plan, is_admin)))
 }
 
 const TAG: &str = "query";

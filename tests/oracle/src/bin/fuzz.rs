@@ -15,6 +15,7 @@ use terrane_compiler::rollup::Flaw;
 use terrane_oracle_tests::case::{Case, settings};
 use terrane_oracle_tests::fuzz::{Report, Run, run};
 use terrane_oracle_tests::generate::Features;
+use terrane_oracle_tests::invariants::cached::DataReport;
 use terrane_oracle_tests::product::Product;
 
 #[derive(Parser)]
@@ -94,6 +95,7 @@ fn main() -> Result<ExitCode> {
         features,
         max_differences: arguments.differences,
         flaw: arguments.flaw.map(|flaw| flaw.0),
+        report: DataReport::Sent,
     };
     let mut saved = Ok(0);
     let report = run(&wanted, |report| {

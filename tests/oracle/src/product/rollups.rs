@@ -14,12 +14,20 @@ use terrane_compiler::rollup::{
     BucketRange, Fingerprint, ReadyPartition, ReadyRollup, ReadyRollups, RollupError, RollupOf,
 };
 
-use super::{Served, context};
-use crate::world::{Rollup, TableState, World};
+use super::{Asker, Served, context};
+use crate::world::{Rollup, TableState, World, table};
 
 const SCHEMA: &str = "terrane_rollups";
 /// More are not built.
 const MAX_TABLES: usize = 90;
+
+/// The tables of one pre-aggregation.
+struct Built<'w> {
+    rollup: &'w Rollup,
+    ready: ReadyRollup,
+    /// The change marks of each partition, read before it was built.
+    marks: Vec<String>,
+}
 
 impl Served<'_> {
     /// Builds every pre-aggregation and lets queries read it.
@@ -34,14 +42,41 @@ impl Served<'_> {
                 self.product.execute(&statement)?;
             }
         }
+        let late = world.late_cube.as_ref().and_then(|name| world.cubes.iter().find(|cube| cube.name == *name));
+        let is_late = |rollup: &&Rollup| late.is_some_and(|cube| cube.name == rollup.cube);
+        let (before, after): (Vec<_>, Vec<_>) = world.rollups.iter().partition(is_late);
+        if let Some(cube) = late.filter(|_| !before.is_empty()) {
+            self.execute_all(&[
+                format!("CREATE TABLE {SCHEMA}.late AS SELECT * FROM {0} WHERE rowid % 3 = 1", table(cube)),
+                format!("DELETE FROM {} WHERE rowid % 3 = 1", table(cube)),
+            ])?;
+            let built = self.build_all(&before)?;
+            self.execute_all(&[format!("INSERT INTO {} SELECT * FROM {SCHEMA}.late", table(cube))])?;
+            for built in built {
+                let rollup = built.rollup;
+                ready.insert(rollup.cube.as_str(), rollup.name.as_str(), self.rebuild(built)?);
+            }
+        }
+        for Built { rollup, ready: built, .. } in self.build_all(&after)? {
+            ready.insert(rollup.cube.as_str(), rollup.name.as_str(), built);
+        }
+        self.services.queries.publish_rollups(Arc::new(ready));
+        Ok(())
+    }
+
+    fn execute_all(&self, statements: &[String]) -> Result<()> {
+        statements.iter().try_for_each(|statement| self.product.execute(statement).map(|_| ()))
+    }
+
+    fn build_all<'w>(&self, rollups: &[&'w Rollup]) -> Result<Vec<Built<'w>>> {
         let snapshot = self.services.catalog.snapshot();
-        for rollup in &world.rollups {
+        let mut all = Vec::new();
+        for rollup in rollups.iter().copied() {
             let Some(of) = RollupOf::named(&snapshot.model, &rollup.cube, &rollup.name) else {
                 bail!("`{}` was not resolved", rollup.name);
             };
             match self.build(of, rollup) {
-                Ok(Some(built)) => ready.insert(rollup.cube.as_str(), rollup.name.as_str(), built),
-                Ok(None) => {}
+                Ok(built) => all.extend(built),
                 Err(error) => match error.downcast_ref::<RollupError>() {
                     // A computed time may be a string.
                     Some(RollupError::TimeType(_)) => {}
@@ -49,13 +84,34 @@ impl Served<'_> {
                 },
             }
         }
-        self.services.queries.publish_rollups(Arc::new(ready));
-        Ok(())
+        Ok(all)
+    }
+
+    /// Builds the partitions again whose change marks are others than when they were built.
+    fn rebuild(&self, built: Built<'_>) -> Result<ReadyRollup> {
+        let snapshot = self.services.catalog.snapshot();
+        let Built { rollup, mut ready, marks } = built;
+        let of = RollupOf::named(&snapshot.model, &rollup.cube, &rollup.name).context("it was built")?;
+        if let Some(extent) = of.extent(&self.product.profile)? {
+            ready.extent = self.extent(&extent)?;
+        }
+        for (index, partition) in ready.partitions.iter_mut().enumerate() {
+            if self.marks(of, partition.range)? != marks[index] {
+                *partition = self.table(of, rollup, MAX_TABLES + 1 + index, partition.range, partition.built_at)?;
+            }
+        }
+        Ok(ready)
+    }
+
+    fn marks(&self, of: RollupOf<'_>, range: Option<BucketRange>) -> Result<String> {
+        let marks = of.change_marks(&self.product.profile, range)?;
+        let rows = self.product.execute(&format!("SELECT * FROM ({}) AS marks ORDER BY ALL", marks.text))?;
+        Ok(format!("{:?}", rows.batches))
     }
 
     /// The pre-aggregations that a query reads, as constructs of a run.
     pub fn rollups_of(&self, query: &SemanticQuery) -> Vec<&'static str> {
-        let context = context();
+        let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);
         let compiled = self.product.runtime.block_on(async { session.prepare(query).await?.sql().await });
         let facts = compiled.map(|compiled| compiled.rollups).unwrap_or_default();
@@ -63,7 +119,7 @@ impl Served<'_> {
         served.map(|served| if served.is_split { "pre-aggregations with rows" } else { "pre-aggregations" }).collect()
     }
 
-    fn build(&self, of: RollupOf<'_>, rollup: &Rollup) -> Result<Option<ReadyRollup>> {
+    fn build<'w>(&self, of: RollupOf<'_>, rollup: &'w Rollup) -> Result<Option<Built<'w>>> {
         let profile = &self.product.profile;
         let extent = match of.extent(profile)? {
             Some(extent) => self.extent(&extent)?,
@@ -81,14 +137,20 @@ impl Served<'_> {
         };
         let missing = rollup.time.as_ref().and_then(|time| time.missing);
         let mut ready = ReadyRollup { fingerprint, generation: 1, extent, partitions: Vec::new() };
+        let mut marks = Vec::new();
         for (index, range) in partitions.into_iter().enumerate() {
             let is_missing = missing.is_some_and(|missing| index % missing == missing - 1);
             if is_missing || ready.partitions.len() == MAX_TABLES {
                 continue;
             }
+            marks.push(self.marks(of, range)?);
             ready.partitions.push(self.table(of, rollup, index, range, built_at)?);
         }
-        Ok(Some(ready))
+        if let Some(first) = ready.partitions.first().filter(|_| rollup.state == TableState::Twice) {
+            ready.partitions.push(first.clone());
+            marks.push(marks[0].clone());
+        }
+        Ok(Some(Built { rollup, ready, marks }))
     }
 
     fn extent(&self, sql: &str) -> Result<Option<[i64; 2]>> {
@@ -124,7 +186,7 @@ impl Served<'_> {
         if self.numbers(&check)?.first() != Some(&Some(1)) {
             bail!("the table differs from its rows: {check}");
         }
-        if rollup.state != TableState::Current {
+        if matches!(rollup.state, TableState::OtherDefinition | TableState::Old) {
             // Of other rows.
             self.product.execute(&format!("UPDATE {SCHEMA}.{name} SET a0 = a0 + 1"))?;
             for column in build.columns.iter().skip_while(|column| &*column.name != "a0").skip(1) {

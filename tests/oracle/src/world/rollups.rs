@@ -43,6 +43,8 @@ pub enum TableState {
     OtherDefinition,
     /// Built long ago of other rows.
     Old,
+    /// The first table was published twice.
+    Twice,
 }
 
 impl Rollup {

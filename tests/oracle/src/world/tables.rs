@@ -18,7 +18,8 @@ pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-pub(super) fn table(cube: &Cube) -> String {
+/// The quoted name of a cube's table.
+pub fn table(cube: &Cube) -> String {
     format!("{}.{}", quoted(SCHEMA), quoted(&cube.table))
 }
 
@@ -42,6 +43,11 @@ pub fn statements(world: &World) -> Vec<String> {
         all.push(insert);
     }
     all
+}
+
+/// Removes the first half of a table's rows.
+pub fn removal(cube: &Cube) -> String {
+    format!("DELETE FROM {} WHERE rowid < {}", table(cube), cube.rows.len().div_ceil(2))
 }
 
 fn type_name(ty: ColumnType) -> &'static str {

@@ -210,7 +210,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-oracle-tests",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-warehouse", "terrane-wire"],
+        may_use: &[
+            "terrane-app",
+            "terrane-cache",
+            "terrane-compiler",
+            "terrane-lineage",
+            "terrane-warehouse",
+            "terrane-wire",
+        ],
         must_not_reach: &["wasmtime"],
     },
     Rule {

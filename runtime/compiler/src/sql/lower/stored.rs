@@ -80,6 +80,9 @@ impl<'a> Lowering<'a> {
                 items.push((when(column(count)), Name::Numbered('w', index)));
             }
         }
+        if items.is_empty() {
+            items.push((SqlExpr::Integer(1), Name::Numbered('v', 0)));
+        }
         let mut select = Select::new(items, Source::Table { name: &table.relation, alias: STORED });
         select.filters = self.stored_filters(fact, stored, table);
         select
@@ -135,6 +138,9 @@ impl<'a> Lowering<'a> {
             } else {
                 items.push((self.aggregate_of_rows(index), Name::Numbered('v', index)));
             }
+        }
+        if items.is_empty() {
+            items.push((SqlExpr::Integer(1), Name::Numbered('v', 0)));
         }
         let mut select = self.rows(fact, items);
         let rest = stored.remainder.iter().map(|predicate| self.expressions.predicate(&fact.tree, predicate));

@@ -61,7 +61,7 @@ async fn one_callers_faults_open_no_breaker_of_others() {
 }
 
 #[tokio::test]
-async fn what_fails_for_most_is_let_alone_for_all() {
+async fn failures_for_most_callers_open_the_breaker_for_all() {
     let stage = Stage::of_body(PluginRole::Governance, "", UNLUCKY);
     stage.call(CallInput { user: "ada", ..INPUT }).await.unwrap();
     for user in ["a", "b", "c", "d", "e"] {
@@ -93,5 +93,5 @@ async fn obligations_that_can_not_be_met_count_against_the_hook() {
     stage.call(INPUT).await.unwrap();
     stage.blame(INPUT, "unknown cube `nowhere`");
     stage.clock.advance(1);
-    assert!(stage.call(INPUT).await.unwrap_err().contains("1000 more ms"));
+    assert!(stage.call(INPUT).await.unwrap_err().contains("retry in 1000 ms"));
 }

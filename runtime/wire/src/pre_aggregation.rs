@@ -1,0 +1,89 @@
+//! The use of pre-aggregations by the facts of a query.
+//!
+//! In: the outcome of matching. Out: for each fact the pre-aggregation that serves it, and the misses, nearest first.
+//! Reasons that come from policies, and numbers of rows, are for administrators. Absent: matching itself.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use terrane_compiler::query::{FactMatch, Miss, MissReason, Served};
+
+use crate::schema;
+
+/// The pre-aggregation that serves a fact of a query, or the reasons why none does.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FactPreAggregation<'a> {
+    cube: &'a str,
+    /// Null: the rows of the cube are read.
+    served_by: Option<ServedBy<'a>>,
+    /// The pre-aggregations that do not serve it, the nearest first.
+    misses: Vec<PreAggregationMiss<'a>>,
+}
+
+/// The tables that are read in place of a cube's rows.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ServedBy<'a> {
+    pre_aggregation: &'a str,
+    /// The number of tables.
+    tables: usize,
+    /// The rows of the tables; for `admin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+    /// The time at which the oldest of the tables was read from the cube.
+    #[schemars(schema_with = "schema::timestamp")]
+    built_at: String,
+    /// The rest of the time range is read from the rows of the cube.
+    reads_rows: bool,
+}
+
+/// A pre-aggregation that does not serve a fact.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PreAggregationMiss<'a> {
+    /// Null: the reason holds for all of the cube.
+    pre_aggregation: Option<&'a str>,
+    #[schemars(schema_with = "reasons")]
+    reason: &'static str,
+    message: &'static str,
+    /// The members that the reason is about; in explanations only.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    members: &'a [String],
+    /// The line of YAML that the pre-aggregation lacks; in explanations only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    add: Option<&'a str>,
+}
+
+fn reasons(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let codes: Vec<&str> = MissReason::ALL.iter().map(|reason| reason.as_str()).collect();
+    schemars::json_schema!({"type": "string", "enum": codes})
+}
+
+impl<'a> FactPreAggregation<'a> {
+    /// Returns the form of a match. `is_admin`: with policies and numbers of rows.
+    pub(crate) fn new(fact: &'a FactMatch, is_admin: bool) -> Self {
+        let misses = fact.misses.iter().filter(|miss| is_admin || miss.reason != MissReason::Policy);
+        FactPreAggregation {
+            cube: &fact.cube,
+            served_by: fact.served.as_ref().map(|served| served_by(served, is_admin)),
+            misses: misses.map(miss).collect(),
+        }
+    }
+}
+
+fn served_by(served: &Served, is_admin: bool) -> ServedBy<'_> {
+    ServedBy {
+        pre_aggregation: &served.rollup,
+        tables: served.tables,
+        rows: is_admin.then_some(served.rows),
+        built_at: served.built_at.to_string(),
+        reads_rows: served.is_split,
+    }
+}
+
+fn miss(miss: &Miss) -> PreAggregationMiss<'_> {
+    PreAggregationMiss {
+        pre_aggregation: miss.rollup.as_deref(),
+        reason: miss.reason.as_str(),
+        message: miss.reason.sentence(),
+        members: &miss.members,
+        add: miss.fix.as_deref(),
+    }
+}

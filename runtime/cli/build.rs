@@ -16,7 +16,7 @@ fn main() {
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         // Backtraces read zlib, and all common linkers write it.
         let compression = if links_with_lld() {
-            "--compress-sections=.debug_[ailrs]*=zlib:4"
+            "--compress-sections=.debug_[ailrs]*=zlib:6"
         } else {
             "--compress-debug-sections=zlib"
         };

@@ -90,17 +90,26 @@ fn pack(out: &Path, name: &str, archive: &Path) -> Result<()> {
     run_quiet(Command::new("tar").arg("-czf").arg(archive).arg("-C").arg(out).arg(name), LIMIT).map(drop)
 }
 
-/// Unpacks the archive elsewhere and starts the program without any variable of this machine.
+/// Unpacks the archive elsewhere and runs the program without any variable of this machine: it checks a new project, for
+/// which it needs its library and a component.
 fn check(archive: &Path, name: &str, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     run_quiet(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(folder), LIMIT)?;
     let unpacked = folder.join(name);
     let sums = fs::read_to_string(unpacked.join(CHECKSUMS))?;
     let is_complete = verify(&unpacked, &sums);
-    let version = run_quiet(Command::new(unpacked.join("terrane")).arg("--version").env_clear(), LIMIT);
+    let program = |arguments: &[&str]| {
+        run_quiet(Command::new(unpacked.join("terrane")).args(arguments).current_dir(folder).env_clear(), LIMIT)
+    };
+    let version = program(&["--version"]).context("starting the unpacked program");
+    let checked = version.and_then(|version| {
+        program(&["init", "project"]).context("making a project with the unpacked program")?;
+        program(&["check", "project"]).context("checking a project with the unpacked program")?;
+        Ok(version)
+    });
     remove(folder)?;
     is_complete?;
-    println!("ok    the unpacked program starts: {}", version.context("starting the unpacked program")?.trim());
+    println!("ok    the unpacked program starts and checks a project: {}", checked?.trim());
     Ok(())
 }
 

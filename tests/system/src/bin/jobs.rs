@@ -52,11 +52,14 @@ fn killed(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
 
 fn measured(binary: &str, rows: u64, memory_limit: &str) -> Result<bool> {
     let report = memory::run(binary, rows, memory_limit)?;
-    let [idle, writing, paging, streaming, bytes] =
-        [report.idle, report.writing, report.paging, report.streaming, report.result_bytes].map(|bytes| bytes >> 20);
+    let [idle, writing, paging, again] =
+        [report.idle, report.writing, report.paging, report.paging_again].map(|bytes| bytes >> 20);
+    let [streaming, bytes] = [report.streaming, report.result_bytes].map(|bytes| bytes >> 20);
     println!("{rows} rows of 10 columns, {bytes} MiB; DuckDB has a memory limit of {memory_limit}");
-    println!("idle: {idle} MiB; above it: {writing} MiB writing, {paging} MiB in pages, {streaming} MiB as a whole");
+    println!(
+        "idle: {idle} MiB; above it: {writing} MiB writing, {paging} MiB in pages, {again} MiB once more, {streaming} MiB as a whole"
+    );
     let [write, page] = [report.write_duration, report.page_duration].map(|duration| duration.as_secs_f64());
     println!("written in {write:.1} s, read in pages in {page:.1} s");
-    Ok(report.writing.max(report.paging).max(report.streaming) <= MEMORY_GOAL)
+    Ok([report.writing, report.paging, report.paging_again, report.streaming].iter().all(|bytes| *bytes <= MEMORY_GOAL))
 }

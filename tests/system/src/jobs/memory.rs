@@ -22,6 +22,8 @@ pub struct MemoryReport {
     pub idle: u64,
     pub writing: u64,
     pub paging: u64,
+    /// The same pages once more: memory that grows with each page shows here.
+    pub paging_again: u64,
     pub streaming: u64,
     pub write_duration: Duration,
     pub page_duration: Duration,
@@ -47,10 +49,8 @@ pub fn run(binary: &str, rows: u64, memory_limit: &str) -> Result<MemoryReport> 
     let mut names = vec!["t.id".to_owned()];
     names.extend(columns.iter().map(|name| format!("t.{name}")));
     let submit = |limit: u64| -> Result<String> {
-        let query = json!({"measures": ["t.count"], "dimensions": names, "limit": limit});
-        let filter = json!([{"dimension": "t.id", "operator": "lt", "value": limit}]);
-        let mut query = query;
-        query["filters"] = filter;
+        let filters = json!([{"dimension": "t.id", "operator": "lt", "value": limit}]);
+        let query = json!({"measures": ["t.count"], "dimensions": names, "filters": filters, "limit": limit});
         let answer = crate::request(address, "POST", super::JOBS, Some(&query.to_string()))?;
         ensure!(answer.status == 202, "{}", answer.body);
         let (id, started) = (id(&answer)?, Instant::now());
@@ -74,14 +74,17 @@ pub fn run(binary: &str, rows: u64, memory_limit: &str) -> Result<MemoryReport> 
     let (writing, id) = peak(process, || submit(rows));
     let (id, write_duration) = (id?, started.elapsed());
     let started = Instant::now();
-    let (paging, pages) = peak(process, || {
+    let read_pages = || {
         (0..rows.div_ceil(PAGE)).try_for_each(|page| {
             let place = format!("?offset={}&limit={PAGE}", page * PAGE);
             read_result(address, "application/json", &id, &place, |_| {}).map(drop)
         })
-    });
+    };
+    let (paging, pages) = peak(process, read_pages);
     pages?;
     let page_duration = started.elapsed();
+    let (paging_again, pages) = peak(process, read_pages);
+    pages?;
     let mut lines = 0;
     let (streaming, read) = peak(process, || {
         read_result(address, "text/csv", &id, "", |part| lines += part.iter().filter(|byte| **byte == b'\n').count())
@@ -96,6 +99,7 @@ pub fn run(binary: &str, rows: u64, memory_limit: &str) -> Result<MemoryReport> 
         idle,
         writing: above(writing),
         paging: above(paging),
+        paging_again: above(paging_again),
         streaming: above(streaming),
         write_duration,
         page_duration,

@@ -388,7 +388,7 @@ fn fact_json(fact: &terrane_compiler::rollup::FactMatch) -> Json {
             "reason": miss.reason.as_str(),
             "message": miss.reason.sentence(),
             "members": miss.members,
-            "fix": miss.fix(),
+            "fix": miss.fix,
         })
     });
     json!({ "cube": &*fact.cube, "served": served, "misses": misses.collect::<Vec<_>>() })
@@ -409,7 +409,7 @@ fn fact_tree(fact: &terrane_compiler::rollup::FactMatch) -> Tree {
             false => format!(" ({})", miss.members.join(", ")),
         };
         let mut line = Tree::new(format!("{name}{} {}{members}", miss.reason.as_str(), miss.reason.sentence()));
-        if let Some(fix) = miss.fix() {
+        if let Some(fix) = &miss.fix {
             line.push(Tree::new(format!("add to `{}`: {fix}", miss.rollup.as_deref().unwrap_or("a pre-aggregation"))));
         }
         tree.push(line);

@@ -57,7 +57,7 @@ impl Preaggregations {
 
     /// Records the queries that were computed from rows. If the state database does not take them, they are lost:
     /// recommendations need no exact numbers.
-    async fn record_queries(&self) {
+    pub async fn record_queries(&self) {
         let queries = self.ports.queries.iter();
         let computed: Vec<ComputedQueries> = queries.flat_map(|queries| queries.take_computed_queries()).collect();
         let Some(backend) = self.ports.backend.as_ref().filter(|_| !computed.is_empty()) else { return };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_app::preaggregations::Preaggregations;
 use terrane_app::security::AuditBuffer;
 use terrane_app::services::ServerServices;
 use terrane_server::telemetry::Watch;
@@ -149,6 +150,7 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
 struct Background {
     audit_buffer: Arc<AuditBuffer>,
     writing: JoinHandle<()>,
+    preaggregations: Arc<Preaggregations>,
     /// Reads the published pre-aggregations.
     following: JoinHandle<()>,
     worker: JoinHandle<()>,
@@ -165,7 +167,10 @@ impl Background {
             async move { audit_buffer.keep_writing(interval, &watch).await }
         });
         let preaggregations = services.preaggregations.clone();
-        let following = tokio::spawn(async move { preaggregations.follow().await });
+        let following = tokio::spawn({
+            let preaggregations = preaggregations.clone();
+            async move { preaggregations.follow().await }
+        });
         let (end, ended) = oneshot::channel::<()>();
         // The sender may be gone; that is the end too.
         let (end_jobs, jobs_ended) = oneshot::channel::<()>();
@@ -174,7 +179,7 @@ impl Background {
         let worker = tokio::spawn(async {
             tokio::join!(worker, jobs);
         });
-        Background { audit_buffer, writing, following, worker, ends: [end, end_jobs] }
+        Background { audit_buffer, writing, preaggregations, following, worker, ends: [end, end_jobs] }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
@@ -185,7 +190,10 @@ impl Background {
             let _ = end.send(());
         }
         let flush = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.audit_buffer.flush());
-        let (flushed, stopped) = tokio::join!(flush, tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker));
+        let recorded = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.preaggregations.record_queries());
+        let stopped = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker);
+        // Queries that cannot be recorded in time are lost.
+        let (flushed, stopped, _) = tokio::join!(flush, stopped, recorded);
         match flushed {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(event = "audit_lost", error_message = %error),

@@ -26,7 +26,7 @@ use crate::query::{FactMatch, Miss, MissReason, Operand, PreAggregations, Predic
 use crate::ready_rollups::{Flaw, ReadyRollups};
 use crate::resolve::{after, first};
 use crate::sql::dialect_profile::DialectProfile;
-use crate::types::{Granularity, TimeKind, is_utc};
+use crate::types::{Granularity, LogicalType, TimeKind, is_utc};
 
 /// The demands of a request on pre-aggregations.
 #[derive(Debug, Clone, Copy)]
@@ -412,6 +412,9 @@ impl<'m> Candidate<'_, '_, 'm> {
                 let start = low.as_ref().and_then(first);
                 let end = high.as_ref().and_then(after);
                 if start.is_some() == low.is_some() && end.is_some() == high.is_some() {
+                    let is_date = self.model().dimension(*id).column_type == LogicalType::Date;
+                    let edge = |at: Option<i64>| if is_date { at.and_then(next_midnight) } else { at };
+                    let (start, end) = (edge(start), edge(end));
                     let stretch = &mut sorted.stretch;
                     stretch.start = stretch.start.max(start);
                     stretch.end = [stretch.end, end].into_iter().flatten().min();
@@ -670,6 +673,12 @@ fn merged((position, applies_filters): (usize, bool)) -> StoredState {
 
 fn is_distinct_count(function: AggregateFunction) -> bool {
     matches!(function, AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox)
+}
+
+/// Returns the first midnight that is not before a moment: a date is before the moment if it is before that midnight.
+fn next_midnight(micros: i64) -> Option<i64> {
+    const DAY: i64 = 86_400_000_000;
+    micros.checked_add(DAY - 1).map(|micros| micros.div_euclid(DAY) * DAY)
 }
 
 fn tests_null(test: &Test) -> bool {

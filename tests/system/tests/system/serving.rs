@@ -94,7 +94,11 @@ fn what_is_written_without_effect_is_warned_of() {
     );
     let cube = "cubes:\n  - name: o\n    sql: SELECT 1 AS id\n    measures: [{name: n, type: count}]\n    pre_aggregations:\n      - {name: all_rows, measures: [n], refresh: {every: 10 minutes}}\n";
     let output = crate::run("check", project.with("cubes/o.yml", cube).path(), &[]);
-    assert!(output.stdout.contains("cubes/o.yml:6:16: warning[preaggregations-off]: `pre_aggregations`"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("cubes/o.yml:6:16: warning[preaggregations-off]: `pre_aggregations`"),
+        "{}",
+        output.stdout
+    );
 }
 
 /// Two orders of text keys, one without a time, and customers of number keys.

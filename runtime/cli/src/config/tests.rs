@@ -242,6 +242,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
         "warehouse.max_connections",
         "warehouse.connect_timeout_seconds",
         "log.file",
+        "pre_aggregations.path",
     ];
     let plain = |config: &Config| {
         let config = Config { settings: Vec::new(), ineffective: Vec::new(), definitions: None, ..config.clone() };

@@ -33,7 +33,7 @@ impl Checks {
         }
         // What the operator's sections are is none of the compiler's business.
         let mut project = schema(FileKind::Project).closed();
-        for section in ["warehouse", "security", "query", "server"] {
+        for section in ["warehouse", "security", "query", "server", "pre_aggregations"] {
             project = project.with(section, Schema::default());
         }
         let definitions = compile("all", &schema(FileKind::Definitions));

@@ -94,5 +94,5 @@ fn of_two_servers_one_removes_what_is_over_and_the_other_takes_its_place() {
     eventually("and removes them", 10, || left() == "0");
     assert!(holder().ends_with(" 2"), "{}", holder());
     assert_eq!(second.terminate().unwrap().0, Some(0));
-    assert_eq!(ask("SELECT expires_at FROM leases"), "0", "it gave the lease back");
+    assert_eq!(ask("SELECT DISTINCT expires_at FROM leases"), "0", "it gave its leases back");
 }

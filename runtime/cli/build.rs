@@ -1,8 +1,8 @@
 //! Sets the linker arguments of the `terrane` binary.
 //!
 //! In: the target and `DUCKDB_LIB_DIR`. Out: two search paths for libduckdb: `lib/` next to the binary, where it is
-//! shipped, and the prepared folder of the clone, for development; and compressed line tables and relocations, which make
-//! the debug binary smaller by 40 %. Deliberately absent: checking that the library exists; the warehouse's build script
+//! shipped, and the prepared folder of the clone, for development; and compressed line tables and relocations, and one
+//! copy of equal code, which make the debug binary smaller by 40 %. Deliberately absent: checking that the library exists; the warehouse's build script
 //! does.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
@@ -15,8 +15,9 @@ fn main() {
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         // Backtraces read zlib, and all common linkers write it.
+        // Functions with the same code become one, as other platforms' linkers do by default.
         let compression = if links_with_lld() {
-            "--compress-sections=.debug_[ailrs]*=zlib:6"
+            "--icf=all,--compress-sections=.debug_[ailrs]*=zlib:6"
         } else {
             "--compress-debug-sections=zlib"
         };

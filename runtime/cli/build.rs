@@ -2,8 +2,8 @@
 //!
 //! In: the target and `DUCKDB_LIB_DIR`. Out: two search paths for libduckdb: `lib/` next to the binary, where it is
 //! shipped, and the prepared folder of the clone, for development; and compressed line tables and relocations, and one
-//! copy of equal code, which make the debug binary smaller by 40 %. Deliberately absent: checking that the library exists; the warehouse's build script
-//! does.
+//! copy of equal code, which make the debug binary smaller by 40 %. Deliberately absent: checking that the library
+//! exists; the warehouse's build script does.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;

@@ -94,5 +94,7 @@ fn of_two_servers_one_removes_what_is_over_and_the_other_takes_its_place() {
     eventually("and removes them", 10, || left() == "0");
     assert!(holder().ends_with(" 2"), "{}", holder());
     assert_eq!(second.terminate().unwrap().0, Some(0));
-    assert_eq!(ask("SELECT DISTINCT expires_at FROM leases"), "0", "it gave its leases back");
+    // Leases that the killed server held may still last.
+    let own = "SELECT DISTINCT expires_at FROM leases WHERE holder = (SELECT holder FROM leases WHERE name = 'prune')";
+    assert_eq!(ask(own), "0", "it gave its leases back");
 }

@@ -16,6 +16,6 @@ pub struct Environment {
     pub default_timezone: TimeZone,
     pub default_limit: u64,
     pub max_limit: u64,
-    /// The pre-aggregations that may be read in place of rows.
+    /// The pre-aggregations that may be read instead of rows.
     pub rollups: Arc<ReadyRollups>,
 }

@@ -79,7 +79,7 @@ pub struct Fact<'m> {
     pub distinct: Option<RowKey>,
     /// Its groups are groups of the answer; else it is only looked up.
     pub is_selected: bool,
-    /// The tables that are read in place of the cube's rows.
+    /// The tables that are read instead of the cube's rows.
     pub stored: Option<Box<StoredRows<'m>>>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct FactPreAggregation<'a> {
     misses: Vec<PreAggregationMiss<'a>>,
 }
 
-/// The tables that are read in place of a cube's rows.
+/// The tables that are read instead of a cube's rows.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ServedBy<'a> {
     pre_aggregation: &'a str,

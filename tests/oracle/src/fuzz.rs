@@ -40,7 +40,7 @@ pub struct Run {
     pub max_differences: usize,
     /// A mistake that the product is to make.
     pub flaw: Option<Flaw>,
-    /// Whether the cache learns of changed data.
+    /// The report of changed data to the cache.
     pub report: DataReport,
 }
 

@@ -48,7 +48,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A table of groups and aggregate states that answers queries in place of a cube's rows.
+/// A table of groups and aggregate states that answers queries instead of a cube's rows.
 #[derive(Debug, Clone, Default)]
 pub struct Rollup {
     pub name: Arc<str>,

@@ -1,4 +1,4 @@
-//! The tables of a pre-aggregation that a fact is read from, in place of its cube's rows.
+//! The tables of a pre-aggregation that a fact is read from, instead of its cube's rows.
 //!
 //! In: made by matching (`rollup`). Out: what `sql::lower` reads. A fact keeps its joins and filters: they say what is
 //! read, and they apply to the stretch of time that no table covers. Absent: the choice of a pre-aggregation.

@@ -58,7 +58,7 @@ pub(super) static CUBE: Shape =
                 "pre_aggregations",
                 Kind::List(&PRE_AGGREGATION),
                 "[]",
-                "Groups that are computed ahead and answer queries in place of the rows.",
+                "Stored groups and aggregates that answer queries instead of the rows.",
             )
             .also(&["rollups", "aggregations"]),
             Key::optional(
@@ -227,7 +227,7 @@ pub(super) static JOIN: Shape = Shape::new(
 
 pub(super) static PRE_AGGREGATION: Shape = Shape::new(
     "pre-aggregation",
-    "Groups that are computed ahead and answer queries in place of the rows.",
+    "Stored groups and aggregates that answer queries instead of the rows.",
     &[
         NAME,
         Key::optional("type", Kind::Word(&ROLLUP), "rollup", "The kind of pre-aggregation. Default: rollup."),

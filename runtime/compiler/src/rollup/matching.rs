@@ -3,7 +3,8 @@
 //! In: a secured plan, the definitions of its cubes, and what is ready. Out: the same plan, in which some facts read
 //! tables of pre-aggregations, and for each fact what serves it or why nothing does. Everything is decided on resolved
 //! expressions: a rollup serves a fact only if all that the fact reads is a function of stored columns along the same
-//! joins. Absent: SQL; policies, which were applied before and are met by stored columns or by a miss.
+//! joins. The conditions are in one file, since their order decides which miss is the nearest. Absent: SQL; policies,
+//! which were applied before and are met by stored columns or by a miss.
 
 use std::sync::Arc;
 use std::time::Duration;

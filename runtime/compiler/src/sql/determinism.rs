@@ -130,7 +130,7 @@ fn scan(text: &str, backslash: Backslash) -> bool {
                 Some((content, after)) if !is_moving_call(content, after) => rest = after,
                 _ => return false,
             },
-            // Text in dollar quotes and variables of sessions; placeholders have a digit.
+            // A string in dollar quotes or a session variable; a positional parameter such as `$1` has a digit.
             '$' if !rest[1..].starts_with(|c: char| c.is_ascii_digit()) => return false,
             '@' if rest[1..].starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '@')) => return false,
             _ if is_part(first) => {

@@ -1,0 +1,86 @@
+//! The caller of an operation, and the use cases that resolvers call.
+
+use std::sync::Arc;
+
+use terrane_app::catalog::Catalog;
+use terrane_app::domain::{Identity, RequestContext};
+use terrane_app::invalidation::InvalidationService;
+use terrane_app::jobs::JobService;
+use terrane_app::ports::clock::Clock;
+use terrane_app::ports::warehouse::Warehouse;
+use terrane_app::preaggregations::Preaggregations;
+use terrane_app::query::QueryService;
+use terrane_app::security::AccessRecorder;
+use terrane_app::services::{ServerServices, Services};
+
+/// The caller of an operation and the facts about the request.
+#[derive(Debug, Clone, Default)]
+pub struct GraphQlContext {
+    /// The admitted request. Its scopes include `read`.
+    pub request: RequestContext,
+    /// The id of the caller's key or session; it is not a secret.
+    pub credential: Arc<str>,
+}
+
+impl GraphQlContext {
+    /// Returns the caller as an owner of jobs.
+    pub(crate) fn identity(&self) -> Identity {
+        let RequestContext { caller, scopes, tenant, .. } = &self.request;
+        Identity {
+            caller: caller.clone(),
+            scopes: *scopes,
+            credential: Arc::clone(&self.credential),
+            tenant: tenant.clone(),
+        }
+    }
+}
+
+/// The use cases that resolvers call.
+#[derive(Clone)]
+pub struct GraphQlServices {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) queries: Arc<QueryService>,
+    pub(crate) warehouse: Arc<dyn Warehouse>,
+    pub(crate) access: Arc<AccessRecorder>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// `None` on the command line.
+    pub(crate) server: Option<ServerUseCases>,
+}
+
+/// The use cases that need a server's state database.
+#[derive(Clone)]
+pub(crate) struct ServerUseCases {
+    pub(crate) invalidations: Arc<InvalidationService>,
+    pub(crate) preaggregations: Arc<Preaggregations>,
+    pub(crate) jobs: Arc<JobService>,
+}
+
+impl From<&ServerServices> for GraphQlServices {
+    fn from(services: &ServerServices) -> Self {
+        GraphQlServices {
+            catalog: Arc::clone(&services.catalog),
+            queries: Arc::clone(&services.queries),
+            warehouse: Arc::clone(&services.warehouse),
+            access: Arc::clone(&services.access),
+            clock: Arc::clone(&services.clock),
+            server: Some(ServerUseCases {
+                invalidations: Arc::clone(&services.invalidations),
+                preaggregations: Arc::clone(&services.preaggregations),
+                jobs: Arc::clone(&services.jobs),
+            }),
+        }
+    }
+}
+
+impl From<&Services> for GraphQlServices {
+    fn from(services: &Services) -> Self {
+        GraphQlServices {
+            catalog: Arc::clone(&services.catalog),
+            queries: Arc::clone(&services.queries),
+            warehouse: Arc::clone(&services.warehouse),
+            access: Arc::clone(&services.access),
+            clock: Arc::clone(&services.clock),
+            server: None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The enums of the interface specification.
+
+use async_graphql::Enum;
+
+/// The type of a dimension's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub enum DimensionType {
+    String,
+    Number,
+    Time,
+    Boolean,
+    Geo,
+}
+
+/// The aggregation of a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub enum MeasureType {
+    Count,
+    CountDistinct,
+    CountDistinctApprox,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    Number,
+    RunningTotal,
+    Boolean,
+}
+
+/// The unit by which times are grouped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub enum TimeGranularity {
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+}
+
+/// The comparison of a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub enum FilterOperator {
+    Equals,
+    NotEquals,
+    Contains,
+    NotContains,
+    StartsWith,
+    EndsWith,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    InDateRange,
+    NotInDateRange,
+    BeforeDate,
+    AfterDate,
+    Set,
+    NotSet,
+}
+
+/// The direction of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub enum OrderDirection {
+    Asc,
+    Desc,
+}
+
+/// The direction in which lineage is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub enum LineageDirection {
+    Upstream,
+    Downstream,
+}
+
+/// The kind of object that a search returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub enum SearchType {
+    Cube,
+    Measure,
+    Dimension,
+    Metric,
+}

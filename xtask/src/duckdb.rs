@@ -7,20 +7,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::archive::extract_member;
 use crate::checksum;
-use crate::command::{is_installed, run_quiet};
 use crate::context::{Context, shown};
+use crate::download::{Download, Origin};
 
 /// The engine's version; the `duckdb` crate in the root manifest is pinned to the same one.
 pub(crate) const VERSION: &str = "1.5.6";
-
-const DOWNLOAD_LIMIT: Duration = Duration::from_secs(600);
 
 struct Platform {
     os: &'static str,
@@ -30,19 +26,9 @@ struct Platform {
 }
 
 struct Archive {
-    origin: Origin,
-    /// The file name in the download cache; a copy that the user puts there is used too.
-    file_name: &'static str,
-    sha256: &'static str,
+    download: Download,
     /// The path of the library in the archive.
     member: &'static str,
-}
-
-enum Origin {
-    /// The registry that npm is configured for.
-    Npm(&'static str),
-    /// The release page of DuckDB.
-    Release,
 }
 
 /// Each platform's archives, in the order in which they are tried.
@@ -56,15 +42,19 @@ const PLATFORMS: &[Platform] = &[
         archives: &[
             Archive {
                 // npm's own integrity value for it: sha512-IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==
-                origin: Origin::Npm("@duckdb/node-bindings-linux-x64@1.5.6-r.1"),
-                file_name: "duckdb-node-bindings-linux-x64-1.5.6-r.1.tgz",
-                sha256: "1b9f82478539bb9a1d1df44bd103121a12ae52142c07158dc52b97d2ec1d69ff",
+                download: Download {
+                    origin: Origin::Npm("@duckdb/node-bindings-linux-x64@1.5.6-r.1"),
+                    file_name: "duckdb-node-bindings-linux-x64-1.5.6-r.1.tgz",
+                    sha256: "1b9f82478539bb9a1d1df44bd103121a12ae52142c07158dc52b97d2ec1d69ff",
+                },
                 member: "package/libduckdb.so",
             },
             Archive {
-                origin: Origin::Release,
-                file_name: "libduckdb-linux-amd64.zip",
-                sha256: "b845005f5132a7d8180057c35e14a7626632258782f871a90861b19c1c03841b",
+                download: Download {
+                    origin: Origin::Url(release_url),
+                    file_name: "libduckdb-linux-amd64.zip",
+                    sha256: "b845005f5132a7d8180057c35e14a7626632258782f871a90861b19c1c03841b",
+                },
                 member: "libduckdb.so",
             },
         ],
@@ -74,9 +64,11 @@ const PLATFORMS: &[Platform] = &[
         arch: "aarch64",
         library: "libduckdb.so",
         archives: &[Archive {
-            origin: Origin::Release,
-            file_name: "libduckdb-linux-arm64.zip",
-            sha256: "b72ed9f05003f5e9d2015f7ceada6416b377d9dd33169cdde3c9e33897856eee",
+            download: Download {
+                origin: Origin::Url(release_url),
+                file_name: "libduckdb-linux-arm64.zip",
+                sha256: "b72ed9f05003f5e9d2015f7ceada6416b377d9dd33169cdde3c9e33897856eee",
+            },
             member: "libduckdb.so",
         }],
     },
@@ -86,9 +78,11 @@ const PLATFORMS: &[Platform] = &[
 
 /// One archive contains both architectures.
 const MACOS_ARCHIVES: &[Archive] = &[Archive {
-    origin: Origin::Release,
-    file_name: "libduckdb-osx-universal.zip",
-    sha256: "e0bc007d9b0094c0970ac1847a8601d10aad07cbd2910ce586ec810f77b638d6",
+    download: Download {
+        origin: Origin::Url(release_url),
+        file_name: "libduckdb-osx-universal.zip",
+        sha256: "e0bc007d9b0094c0970ac1847a8601d10aad07cbd2910ce586ec810f77b638d6",
+    },
     member: "libduckdb.dylib",
 }];
 
@@ -110,14 +104,14 @@ pub(crate) fn prepare(context: &Context) -> Result<()> {
     fs::create_dir_all(&downloads)?;
     let mut failures = String::new();
     for archive in platform.archives {
-        match obtain(archive, &downloads).and_then(|path| install(archive, &path, &library)) {
+        match archive.download.obtain(&downloads).and_then(|path| install(archive, &path, &library)) {
             Ok(()) => {
-                println!("ok    libduckdb {VERSION} from {} in {}", archive.file_name, shown(context, &library));
+                println!("ok    libduckdb {VERSION} from {} in {}", archive.download.file_name, shown(context, &library));
                 return Ok(());
             }
             Err(error) => {
-                println!("      not from {}: {error:#}", archive.file_name);
-                failures += &format!("\n  {}: {error:#}", archive.file_name);
+                println!("      not from {}: {error:#}", archive.download.file_name);
+                failures += &format!("\n  {}: {error:#}", archive.download.file_name);
             }
         }
     }
@@ -140,55 +134,9 @@ fn by_hand(platform: &Platform, downloads: &Path) -> String {
     text + "\n  build with `--features bundled` (compiles DuckDB's C++; half an hour on two cores)\nthen run `cargo xtask setup` again"
 }
 
-/// The verified archive in the download cache.
-fn obtain(archive: &Archive, downloads: &Path) -> Result<PathBuf> {
-    let cached = downloads.join(archive.file_name);
-    if cached.is_file() {
-        if checksum::is(&cached, archive.sha256) {
-            return Ok(cached);
-        }
-        println!("      {} has another checksum than the pinned one and is fetched again", cached.display());
-    }
-    let partial = downloads.join(format!(".partial-{}", std::process::id()));
-    fs::create_dir_all(&partial)?;
-    println!("      fetching {} …", archive.file_name);
-    let fetched = fetch(archive, &partial)
-        .and_then(|()| checksum::admit(&partial.join(archive.file_name), archive.sha256, &cached));
-    fs::remove_dir_all(&partial)?;
-    fetched.map(|()| cached)
-}
-
-fn fetch(archive: &Archive, folder: &Path) -> Result<()> {
-    match archive.origin {
-        Origin::Npm(package) => {
-            if !is_installed("npm") {
-                bail!("npm is not installed (it comes with Node.js)");
-            }
-            let arguments = ["pack", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=2000", package];
-            run_quiet(Command::new("npm").args(arguments).current_dir(folder), DOWNLOAD_LIMIT)?;
-        }
-        Origin::Release => {
-            let (url, file) = (release_url(archive), folder.join(archive.file_name));
-            if is_installed("curl") {
-                run_quiet(
-                    Command::new("curl").args(["-fsSL", "--connect-timeout", "15", "-o"]).arg(file).arg(url),
-                    DOWNLOAD_LIMIT,
-                )?;
-            } else if is_installed("wget") {
-                run_quiet(
-                    Command::new("wget").args(["-q", "--tries=2", "--connect-timeout=15", "-O"]).arg(file).arg(url),
-                    DOWNLOAD_LIMIT,
-                )?;
-            } else {
-                bail!("neither curl nor wget is installed");
-            }
-        }
-    }
-    Ok(())
-}
-
-fn release_url(archive: &Archive) -> String {
-    format!("https://github.com/duckdb/duckdb/releases/download/v{VERSION}/{}", archive.file_name)
+/// The address of an archive on the release page of DuckDB.
+fn release_url(file_name: &str) -> String {
+    format!("https://github.com/duckdb/duckdb/releases/download/v{VERSION}/{file_name}")
 }
 
 /// Unpacks the library beside its final place and moves it there whole, then writes the stamp.
@@ -196,7 +144,7 @@ fn install(archive: &Archive, path: &Path, library: &Path) -> Result<()> {
     let folder = library.parent().context("the library has no folder")?;
     let unpacked = folder.join(format!(".unpacked-{}", std::process::id()));
     let extracted = extract_member(path, archive.member, &unpacked)?;
-    let stamp = format!("{}\n{}\n", archive.sha256, checksum::sha256(&extracted)?);
+    let stamp = format!("{}\n{}\n", archive.download.sha256, checksum::sha256(&extracted)?);
     fs::rename(&extracted, library)?;
     fs::write(stamp_of(library), stamp)?;
     fs::remove_dir_all(&unpacked)?;
@@ -208,7 +156,7 @@ fn is_verified(platform: &Platform, library: &Path) -> bool {
     let Ok(stamp) = fs::read_to_string(stamp_of(library)) else { return false };
     let mut lines = stamp.lines();
     let (Some(archive), Some(expected)) = (lines.next(), lines.next()) else { return false };
-    platform.archives.iter().any(|candidate| candidate.sha256 == archive) && checksum::is(library, expected)
+    platform.archives.iter().any(|candidate| candidate.download.sha256 == archive) && checksum::is(library, expected)
 }
 
 fn stamp_of(library: &Path) -> PathBuf {
@@ -225,8 +173,8 @@ mod tests {
         for platform in PLATFORMS {
             assert!(!platform.archives.is_empty(), "{} {}", platform.os, platform.arch);
             for archive in platform.archives {
-                assert_eq!(archive.sha256.len(), 64, "{}", archive.file_name);
-                assert!(archive.sha256.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)));
+                assert_eq!(archive.download.sha256.len(), 64, "{}", archive.download.file_name);
+                assert!(archive.download.sha256.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)));
                 assert!(archive.member.ends_with(platform.library));
             }
         }
@@ -239,11 +187,11 @@ mod tests {
         let library = folder.path().join(platform.library);
         fs::write(&library, "not duckdb").unwrap();
         assert!(!is_verified(platform, &library));
-        fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].sha256, "0".repeat(64))).unwrap();
+        fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].download.sha256, "0".repeat(64))).unwrap();
         assert!(!is_verified(platform, &library));
         fs::write(
             stamp_of(&library),
-            format!("{}\n{}\n", platform.archives[0].sha256, checksum::sha256_of(b"not duckdb")),
+            format!("{}\n{}\n", platform.archives[0].download.sha256, checksum::sha256_of(b"not duckdb")),
         )
         .unwrap();
         assert!(is_verified(platform, &library));

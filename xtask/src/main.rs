@@ -17,11 +17,13 @@ mod databases;
 mod demo;
 mod dialects;
 mod dist;
+mod download;
 mod duckdb;
 mod fuzz;
 mod http;
 mod jobs;
 mod npm;
+mod playground;
 mod python;
 mod schemathesis;
 mod soak;
@@ -44,7 +46,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Prepare libduckdb, the guests' standard library, the components, and the databases and tools of the tests.
+    /// Prepare libduckdb, GraphiQL, the guests' standard library, the components, and the databases and tools of the tests.
     Setup(SetupArguments),
     /// Build the plugins, examples and templates as WebAssembly components.
     Components,
@@ -91,6 +93,7 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Setup(arguments) => {
             duckdb::prepare(&context)?;
+            playground::prepare(&context);
             let toolchain = wasm_std::prepare(&context, arguments.wasm_std)?;
             components::build(&context, &toolchain)?;
             databases::prepare();
@@ -118,6 +121,7 @@ fn run(command: Command) -> Result<ExitCode> {
 /// Prepares the files that the workspace needs to be built.
 fn set_up(context: &Context) -> Result<wasm_std::GuestToolchain> {
     duckdb::prepare(context)?;
+    playground::prepare(context);
     let toolchain = wasm_std::prepare(context, None)?;
     components::build(context, &toolchain)?;
     Ok(toolchain)

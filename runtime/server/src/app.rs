@@ -1,16 +1,18 @@
 //! The state of the server that handlers share: the use cases, the settings of HTTP, and the anonymous caller.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use terrane_graphql::{GraphQl, GraphQlServices};
+use tokio::sync::watch;
 use terrane_app::limits::{RateLimits, RateSettings};
 use terrane_app::services::ServerServices;
 use terrane_compiler::SecurityContext;
 
 use crate::edge::{Cors, Hosts, TrustedProxies};
+use crate::graphql::{GraphQlHttpSettings, Places};
 use crate::telemetry::{DroppedLines, Watch};
 
 pub use terrane_app::security::{Scope, Scopes};
@@ -34,6 +36,7 @@ pub struct HttpSettings {
     /// Proxies that report the addresses of their clients.
     pub trusted_proxies: TrustedProxies,
     pub rates: RateSettings,
+    pub graphql: GraphQlHttpSettings,
 }
 
 /// The route of metrics.
@@ -64,6 +67,7 @@ impl Default for HttpSettings {
             cors: Cors::default(),
             trusted_proxies: TrustedProxies::default(),
             rates: RateSettings::default(),
+            graphql: GraphQlHttpSettings::default(),
         }
     }
 }
@@ -87,9 +91,11 @@ pub struct State {
     pub settings: HttpSettings,
     pub watchers: Watchers,
     pub rates: RateLimits,
+    pub(crate) graphql: GraphQl,
+    pub(crate) graphql_places: Places,
     /// As the clock's `elapsed` said then.
     started: Duration,
-    draining: AtomicBool,
+    draining: watch::Sender<bool>,
     /// Made when it is first asked for.
     pub(crate) description: OnceLock<Bytes>,
     /// When the state database and the warehouse were asked last, and which of them answered.
@@ -106,13 +112,17 @@ impl App {
     pub fn watched(services: ServerServices, settings: HttpSettings, watchers: Watchers) -> Self {
         let started = services.clock.elapsed();
         let rates = RateLimits::new(&settings.rates, &services.clock);
+        let graphql = GraphQl::new(GraphQlServices::from(&services), settings.graphql.schema);
+        let graphql_places = Places::new(&settings.graphql);
         App(Arc::new(State {
             services,
             settings,
             watchers,
             rates,
+            graphql,
+            graphql_places,
             started,
-            draining: AtomicBool::new(false),
+            draining: watch::Sender::new(false),
             description: OnceLock::new(),
             dependencies: tokio::sync::Mutex::default(),
         }))
@@ -124,11 +134,17 @@ impl App {
 
     /// From now on the server says that it isn't ready, so that no new work is sent to it.
     pub fn start_draining(&self) {
-        self.draining.store(true, Ordering::Relaxed);
+        self.draining.send_replace(true);
     }
 
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        *self.draining.borrow()
+    }
+
+    /// Waits until the server drains, so that long-lived connections can be closed.
+    pub(crate) async fn drained(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.draining.subscribe().wait_for(|is_draining| *is_draining).await;
     }
 }
 

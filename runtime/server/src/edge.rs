@@ -5,10 +5,12 @@
 //! plain function instead of a stack of layers, since every request pays for it; compression alone is a layer. Absent
 //! on purpose: sockets (`serve`), and the protocols themselves (`rest`), which render errors.
 
+mod accept;
 mod admission;
 mod body;
 mod call;
 mod compression;
+mod connected;
 mod content_coding;
 mod correlation;
 mod cors;
@@ -43,10 +45,13 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 
+pub(crate) use accept::{MediaType, preferred};
 pub(crate) use admission::deny;
+pub(crate) use body::BodyFormat;
 use call::CorrelationId;
 pub(crate) use call::{Call, correlation_id};
 pub(crate) use compression::NeverCompressed;
+pub(crate) use connected::{ConnectedCaller, ConnectionAdmission};
 pub(crate) use content_coding::SUPPORTED as CONTENT_CODINGS;
 pub use cors::Cors;
 pub(crate) use credentials::Credentials;
@@ -177,7 +182,8 @@ impl Answers {
         // The router's error type has no values.
         let Ok(response) = self.router.call(request).await;
         match response.headers().get(ALLOW) {
-            Some(allow) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+            // A handler's own answer has a body.
+            Some(allow) if response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_body(&response) => {
                 Err(ApiError::method_not_allowed(&method, allow))
             }
             _ => Ok(response),
@@ -185,7 +191,11 @@ impl Answers {
     }
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+fn has_body(response: &Response) -> bool {
+    response.headers().contains_key(CONTENT_TYPE)
+}
+
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }

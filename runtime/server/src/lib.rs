@@ -6,6 +6,7 @@
 
 mod app;
 mod edge;
+mod graphql;
 mod openapi;
 mod protocols;
 mod rest;
@@ -15,5 +16,6 @@ pub mod tls;
 
 pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Scope, Scopes, Watchers};
 pub use edge::{Connection, Cors, Edge, Hosts, Route, RouteAccess, TrustedProxies};
-pub use rest::routes;
+pub use graphql::GraphQlHttpSettings;
+pub use protocols::routes;
 pub use serve::{ServeError, ServeSettings, bind, serve, serve_metrics};

@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn routes() -> Vec<Route> {
-        crate::rest::routes_with(Some(MetricsRoute { path: "/metrics", is_public: false }))
+        crate::protocols::routes_with(Some(MetricsRoute { path: "/metrics", is_public: false }))
     }
 
     fn references(json: &Json, found: &mut BTreeSet<String>) {

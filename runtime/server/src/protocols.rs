@@ -1,13 +1,16 @@
 //! The protocols of a server, put together.
 
-use crate::app::App;
-use crate::edge::{Edge, Protocols};
+use axum::routing::Router;
+
+use crate::app::{App, MetricsRoute};
+use crate::edge::{Edge, Protocols, Route};
+use crate::graphql;
 use crate::rest::{self, Rest};
 
 impl Edge {
     /// A server of all protocols.
     pub fn new(app: App) -> Self {
-        let router = rest::router(app.settings.metrics).with_state(app.clone());
+        let router = router(app.settings.metrics).with_state(app.clone());
         Edge::of(app, protocols(), router)
     }
 
@@ -19,5 +22,19 @@ impl Edge {
 }
 
 fn protocols() -> Protocols {
-    Protocols::new(&[], &Rest)
+    Protocols::new(&graphql::PROTOCOLS, &Rest)
+}
+
+fn router(metrics: Option<MetricsRoute>) -> Router<App> {
+    rest::router(metrics).merge(graphql::router())
+}
+
+/// Returns every route, except that of metrics, whose path is a setting.
+pub fn routes() -> Vec<Route> {
+    routes_with(None)
+}
+
+/// Returns the routes of one server.
+pub(crate) fn routes_with(metrics: Option<MetricsRoute>) -> Vec<Route> {
+    rest::routes_with(metrics).into_iter().chain(graphql::routes()).collect()
 }

@@ -33,7 +33,7 @@ use terrane_app::ports::governance::Surface;
 use crate::app::{App, MetricsRoute};
 use crate::edge::{ApiError, Credentials, Parts, Protocol, Route, Routes, correlation_id, protocol_of};
 
-/// REST: every path that no other protocol has.
+/// REST: every request that no other protocol answers.
 pub(crate) struct Rest;
 
 impl Protocol for Rest {
@@ -41,7 +41,7 @@ impl Protocol for Rest {
         Surface::Rest
     }
 
-    fn has_path(&self, _: &str) -> bool {
+    fn answers(&self, _: &Request) -> bool {
         true
     }
 
@@ -79,16 +79,11 @@ fn all() -> Routes {
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 
-/// Returns every route, except that of metrics, whose path is a setting.
-pub fn routes() -> Vec<Route> {
-    all().into_parts().1
-}
-
 pub(crate) fn router(metrics: Option<MetricsRoute>) -> Router<App> {
     with(metrics).into_parts().0.fallback(no_route)
 }
 
-/// Returns the routes of one server.
+/// Returns the routes of REST on one server.
 pub(crate) fn routes_with(metrics: Option<MetricsRoute>) -> Vec<Route> {
     with(metrics).into_parts().1
 }

@@ -19,7 +19,7 @@ pub mod error;
 pub mod explanation;
 mod fields;
 mod filter;
-
+pub mod graphql;
 pub mod jobs;
 pub mod json;
 pub mod lineage;

@@ -39,6 +39,10 @@ pub(super) fn text(context: &Context) -> Result<String> {
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     texts.entry(DUCKDB_LICENSE.to_owned()).or_default().insert(format!("libduckdb {}", crate::duckdb::VERSION));
     let mut list = String::new();
+    for (package, license) in crate::playground::licenses(context)? {
+        list += &format!("{package}: MIT\n");
+        texts.entry(license).or_default().insert(package);
+    }
     let mut without_text = Vec::new();
     for package in &packages {
         list += &format!("{}: {}\n", package.title, package.license);

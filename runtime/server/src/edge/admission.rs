@@ -12,6 +12,7 @@ use terrane_app::limits::RateExceeded;
 use terrane_app::security::{AuthError, AuthMethod, Credential, Identity, access};
 use terrane_wire::Code;
 
+use super::connected::ConnectionAdmission;
 use super::credentials::{Credentials, CredentialsError};
 use super::error::ApiError;
 use super::protocol::{Protocol, protocol_of};
@@ -38,14 +39,24 @@ struct Denial {
 
 impl<'a> AuthRequirement<'a> {
     pub(super) fn new(app: &'a App, access: RouteAccess, context: RequestContext, request: &Request) -> Self {
-        let anonymous = app.settings.anonymous.as_ref();
         AuthRequirement {
             app,
             access,
             context,
-            is_host_known: anonymous.is_none_or(|anonymous| anonymous.hosts.hold_that_of(request)),
+            is_host_known: is_host_known(app, request),
             credentials: credentials(protocol_of(request), request),
         }
+    }
+
+    /// Requires access of the caller of an open connection, whose credentials came after the request.
+    pub(super) fn of_connection(
+        app: &'a App,
+        access: RouteAccess,
+        connection: ConnectionAdmission,
+        credentials: Credentials,
+    ) -> Self {
+        let ConnectionAdmission { context, is_host_known } = connection;
+        AuthRequirement { app, access, context, is_host_known, credentials: Ok(credentials) }
     }
 
     /// Returns the request with its caller, who has the access that the route requires, and the id of the caller's
@@ -127,6 +138,12 @@ impl<'a> AuthRequirement<'a> {
         );
         ApiError::from_rate(exceeded)
     }
+}
+
+/// Returns whether anonymous callers may use the request's host.
+pub(super) fn is_host_known(app: &App, request: &Request) -> bool {
+    let anonymous = app.settings.anonymous.as_ref();
+    anonymous.is_none_or(|anonymous| anonymous.hosts.hold_that_of(request))
 }
 
 /// Records that a request is denied, in the log, the metrics and the audit log.

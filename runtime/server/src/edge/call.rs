@@ -12,8 +12,10 @@ use terrane_app::domain::{Identity, RequestContext, RequestOrigin, RequestTarget
 use terrane_app::ports::traces::TraceContext;
 
 use super::Connection;
-use super::admission::AuthRequirement;
+use super::admission::{AuthRequirement, is_host_known};
 use super::body::{self, BodyFormat, JSON};
+use super::connected::{ConnectedCaller, ConnectionAdmission};
+use super::credentials::Credentials;
 use super::error::ApiError;
 use super::protocol::protocol_of;
 use super::routes::RouteAccess;
@@ -83,6 +85,23 @@ impl Call {
             credential: self.credential.clone(),
             tenant: tenant.clone(),
         }
+    }
+
+    /// Returns the id of the caller's key or session.
+    pub(crate) fn credential(&self) -> Arc<str> {
+        self.credential.clone()
+    }
+
+    /// Returns the caller, for a connection that outlives the request.
+    pub(crate) fn connected(&self) -> ConnectedCaller {
+        let secret = Credentials::read(&self.request).ok().and_then(Credentials::into_secret);
+        ConnectedCaller { context: self.context.clone(), credential: self.credential.clone(), secret }
+    }
+
+    /// Returns the admission of a caller who sends a credential after the request, and the request.
+    pub(crate) fn into_connection(self, app: &App) -> (ConnectionAdmission, Request) {
+        let is_host_known = is_host_known(app, &self.request);
+        (ConnectionAdmission { context: self.context, is_host_known }, self.request)
     }
 
     /// Returns the origin of the request, for audit records.

@@ -8,8 +8,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderMap, HeaderValue,
-    ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderMap,
+    HeaderValue, ORIGIN, VARY,
 };
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
@@ -73,11 +73,67 @@ impl Cors {
         }
     }
 
+    /// Returns whether a page may open a WebSocket, to which browsers do not apply this protocol: a page of this server,
+    /// or one of an allowed origin. Other clients send no origin.
+    pub(crate) fn admits_socket(&self, headers: &HeaderMap) -> bool {
+        let mut origins = headers.get_all(ORIGIN).iter();
+        match (origins.next(), origins.next()) {
+            (None, _) => true,
+            (Some(origin), None) => is_own(origin, headers.get(HOST)) || self.allowed(origin).is_some(),
+            (Some(_), Some(_)) => false,
+        }
+    }
+
     fn allowed(&self, origin: &HeaderValue) -> Option<HeaderValue> {
         match self {
             Cors::Closed => None,
             Cors::Any => Some(ANY),
             Cors::Listed(listed) => listed.contains(origin).then(|| origin.clone()),
         }
+    }
+}
+
+/// Returns whether an origin is that of the server as the client calls it. A proxy may end TLS, so only the names and
+/// the ports are compared.
+fn is_own(origin: &HeaderValue, host: Option<&HeaderValue>) -> bool {
+    let (Ok(origin), Some(Ok(host))) = (origin.to_str(), host.map(HeaderValue::to_str)) else { return false };
+    let default_port = match origin.split_once("://") {
+        Some(("http", _)) => ":80",
+        Some(("https", _)) => ":443",
+        _ => return false,
+    };
+    let (_, own) = origin.split_once("://").unwrap_or_default();
+    let named = |authority: &str| authority.strip_suffix(default_port).unwrap_or(authority).to_ascii_lowercase();
+    !own.is_empty() && named(own) == named(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(cors: &Cors, origins: &[&'static str], host: &'static str) -> bool {
+        let mut headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+        for origin in origins {
+            headers.append(ORIGIN, HeaderValue::from_static(origin));
+        }
+        cors.admits_socket(&headers)
+    }
+
+    #[test]
+    fn sockets_are_opened_by_own_pages_and_allowed_ones() {
+        let listed = Cors::Listed(vec![HeaderValue::from_static("https://bi.example.org")]);
+        for cors in [Cors::Closed, listed.clone()] {
+            assert!(admits(&cors, &[], "localhost:8000"));
+            assert!(admits(&cors, &["http://localhost:8000"], "localhost:8000"));
+            assert!(admits(&cors, &["https://localhost:8000"], "LOCALHOST:8000"));
+            assert!(admits(&cors, &["https://a.example"], "a.example:443"));
+            for foreign in ["http://evil.example", "http://localhost:8001", "http://localhost", "null", "", "http://"] {
+                assert!(!admits(&cors, &[foreign], "localhost:8000"), "{foreign}");
+            }
+            assert!(!admits(&cors, &["http://localhost:8000", "http://evil.example"], "localhost:8000"));
+        }
+        assert!(admits(&listed, &["https://bi.example.org"], "localhost:8000"));
+        assert!(!admits(&Cors::Closed, &["https://bi.example.org"], "localhost:8000"));
+        assert!(admits(&Cors::Any, &["http://evil.example"], "localhost:8000"));
     }
 }

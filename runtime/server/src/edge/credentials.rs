@@ -48,15 +48,21 @@ impl Credentials {
             return Err(CredentialsError::Several);
         }
         if let Some((_, key)) = key {
-            let is_key = terrane_app::security::api_key::is_key(&key);
-            return if is_key {
-                Ok(Credentials::QueryKey(key.into_owned()))
-            } else {
-                Err(CredentialsError::InvalidKey)
-            };
+            return Credentials::of_key(&key);
         }
         let Some(header) = header else { return Ok(Credentials::None) };
-        header.to_str().ok().and_then(from_header).ok_or(CredentialsError::InvalidHeader)
+        header.to_str().map_or(Err(CredentialsError::InvalidHeader), Credentials::of_header)
+    }
+
+    /// Reads the value of the query parameter `api_key`.
+    pub(crate) fn of_key(text: &str) -> Result<Self, CredentialsError> {
+        let is_key = terrane_app::security::api_key::is_key(text);
+        if is_key { Ok(Credentials::QueryKey(text.to_owned())) } else { Err(CredentialsError::InvalidKey) }
+    }
+
+    /// Reads the value of the header `Authorization`.
+    pub(crate) fn of_header(text: &str) -> Result<Self, CredentialsError> {
+        from_header(text).ok_or(CredentialsError::InvalidHeader)
     }
 
     /// Returns the key or the token.

@@ -1,6 +1,6 @@
 //! Protocols: what the edge has to know of the surfaces behind it.
 //!
-//! In: the path of a request. Out: the protocol that answers it, which renders errors in its own form, also those of
+//! In: the head of a request. Out: the protocol that answers it, which renders errors in its own form, also those of
 //! the edge itself: admission, limits, bodies, CORS, panics. Absent on purpose: the protocols (`rest`).
 
 use std::sync::Arc;
@@ -17,8 +17,8 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns the surface that hooks and the audit log see.
     fn surface(&self) -> Surface;
 
-    /// Returns whether the protocol answers requests for the path.
-    fn has_path(&self, path: &str) -> bool;
+    /// Returns whether the protocol answers the request.
+    fn answers(&self, request: &Request) -> bool;
 
     /// Returns whether the path is a probe's. Probes are answered to everybody, at any time.
     fn is_probe(&self, path: &str) -> bool;
@@ -30,7 +30,7 @@ pub(crate) trait Protocol: Send + Sync {
     fn render(&self, error: ApiError, correlation_id: &str) -> Response;
 }
 
-/// The protocols of a server. The first one that has a request's path answers it.
+/// The protocols of a server. The first one that answers a request is the request's.
 #[derive(Clone)]
 pub(crate) struct Protocols {
     others: Arc<[&'static dyn Protocol]>,
@@ -38,18 +38,18 @@ pub(crate) struct Protocols {
 }
 
 impl Protocols {
-    /// `fallback` answers the paths that no other protocol has.
+    /// `fallback` answers the requests that no other protocol answers.
     pub(crate) fn new(others: &[&'static dyn Protocol], fallback: &'static dyn Protocol) -> Self {
         Protocols { others: others.into(), fallback }
     }
 
-    fn of_path(&self, path: &str) -> &'static dyn Protocol {
-        self.others.iter().find(|protocol| protocol.has_path(path)).copied().unwrap_or(self.fallback)
+    fn of(&self, request: &Request) -> &'static dyn Protocol {
+        self.others.iter().find(|protocol| protocol.answers(request)).copied().unwrap_or(self.fallback)
     }
 
     /// Notes the protocol of a request, for all that comes after.
     pub(super) fn assign(&self, request: &mut Request) -> &'static dyn Protocol {
-        let protocol = self.of_path(request.uri().path());
+        let protocol = self.of(request);
         request.extensions_mut().insert(Assigned(protocol));
         protocol
     }
@@ -83,8 +83,8 @@ mod tests {
             Surface::Xmla
         }
 
-        fn has_path(&self, path: &str) -> bool {
-            path == "/faults"
+        fn answers(&self, request: &Request) -> bool {
+            request.uri().path() == "/faults"
         }
 
         fn is_probe(&self, _: &str) -> bool {

@@ -100,7 +100,25 @@ impl Routes {
     ///
     /// # Panics
     /// If the method is not one of HTTP's own, or the path has it already.
-    pub(crate) fn add<H, F>(mut self, route: Route, unknown: UnknownParameters, handler: H) -> Self
+    pub(crate) fn add<H, F>(self, route: Route, unknown: UnknownParameters, handler: H) -> Self
+    where
+        H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        self.add_exempting(route, |_| false, unknown, handler)
+    }
+
+    /// Adds a route of which some requests are public: those for a page, or those whose credential comes later.
+    ///
+    /// # Panics
+    /// If the method is not one of HTTP's own, or the path has it already.
+    pub(crate) fn add_exempting<H, F>(
+        mut self,
+        route: Route,
+        is_public: fn(&Request) -> bool,
+        unknown: UnknownParameters,
+        handler: H,
+    ) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
@@ -109,6 +127,7 @@ impl Routes {
         let endpoint = async move |State(app): State<App>, request: Request| {
             Matched::by(&request, path);
             let (correlation_id, protocol) = (correlation_id(&request), protocol_of(&request));
+            let access = if is_public(&request) { RouteAccess::Public } else { access };
             let admitted = Call::admit(&app, access, path, request).await.and_then(|call| {
                 if unknown == UnknownParameters::Rejected {
                     let known = doc.parameters.iter().filter(|parameter| !parameter.is_in_path);

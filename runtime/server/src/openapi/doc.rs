@@ -73,6 +73,8 @@ pub enum Compression {
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     Json(SchemaOf),
+    /// JSON under a media type of its own.
+    JsonAs(&'static str, SchemaOf),
     Text(&'static str),
     Binary(&'static str),
 }
@@ -85,6 +87,7 @@ impl Answer {
             .map(|content| {
                 let (media, schema) = match content {
                     Content::Json(schema) => ("application/json", components.answer(*schema)),
+                    Content::JsonAs(media, schema) => (*media, components.answer(*schema)),
                     Content::Text(media) => (*media, json!({ "type": "string" })),
                     Content::Binary(media) => (*media, json!({ "type": "string", "format": "binary" })),
                 };

@@ -1,38 +1,16 @@
-//! The format of an answer, by the client's `Accept` (RFC 9110, section 12.5.1).
+//! The format of rows, by the client's `Accept`.
 //!
-//! In: headers. Out: a [`RowFormat`], or an error that names the supported ones. Of formats with equal weights, one
-//! that the client names goes before one that a wildcard includes, and JSON goes first.
+//! In: headers. Out: a [`RowFormat`], or an error that names the supported ones. JSON goes first.
 
 use axum::http::HeaderMap;
-use axum::http::header::ACCEPT;
 use terrane_wire::Code;
 use terrane_wire::rows::RowFormat;
 
-use crate::edge::ApiError;
+use crate::edge::{ApiError, preferred};
 
 /// Returns the format that the client prefers.
 pub(super) fn accepted(headers: &HeaderMap) -> Result<RowFormat, ApiError> {
-    let ranges: Vec<Range<'_>> = headers
-        .get_all(ACCEPT)
-        .iter()
-        .flat_map(|value| value.to_str().unwrap_or_default().split(','))
-        .filter_map(Range::parse)
-        .collect();
-    if ranges.is_empty() {
-        return Ok(RowFormat::Json);
-    }
-    let mut best = None;
-    for format in RowFormat::ALL {
-        let (kind, name) = format.media_type();
-        // The most exact range that matches decides about a format.
-        let range = ranges.iter().filter(|range| range.fits(kind, name)).max_by_key(|range| range.exactness());
-        let Some(range) = range.filter(|range| range.weight > 0) else { continue };
-        let preference = (range.weight, range.exactness());
-        if best.is_none_or(|(found, _)| preference > found) {
-            best = Some((preference, format));
-        }
-    }
-    best.map(|(_, format)| format).ok_or_else(unsupported)
+    preferred(headers, RowFormat::ALL.into_iter().map(|format| (format, format.media_type()))).ok_or_else(unsupported)
 }
 
 fn unsupported() -> ApiError {
@@ -44,37 +22,10 @@ fn unsupported() -> ApiError {
     ApiError::new(Code::UnsupportedMediaType, message).detail("available_types", available.to_vec())
 }
 
-/// An element of `Accept`, like `text/*;q=0.5`.
-struct Range<'a> {
-    kind: &'a str,
-    name: &'a str,
-    /// The weight in thousandths.
-    weight: u16,
-}
-
-impl<'a> Range<'a> {
-    fn parse(text: &'a str) -> Option<Self> {
-        let mut parts = text.split(';').map(str::trim);
-        let (kind, name) = parts.next()?.split_once('/')?;
-        let weight = parts.find_map(|parameter| parameter.strip_prefix("q=").or(parameter.strip_prefix("Q=")));
-        // A weight that is not a number counts as 0.
-        let weight = weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or(0.0)).clamp(0.0, 1.0);
-        Some(Range { kind, name, weight: (weight * 1_000.0) as u16 })
-    }
-
-    fn fits(&self, kind: &str, name: &str) -> bool {
-        let fits = |own: &str, other: &str| own == "*" || own.eq_ignore_ascii_case(other);
-        fits(self.kind, kind) && fits(self.name, name)
-    }
-
-    fn exactness(&self) -> u8 {
-        u8::from(self.kind != "*") + u8::from(self.name != "*")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
+    use axum::http::header::ACCEPT;
 
     use super::*;
 

@@ -99,6 +99,24 @@ impl Metrics {
         families.http_sent.with_label_values(&labels).observe(ended.sent_bytes as f64);
     }
 
+    pub(crate) fn operation_began(&self, kind: &'static str, transport: &'static str) {
+        self.families.graphql_in_progress.with_label_values(&[kind, transport]).inc();
+    }
+
+    pub(crate) fn operation_ended(&self, kind: &'static str, transport: &'static str, has_errors: bool) {
+        let status = if has_errors { "error" } else { "success" };
+        self.families.graphql_in_progress.with_label_values(&[kind, transport]).dec();
+        self.families.graphql_operations.with_label_values(&[kind, transport, status]).inc();
+    }
+
+    pub(crate) fn socket_opened(&self) {
+        self.families.graphql_sockets.inc();
+    }
+
+    pub(crate) fn socket_closed(&self) {
+        self.families.graphql_sockets.dec();
+    }
+
     pub(crate) fn compiled(&self, cube: &str, duration: Duration) {
         self.with_cube(cube, |cube| {
             self.families.compile_duration.with_label_values(&[cube]).observe(duration.as_secs_f64());
@@ -238,6 +256,8 @@ mod tests {
             sent_bytes: 0,
         });
         metrics.denied("no credentials");
+        metrics.operation_began("query", "http");
+        metrics.operation_ended("query", "http", false);
         let duration = Duration::from_secs(1);
         metrics.rollup_built(&BuiltRollup { cube: "orders", rollup: "daily", state: "failed", duration });
         metrics.rollup_used("orders", "daily");

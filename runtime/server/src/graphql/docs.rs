@@ -1,0 +1,92 @@
+//! The descriptions of the GraphQL routes in `/openapi.json`.
+
+use terrane_wire::graphql::{GraphQlAnswer, GraphQlBody};
+use terrane_wire::{Code, schema};
+
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+
+const TAG: &str = "graphql";
+
+static RESPONSES: [Content; 3] = [
+    Content::Json(schema::of::<GraphQlAnswer>()),
+    Content::JsonAs("application/graphql-response+json", schema::of::<GraphQlAnswer>()),
+    Content::Text("text/event-stream"),
+];
+
+pub(super) static POST: Doc = Doc {
+    id: "graphql",
+    tag: TAG,
+    summary: "Execute a GraphQL operation",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<GraphQlBody>())),
+    answers: &[Answer {
+        status: 200,
+        description: "data and errors of the operation; with `text/event-stream` one event for each response, also of \
+                      subscriptions",
+        content: &RESPONSES,
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
+};
+
+pub(super) static GET: Doc = Doc {
+    id: "graphql_query",
+    tag: TAG,
+    summary: "Execute a GraphQL query, open a WebSocket, or show a page to try operations",
+    parameters: &[
+        Parameter::query("query", ParameterKind::String, "the document"),
+        Parameter::query("operationName", ParameterKind::String, "the operation to execute"),
+        Parameter::query("variables", ParameterKind::String, "a JSON object"),
+        Parameter::query("extensions", ParameterKind::String, "a JSON object; ignored"),
+    ],
+    body: None,
+    answers: &[
+        Answer {
+            status: 101,
+            description: "a WebSocket of the subprotocol `graphql-transport-ws`, if `Upgrade: websocket` is sent",
+            content: &[],
+            compression: Compression::Never,
+        },
+        Answer {
+            status: 200,
+            description: "data and errors of the query, its events, or the page for `text/html`",
+            content: &[RESPONSES[0], RESPONSES[1], RESPONSES[2], Content::Text("text/html")],
+            compression: Compression::Accepted,
+        },
+    ],
+    errors: &[Code::NotFound, Code::MethodNotAllowed, Code::UnsupportedMediaType],
+    detail_errors: &[],
+};
+
+pub(super) static SCHEMA: Doc = Doc {
+    id: "graphql_schema",
+    tag: TAG,
+    summary: "The GraphQL schema in its definition language",
+    parameters: &[],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "the schema",
+        content: &[Content::Text("application/graphql")],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
+};
+
+pub(super) static FILE: Doc = Doc {
+    id: "graphql_page_file",
+    tag: TAG,
+    summary: "A file of the page at `/graphql`",
+    parameters: &[Parameter::path("file", "its name")],
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "the file",
+        content: &[Content::Text("text/javascript"), Content::Text("text/css")],
+        compression: Compression::Accepted,
+    }],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
+};

@@ -1,0 +1,46 @@
+//! The settings of the GraphQL surface.
+
+use std::time::Duration;
+
+use terrane_graphql::GraphQlSettings;
+
+/// The settings of HTTP, sockets and the page.
+#[derive(Debug, Clone)]
+pub struct GraphQlHttpSettings {
+    pub is_enabled: bool,
+    /// A browser that opens `/graphql` gets a page to try it.
+    pub has_playground: bool,
+    /// The settings of documents and of the schema.
+    pub schema: GraphQlSettings,
+    /// The maximum number of open sockets.
+    pub max_sockets: usize,
+    /// The maximum number of operations that run on one socket at once.
+    pub max_operations_per_socket: usize,
+    /// The maximum number of running subscriptions, on sockets and as events.
+    pub max_subscriptions: usize,
+    pub max_subscriptions_per_caller: usize,
+    /// The time for the first message of a socket.
+    pub init_timeout: Duration,
+    /// The interval of pings on sockets, and of comments in streams of events. A socket that answers none within two
+    /// intervals is closed.
+    pub ping_interval: Duration,
+    /// The interval at which the credentials of sockets and streams are checked again.
+    pub recheck_interval: Duration,
+}
+
+impl Default for GraphQlHttpSettings {
+    fn default() -> Self {
+        GraphQlHttpSettings {
+            is_enabled: true,
+            has_playground: true,
+            schema: GraphQlSettings::default(),
+            max_sockets: 2_000,
+            max_operations_per_socket: 20,
+            max_subscriptions: 10_000,
+            max_subscriptions_per_caller: 1_000,
+            init_timeout: Duration::from_secs(3),
+            ping_interval: Duration::from_secs(20),
+            recheck_interval: Duration::from_secs(2),
+        }
+    }
+}

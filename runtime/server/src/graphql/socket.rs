@@ -1,0 +1,264 @@
+//! Sockets of the subprotocol `graphql-transport-ws`.
+//!
+//! In: a handshake, and the client's messages. Out: the server's messages, until one side closes the socket. The rules
+//! of the protocol are in [`session`]; this file has its sockets, time limits and authentication. One task runs all
+//! operations of a socket. It polls an operation only if the client reads, so a slow client gets the newest result, and
+//! the memory of a socket is one message. Absent on purpose: shared queries of subscriptions (`app`).
+
+mod credentials;
+mod operations;
+mod session;
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts as _;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::http::HeaderMap;
+use axum::http::header::UPGRADE;
+use axum::response::Response;
+use futures_util::FutureExt as _;
+use futures_util::future::{Fuse, OptionFuture};
+use terrane_graphql::{Refusal, Response as GraphQlResponse};
+use terrane_wire::graphql::messages::{self, SUBPROTOCOL};
+use terrane_wire::{Code, ErrorBody};
+use tokio::sync::OwnedSemaphorePermit;
+use tracing::Instrument as _;
+
+use super::READ;
+use crate::app::App;
+use crate::edge::{ApiError, Call, ConnectedCaller, ConnectionAdmission, Credentials, deny, panic_message};
+use operations::{Event, Operations};
+use session::{Action, Close, Session};
+
+/// The time for the client to read and answer a close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Returns whether a request opens a WebSocket.
+pub(super) fn is_handshake(headers: &HeaderMap) -> bool {
+    let mut protocols = headers.get_all(UPGRADE).iter().filter_map(|value| value.to_str().ok());
+    protocols.any(|value| value.split(',').any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket")))
+}
+
+/// Opens a socket. The caller is known if the handshake has a credential.
+pub(super) async fn open(app: App, call: Call) -> Result<Response, ApiError> {
+    if !app.settings.cors.admits_socket(call.headers()) {
+        deny(&app, &call.context, "foreign origin").await?;
+        let message =
+            "pages of this origin may not open sockets: the operator lists those that may in `server.cors.origins`";
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
+    let place = app.graphql_places.socket()?;
+    let connected = (!call.credential().is_empty()).then(|| call.connected());
+    let (admission, request) = call.into_connection(&app);
+    let (mut parts, _) = request.into_parts();
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
+    let upgrade = upgrade.map_err(|rejection| ApiError::new(Code::InvalidQuery, rejection.body_text()))?;
+    let limit = app.settings.body_limit_bytes;
+    let span = tracing::Span::current();
+    let socket = Socket { app, admission: Some(admission), caller: connected, _place: place };
+    let upgrade = upgrade.protocols([SUBPROTOCOL]).max_message_size(limit).max_frame_size(limit);
+    Ok(upgrade.on_upgrade(|stream| socket.serve(stream).instrument(span)))
+}
+
+/// One open socket.
+struct Socket {
+    app: App,
+    /// `None` after `connection_init`.
+    admission: Option<ConnectionAdmission>,
+    caller: Option<ConnectedCaller>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Socket {
+    async fn serve(self, mut stream: WebSocket) {
+        let app = self.app.clone();
+        let started = app.services.clock.elapsed();
+        if let Some(metrics) = &app.watchers.watch.metrics {
+            metrics.socket_opened();
+        }
+        let mut operations = 0;
+        let talk = AssertUnwindSafe(self.talk(&mut stream, &mut operations)).catch_unwind().await;
+        let close = talk.unwrap_or_else(|panic| {
+            tracing::error!(event = "panic", error_message = panic_message(&panic));
+            Some(Close::FAILED)
+        });
+        if let Some(close) = &close {
+            // A client that does not read any more is gone.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, finish(&mut stream, close)).await;
+        }
+        if let Some(metrics) = &app.watchers.watch.metrics {
+            metrics.socket_closed();
+        }
+        tracing::info!(
+            event = "graphql_socket_closed",
+            close_code = close.as_ref().map(|close| close.code),
+            reason = close.as_ref().map(|close| &*close.reason),
+            operations,
+            duration_ms = app.services.clock.elapsed().saturating_sub(started).as_secs_f64() * 1_000.0,
+        );
+    }
+
+    /// Serves the socket until it is to be closed; `None` if the client is gone.
+    async fn talk(mut self, stream: &mut WebSocket, count: &mut u64) -> Option<Close> {
+        if stream.protocol().is_none_or(|protocol| protocol != SUBPROTOCOL) {
+            return Some(Close::SUBPROTOCOL);
+        }
+        let app = self.app.clone();
+        let settings = &app.settings.graphql;
+        let mut session = Session::new(settings.max_operations_per_socket);
+        let mut operations = Operations::new();
+        let mut opening = std::pin::pin!(tokio::time::sleep(settings.init_timeout));
+        let mut authentication = std::pin::pin!(Fuse::terminated());
+        let mut pings = tokio::time::interval(settings.ping_interval);
+        pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        pings.reset();
+        let mut silent_intervals = 0;
+        let mut caller: Option<std::sync::Arc<ConnectedCaller>> = None;
+        let mut credential_end = std::pin::pin!(OptionFuture::from(None));
+        let drained = std::pin::pin!(app.drained());
+        let mut drained = drained.fuse();
+        loop {
+            tokio::select! {
+                () = &mut drained => {
+                    for id in session.end_all() {
+                        send(stream, messages::complete(&id)).await?;
+                    }
+                    return Some(Close::GOING_AWAY);
+                }
+                () = &mut opening, if session.awaits_init() => return Some(Close::INIT_TIMEOUT),
+                admitted = &mut authentication => match admitted {
+                    Ok(admitted) => {
+                        let admitted: std::sync::Arc<ConnectedCaller> = std::sync::Arc::new(admitted);
+                        credential_end.set(OptionFuture::from(Some(end_of(app.clone(), admitted.clone()))));
+                        caller = Some(admitted);
+                        send(stream, session.acknowledge()).await?;
+                    }
+                    Err(error) => return Some(rejected(error)),
+                },
+                Some(error) = &mut credential_end => {
+                    let id = caller.as_ref().map(|caller| caller.context.correlation_id.clone()).unwrap_or_default();
+                    let close = Close::forbidden(error.message());
+                    let errors = errors(error.into_parts().body, &id);
+                    for id in session.end_all() {
+                        send(stream, messages::error(&id, &errors)).await?;
+                    }
+                    return Some(close);
+                }
+                _ = pings.tick() => {
+                    if silent_intervals >= 2 {
+                        return Some(Close::SILENT);
+                    }
+                    silent_intervals += 1;
+                    stream.send(Message::Ping(bytes::Bytes::new())).await.ok()?;
+                }
+                event = operations.next() => {
+                    let text = match event {
+                        Event::Response(id, response) => operations::next_message(&id, &response),
+                        Event::Failed(id, response) => {
+                            session.end(&id);
+                            operations.stop(&id);
+                            operations::error_message(&id, response)
+                        }
+                        Event::End(id) => {
+                            session.end(&id);
+                            messages::complete(&id)
+                        }
+                    };
+                    send(stream, text).await?;
+                }
+                message = stream.recv() => {
+                    silent_intervals = 0;
+                    let text = match message? {
+                        Ok(Message::Text(text)) => text,
+                        Ok(Message::Binary(_)) => return Some(Close::bad_request("expected a text message")),
+                        Ok(Message::Ping(_) | Message::Pong(_)) => continue,
+                        Ok(Message::Close(_)) => return None,
+                        Err(error) => return close_of(&error),
+                    };
+                    match session.receive(&text) {
+                        Action::None => {}
+                        Action::Send(text) => send(stream, text).await?,
+                        Action::Authenticate(payload) => {
+                            let admission = self.admission.take();
+                            let own = self.caller.take();
+                            authentication.set(authenticate(app.clone(), admission, own, payload).fuse());
+                        }
+                        Action::Start { id, request } => {
+                            *count += 1;
+                            // The session starts operations of callers that it acknowledged.
+                            let Some(caller) = &caller else { return Some(Close::UNAUTHORIZED) };
+                            operations.start(&app, caller, id, &request, *count);
+                        }
+                        Action::Stop { id } => operations.stop(&id),
+                        Action::Refuse { id, error } => {
+                            let correlation_id = caller.as_ref().map(|caller| caller.context.correlation_id.clone());
+                            let errors = errors(error, &correlation_id.unwrap_or_default());
+                            send(stream, messages::error(&id, &errors)).await?;
+                        }
+                        Action::Close(close) => return Some(close),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sends a message; `None` if the client is gone.
+async fn send(stream: &mut WebSocket, text: String) -> Option<()> {
+    stream.send(Message::Text(text.into())).await.ok()
+}
+
+/// Authenticates a caller by the handshake or by the payload of `connection_init`.
+async fn authenticate(
+    app: App,
+    admission: Option<ConnectionAdmission>,
+    own: Option<ConnectedCaller>,
+    payload: serde_json::Map<String, serde_json::Value>,
+) -> Result<ConnectedCaller, ApiError> {
+    let credentials = credentials::of_payload(&payload)?;
+    match (own, admission) {
+        (Some(_), _) if credentials != Credentials::None => {
+            Err(ApiError::new(Code::Unauthorized, "more than one credential"))
+        }
+        (Some(caller), _) => Ok(caller),
+        (None, Some(admission)) => admission.admit(&app, READ, credentials).await,
+        (None, None) => Err(ApiError::new(Code::Unauthorized, "a credential is required")),
+    }
+}
+
+async fn end_of(app: App, caller: std::sync::Arc<ConnectedCaller>) -> ApiError {
+    let interval = app.settings.graphql.recheck_interval;
+    caller.ended(&app, interval).await
+}
+
+/// Returns the close frame of a caller who is not let in.
+fn rejected(error: ApiError) -> Close {
+    let body = error.into_parts().body;
+    Close::forbidden(&format!("{}: {}", body.code.as_str(), body.message))
+}
+
+/// Returns the errors of an operation that is not executed.
+fn errors(error: ErrorBody, correlation_id: &str) -> serde_json::Value {
+    operations::errors_of(&GraphQlResponse::refused(&Refusal::new(error), correlation_id).into_body())
+}
+
+/// Returns the close frame after an error of the WebSocket protocol; `None` if the client is gone.
+fn close_of(error: &axum::Error) -> Option<Close> {
+    let source = std::error::Error::source(error)?;
+    match source.downcast_ref::<tokio_tungstenite::tungstenite::Error>()? {
+        tokio_tungstenite::tungstenite::Error::Capacity(_) => Some(Close::TOO_LARGE),
+        tokio_tungstenite::tungstenite::Error::Utf8(_) => Some(Close::NOT_UTF8),
+        tokio_tungstenite::tungstenite::Error::Protocol(_) => Some(Close::PROTOCOL),
+        _ => None,
+    }
+}
+
+/// Sends the close frame, and reads until the client has answered it: a connection that is dropped with unread bytes is
+/// reset, and the client would not get the frame.
+async fn finish(stream: &mut WebSocket, close: &Close) {
+    let frame = CloseFrame { code: close.code, reason: (&*close.reason).into() };
+    if stream.send(Message::Close(Some(frame))).await.is_ok() {
+        while let Some(Ok(_)) = stream.recv().await {}
+    }
+}

@@ -3,8 +3,24 @@
 //! In: one operation with its variables, and the caller. Out: the response that the `graphql` routes of the server
 //! and `terrane graphql` write. Absent on purpose: HTTP, WebSockets and credentials (server).
 
+mod context;
 mod enums;
+mod executor;
+mod failure;
+mod limits;
+mod operation;
+mod refusal;
+mod response;
+mod schema;
+mod settings;
+mod shape;
 
+pub use context::{GraphQlContext, GraphQlServices};
 pub use enums::{
     DimensionType, FilterOperator, LineageDirection, MeasureType, OrderDirection, SearchType, TimeGranularity,
 };
+pub use executor::GraphQl;
+pub use operation::{Operation, OperationKind};
+pub use refusal::Refusal;
+pub use response::Response;
+pub use settings::{GraphQlSettings, Limits};

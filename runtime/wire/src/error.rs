@@ -117,6 +117,9 @@ codes! {
     RateLimited "RATE_LIMITED" 429 { scope: String, limit: RateLimit };
     ResultsUnavailable "RESULTS_UNAVAILABLE" 503 {};
     StateUnavailable "STATE_UNAVAILABLE" 503 {};
+    GraphqlSyntaxError "GRAPHQL_SYNTAX_ERROR" 400 { line: u64, column: u64 };
+    GraphqlValidationFailed "GRAPHQL_VALIDATION_FAILED" 400 { hint: String };
+    GraphqlLimitExceeded "GRAPHQL_LIMIT_EXCEEDED" 400 { limit: String, max: u64, hint: String };
 }
 
 /// A rule of a governance hook that a change violates.
@@ -218,6 +221,19 @@ impl ErrorBody {
             }
         };
         Map::from_iter([(name.to_owned(), value)])
+    }
+
+    /// Returns everything but the message, as the extensions of a GraphQL error.
+    pub fn extensions(&self, correlation_id: &str) -> Map<String, Json> {
+        let mut extensions = self.extra.clone();
+        extensions.insert("code".to_owned(), self.code.as_str().into());
+        if !self.details.is_empty() {
+            extensions.insert("details".to_owned(), self.details.clone().into());
+        }
+        if !correlation_id.is_empty() {
+            extensions.insert("correlation_id".to_owned(), correlation_id.into());
+        }
+        extensions
     }
 
     /// Reports an error of a query. Text of the warehouse is disclosed to callers with the scope `admin`.

@@ -31,6 +31,8 @@ pub(crate) fn check(text: &str, limits: &Limits) -> Result<(), Exceeded> {
                 at = end_of_string(bytes, at);
                 true
             }
+            // The parser stops here: no token has a backslash.
+            b'\\' => return Ok(()),
             b'(' | b'[' | b'{' => {
                 nesting += 1;
                 if nesting > limits.nesting {
@@ -75,8 +77,8 @@ fn end_of_comment(bytes: &[u8], start: usize) -> usize {
     length.map_or(bytes.len(), |length| start + length)
 }
 
-/// Returns the position after a string or block string. A string ends at the end of its line at the latest, as for
-/// the parser.
+/// Returns the position after a string or block string, as the parser reads it: a string ends at the end of its line
+/// at the latest, and a block string that never ends is an empty string with text after it.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     if bytes[start..].starts_with(b"\"\"\"") {
         let mut at = start + 3;
@@ -89,7 +91,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
                 at += 1;
             }
         }
-        return at;
+        return start + 2;
     }
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
@@ -105,7 +107,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
 
 /// Returns the line and column of a byte, from 1.
 fn place(text: &str, at: usize) -> Pos {
-    let before = &text[..at];
+    let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     Pos { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
 }
@@ -151,6 +153,7 @@ mod tests {
             format!("{{a(b: \"\"\"\"\"\"{many}"),
             format!("{{a(b: \"open\n{many}"),
             format!("# comment\r{many}"),
+            format!("{{a(b: \"\"\"\" \" {many}"),
         ] {
             assert_eq!(exceeded(&text), Some("nesting"), "{text}");
         }

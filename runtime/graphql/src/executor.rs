@@ -1,0 +1,120 @@
+//! The executor: reads documents and runs operations.
+//!
+//! In: the use cases and settings, then documents with their callers. Out: responses.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_graphql::{IntrospectionMode, Request};
+use futures_util::{Stream, StreamExt as _};
+use serde_json::{Map, Value as Json};
+
+use crate::context::{GraphQlContext, GraphQlServices};
+use crate::operation::Operation;
+use crate::refusal::Refusal;
+use crate::response::Response;
+use crate::schema::{self, GraphQlSchema, RequestState};
+use crate::settings::GraphQlSettings;
+use crate::shape::TypeTable;
+
+/// The most introspection results that are kept. Tools send a few different ones.
+const MAX_CACHED: usize = 32;
+
+/// Executes operations. A clone is the same executor.
+#[derive(Clone)]
+pub struct GraphQl(Arc<Inner>);
+
+struct Inner {
+    services: GraphQlServices,
+    settings: GraphQlSettings,
+    schema: GraphQlSchema,
+    text: String,
+    types: TypeTable,
+    /// Results of introspection by their document.
+    introspection: Mutex<HashMap<(String, Option<String>), Response>>,
+}
+
+impl GraphQl {
+    pub fn new(services: GraphQlServices, settings: GraphQlSettings) -> Self {
+        let schema = schema::build();
+        let text = schema::text(&schema);
+        let types = TypeTable::new(&text);
+        GraphQl(Arc::new(Inner { services, settings, schema, text, types, introspection: Mutex::default() }))
+    }
+
+    /// Returns the schema in GraphQL's definition language.
+    pub fn schema_text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Reads one operation of a document, and checks it against the limits.
+    ///
+    /// # Errors
+    /// The document is not GraphQL, exceeds a limit, or has no such operation. [`Response::refused`] renders it.
+    pub fn read(
+        &self,
+        document: &str,
+        operation_name: Option<&str>,
+        variables: Map<String, Json>,
+    ) -> Result<Operation, Refusal> {
+        Operation::read(document, operation_name, variables, &self.0.settings, &self.0.types)
+    }
+
+    /// Runs a query or a mutation. Errors are part of the response. Dropping the future cancels the operation.
+    pub async fn execute(&self, operation: Operation, context: GraphQlContext) -> Response {
+        let inner = &self.0;
+        // A result with variables may depend on them.
+        let is_cached = operation.shape.is_introspection() && operation.variables.is_empty();
+        let key = is_cached.then(|| (operation.text.clone(), operation.name.clone()));
+        if let Some(known) = key.as_ref().and_then(|key| self.introspections().get(key).cloned()) {
+            return known;
+        }
+        let correlation_id = Arc::clone(&context.request.correlation_id);
+        let Operation { document, text, name, variables, shape, .. } = operation;
+        let request = self.request(document, text, name, variables, context);
+        let response = Response::new(inner.schema.execute(request).await, &shape, &correlation_id);
+        if let Some(key) = key.filter(|_| response.codes().is_empty()) {
+            let mut known = self.introspections();
+            if known.len() >= MAX_CACHED {
+                known.clear();
+            }
+            known.insert(key, response.clone());
+        }
+        response
+    }
+
+    /// Runs a subscription: one response at once, and one for each change. The stream ends when the subscription does;
+    /// dropping it ends the subscription. A query or a mutation is one response.
+    pub fn subscribe(
+        &self,
+        operation: Operation,
+        context: GraphQlContext,
+    ) -> impl Stream<Item = Response> + Send + use<> {
+        let correlation_id = Arc::clone(&context.request.correlation_id);
+        let Operation { document, text, name, variables, shape, .. } = operation;
+        let request = self.request(document, text, name, variables, context);
+        let responses = self.0.schema.execute_stream(request);
+        responses.map(move |executed| Response::new(executed, &shape, &correlation_id))
+    }
+
+    fn request(
+        &self,
+        document: async_graphql::parser::types::ExecutableDocument,
+        text: String,
+        name: Option<String>,
+        variables: async_graphql::Variables,
+        context: GraphQlContext,
+    ) -> Request {
+        let state = RequestState::new(self.0.services.clone(), self.0.settings.limits, context);
+        let mut request = Request::new(text).variables(variables).data(Arc::new(state));
+        request.operation_name = name;
+        // Operations that introspect are refused before.
+        request.introspection_mode = IntrospectionMode::Enabled;
+        request.set_parsed_query(document);
+        request
+    }
+
+    fn introspections(&self) -> std::sync::MutexGuard<'_, HashMap<(String, Option<String>), Response>> {
+        self.0.introspection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

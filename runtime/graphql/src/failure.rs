@@ -1,0 +1,21 @@
+//! Failures of resolvers.
+
+use std::fmt;
+
+use terrane_wire::ErrorBody;
+
+/// The error of a field, as REST would send it.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure(pub(crate) ErrorBody);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl<E: Into<ErrorBody>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.into())
+    }
+}

@@ -1,0 +1,121 @@
+//! One operation of a document, read and checked against the limits.
+//!
+//! In: the text of a document, the name of an operation and its variables. Out: an [`Operation`], or a [`Refusal`].
+//! The text is parsed once. Absent on purpose: the schema's rules, which the executor checks.
+
+use std::collections::HashMap;
+
+use async_graphql::parser::parse_query;
+use async_graphql::parser::types::{
+    DocumentOperations, ExecutableDocument, FragmentDefinition, OperationDefinition, OperationType,
+};
+use async_graphql::{Name, Positioned, Variables};
+use serde_json::{Map, Value as Json};
+
+use crate::limits::{fragments, scan};
+use crate::refusal::Refusal;
+use crate::settings::GraphQlSettings;
+use crate::shape::{Shape, TypeTable};
+
+/// The kind of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationKind {
+    Query,
+    Mutation,
+    Subscription,
+}
+
+/// An operation that may be executed.
+#[derive(Debug)]
+pub struct Operation {
+    pub(crate) document: ExecutableDocument,
+    pub(crate) text: String,
+    pub(crate) name: Option<String>,
+    pub(crate) variables: Variables,
+    pub(crate) shape: Shape,
+    kind: OperationKind,
+}
+
+impl Operation {
+    /// Reads an operation.
+    pub(crate) fn read(
+        text: &str,
+        name: Option<&str>,
+        variables: Map<String, Json>,
+        settings: &GraphQlSettings,
+        types: &TypeTable,
+    ) -> Result<Self, Refusal> {
+        scan::check(text, &settings.limits)?;
+        let document = parse_query(text)?;
+        fragments::check(&document, &settings.limits)?;
+        // An empty name is no name, as clients send it.
+        let name = name.filter(|name| !name.is_empty());
+        let (selected, operation) = select(&document, name)?;
+        let name = selected.map(str::to_owned);
+        let kind = match operation.node.ty {
+            OperationType::Query => OperationKind::Query,
+            OperationType::Mutation => OperationKind::Mutation,
+            OperationType::Subscription => OperationKind::Subscription,
+        };
+        let variables = with_defaults(variables, operation);
+        let shape = Shape::new(operation, &document.fragments, &variables, types, settings)?;
+        if kind == OperationKind::Subscription && shape.fields().len() != 1 {
+            let hint = "Send one operation for each field.";
+            return Err(Refusal::invalid("a subscription selects exactly one field", hint).at(Some(operation.pos)));
+        }
+        Ok(Operation { text: text.to_owned(), name, variables, shape, kind, document })
+    }
+
+    pub fn kind(&self) -> OperationKind {
+        self.kind
+    }
+
+    /// Returns the operation's name. Clients choose it, so it has any text.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
+pub(crate) type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
+
+/// Returns the operation that a request names, or the only one.
+fn select<'d>(
+    document: &'d ExecutableDocument,
+    name: Option<&str>,
+) -> Result<(Option<&'d str>, &'d Positioned<OperationDefinition>), Refusal> {
+    match (&document.operations, name) {
+        (DocumentOperations::Single(operation), None) => Ok((None, operation)),
+        (DocumentOperations::Multiple(operations), Some(name)) => {
+            let found = operations.get_key_value(name).map(|(name, operation)| (Some(name.as_str()), operation));
+            found.ok_or_else(|| unknown(name))
+        }
+        (DocumentOperations::Single(_), Some(name)) => Err(unknown(name)),
+        (DocumentOperations::Multiple(operations), None) => {
+            let mut all = operations.iter();
+            match (all.next(), all.next()) {
+                (Some((name, operation)), None) => Ok((Some(name.as_str()), operation)),
+                _ => {
+                    Err(Refusal::invalid("the document has several operations", "Name one of them in `operationName`."))
+                }
+            }
+        }
+    }
+}
+
+fn unknown(name: &str) -> Refusal {
+    let name: String = name.chars().take(200).collect();
+    Refusal::invalid(format!("unknown operation `{name}`"), "Name an operation of the document in `operationName`.")
+}
+
+/// Adds the default values of variables that were not sent, which directives read too.
+fn with_defaults(variables: Map<String, Json>, operation: &Positioned<OperationDefinition>) -> Variables {
+    let mut variables = Variables::from_json(Json::Object(variables));
+    for definition in &operation.node.variable_definitions {
+        if let Some(default) = &definition.node.default_value
+            && !variables.contains_key(&definition.node.name.node)
+        {
+            variables.insert(definition.node.name.node.clone(), default.node.clone());
+        }
+    }
+    variables
+}

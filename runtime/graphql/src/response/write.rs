@@ -1,0 +1,105 @@
+//! Writing values along the shape of their operation.
+//!
+//! In: values as the executor made them, in the order in which they were resolved, without fields that failed. Out:
+//! JSON in the order of the document, with nulls as the types allow them.
+
+use async_graphql::Value;
+use terrane_wire::json::write_string;
+
+use crate::shape::{FieldBase, FieldType, ShapeField};
+
+/// A null where the type allows none. The object around it becomes null.
+struct NullInside;
+
+/// Appends the value of `data`.
+pub(super) fn data(data: &Value, fields: &[ShapeField], out: &mut Vec<u8>) {
+    let start = out.len();
+    if object(data, fields, out).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+    }
+}
+
+fn object(value: &Value, fields: &[ShapeField], out: &mut Vec<u8>) -> Result<(), NullInside> {
+    let Value::Object(values) = value else { return Err(NullInside) };
+    out.push(b'{');
+    for (index, field) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_string(&field.key, out);
+        out.push(b':');
+        match &field.ty {
+            Some(ty) => typed(values.get(&field.key), ty, &field.fields, out)?,
+            None => scalar(values.get(&field.key).unwrap_or(&Value::Null), out),
+        }
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn typed(value: Option<&Value>, ty: &FieldType, fields: &[ShapeField], out: &mut Vec<u8>) -> Result<(), NullInside> {
+    let start = out.len();
+    let written = match (value, &ty.base) {
+        (None | Some(Value::Null), _) => Err(NullInside),
+        (Some(Value::List(items)), FieldBase::List(of)) => list(items, of, fields, out),
+        (Some(value), FieldBase::Named(_)) if !fields.is_empty() => object(value, fields, out),
+        (Some(value), _) => {
+            scalar(value, out);
+            Ok(())
+        }
+    };
+    if written.is_err() && ty.is_nullable {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+        return Ok(());
+    }
+    written
+}
+
+fn list(items: &[Value], ty: &FieldType, fields: &[ShapeField], out: &mut Vec<u8>) -> Result<(), NullInside> {
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        typed(Some(item), ty, fields, out)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Writes a scalar or an enum. Binary values are JSON already.
+fn scalar(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Boolean(true) => out.extend_from_slice(b"true"),
+        Value::Boolean(false) => out.extend_from_slice(b"false"),
+        Value::String(text) => write_string(text, out),
+        Value::Enum(name) => write_string(name, out),
+        Value::Binary(json) => out.extend_from_slice(json),
+        Value::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+        Value::List(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                scalar(item, out);
+            }
+            out.push(b']');
+        }
+        Value::Object(fields) => {
+            out.push(b'{');
+            for (index, (name, value)) in fields.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_string(name, out);
+                out.push(b':');
+                scalar(value, out);
+            }
+            out.push(b'}');
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The shape of an operation's result: its fields in the order of the document, with fragments expanded, directives
+//! applied and equal response keys merged.
+//!
+//! In: an operation with its variables, and the types of the schema. Out: a [`Shape`], whose limits are checked:
+//! aliases, executions, complexity, and the depth of introspection. The response is written along it. Fields that the
+//! schema does not have are part of the shape without a type; validation refuses them later.
+
+mod cost;
+mod types;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_graphql::indexmap::IndexMap;
+use async_graphql::parser::types::{Directive, Field, OperationDefinition, OperationType, Selection, SelectionSet};
+use async_graphql::{Name, Pos, Positioned, Value, Variables};
+
+pub(crate) use types::{FieldBase, FieldType, TypeTable};
+
+use crate::limits::Exceeded;
+use crate::operation::Fragments;
+use crate::refusal::Refusal;
+use crate::settings::GraphQlSettings;
+
+/// The fields of an operation's result.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    fields: Vec<ShapeField>,
+    is_introspection: bool,
+}
+
+/// A field of a result.
+#[derive(Debug)]
+pub(crate) struct ShapeField {
+    pub(crate) key: Name,
+    pub(crate) name: Name,
+    /// `None` if the schema has no such field.
+    pub(crate) ty: Option<Arc<FieldType>>,
+    /// Empty for scalars and enums.
+    pub(crate) fields: Vec<ShapeField>,
+    place: Pos,
+    /// The arguments of the first selection; others with this key have the same.
+    limit: Option<u64>,
+    members: u64,
+}
+
+struct Builder<'d> {
+    fragments: &'d Fragments,
+    variables: &'d Variables,
+    types: &'d TypeTable,
+    settings: &'d GraphQlSettings,
+}
+
+/// The selections of one object by their response keys, in the order of the document.
+type Found<'d> = IndexMap<&'d Name, Vec<&'d Positioned<Field>>>;
+
+impl Shape {
+    /// Returns the shape of an operation whose fragments are not circular.
+    pub(crate) fn new(
+        operation: &Positioned<OperationDefinition>,
+        fragments: &Fragments,
+        variables: &Variables,
+        types: &TypeTable,
+        settings: &GraphQlSettings,
+    ) -> Result<Self, Refusal> {
+        let builder = Builder { fragments, variables, types, settings };
+        let root = match operation.node.ty {
+            OperationType::Query => "Query",
+            OperationType::Mutation => "Mutation",
+            OperationType::Subscription => "Subscription",
+        };
+        let fields = builder.fields(Some(root), &[&operation.node.selection_set])?;
+        let is_introspection = !fields.is_empty() && fields.iter().all(|field| field.name.starts_with("__"));
+        let shape = Shape { fields, is_introspection };
+        cost::check(&shape, &settings.limits)?;
+        if !settings.introspection
+            && let Some(field) = shape.fields.iter().find(|field| matches!(&*field.name, "__schema" | "__type"))
+        {
+            let hint = "Ask the operator to set `graphql.introspection`.";
+            return Err(Refusal::invalid("introspection is turned off", hint).at(Some(field.place)));
+        }
+        Ok(shape)
+    }
+
+    pub(crate) fn fields(&self) -> &[ShapeField] {
+        &self.fields
+    }
+
+    /// Returns whether the result depends on the schema alone.
+    pub(crate) fn is_introspection(&self) -> bool {
+        self.is_introspection
+    }
+}
+
+impl<'d> Builder<'d> {
+    /// Returns the merged fields of selection sets of one object.
+    fn fields(&self, parent: Option<&str>, sets: &[&'d Positioned<SelectionSet>]) -> Result<Vec<ShapeField>, Exceeded> {
+        let mut found = Found::new();
+        for set in sets {
+            self.collect(set, &mut found);
+        }
+        self.check_aliases(&found)?;
+        let mut fields = Vec::with_capacity(found.len());
+        for (key, selected) in found {
+            let Some(first) = selected.first() else { continue };
+            let name = &first.node.name.node;
+            let ty = parent.and_then(|parent| self.types.field(parent, name));
+            let sets: Vec<_> = selected.iter().map(|field| &field.node.selection_set).collect();
+            let named = ty.as_deref().map(FieldType::named);
+            let inner = self.fields(named, &sets)?;
+            fields.push(ShapeField {
+                key: key.clone(),
+                name: name.clone(),
+                fields: inner,
+                ty,
+                place: first.pos,
+                limit: self.integer(first, "limit"),
+                members: self.members(first),
+            });
+        }
+        Ok(fields)
+    }
+
+    fn collect(&self, set: &'d Positioned<SelectionSet>, found: &mut Found<'d>) {
+        for selection in &set.node.items {
+            if self.is_skipped(selection.node.directives()) {
+                continue;
+            }
+            match &selection.node {
+                Selection::Field(field) => {
+                    let key = &field.node.response_key().node;
+                    found.entry(key).or_default().push(field);
+                }
+                Selection::InlineFragment(fragment) => self.collect(&fragment.node.selection_set, found),
+                Selection::FragmentSpread(spread) => {
+                    if let Some(fragment) = self.fragments.get(&spread.node.fragment_name.node) {
+                        self.collect(&fragment.node.selection_set, found);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns whether `@skip` or `@include` leaves a selection out.
+    fn is_skipped(&self, directives: &[Positioned<Directive>]) -> bool {
+        directives.iter().any(|directive| {
+            let leaves_out = match &*directive.node.name.node {
+                "skip" => true,
+                "include" => false,
+                _ => return false,
+            };
+            let condition = directive.node.get_argument("if").map(|value| value.node.clone());
+            let condition = condition.map(|value| value.into_const_with(|name| self.variable(&name)));
+            condition == Some(Ok(Value::Boolean(leaves_out)))
+        })
+    }
+
+    fn argument(&self, field: &Positioned<Field>, name: &str) -> Option<Value> {
+        let value = field.node.get_argument(name)?.node.clone();
+        value.into_const_with(|name| self.variable(&name)).ok()
+    }
+
+    fn variable(&self, name: &Name) -> Result<Value, ()> {
+        self.variables.get(name).cloned().ok_or(())
+    }
+
+    fn integer(&self, field: &Positioned<Field>, name: &str) -> Option<u64> {
+        match self.argument(field, name)? {
+            Value::Number(number) => number.as_u64(),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of items in the lists of members of a query.
+    fn members(&self, field: &Positioned<Field>) -> u64 {
+        let lists = ["metrics", "measures", "dimensions", "timeDimensions"];
+        let values = lists.iter().filter_map(|name| self.argument(field, name));
+        values.map(|value| if let Value::List(items) = value { items.len() as u64 } else { 1 }).sum()
+    }
+
+    fn check_aliases(&self, found: &Found<'d>) -> Result<(), Exceeded> {
+        let limit = self.settings.limits.aliases;
+        if found.len() <= limit {
+            return Ok(());
+        }
+        let mut counts = HashMap::new();
+        for first in found.values().filter_map(|fields| fields.first()) {
+            let count = counts.entry(first.node.name.node.as_str()).or_insert(0_usize);
+            *count += 1;
+            if *count > limit {
+                return Err(Exceeded::new("aliases", limit, Some(first.pos)));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

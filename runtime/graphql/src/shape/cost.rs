@@ -1,0 +1,79 @@
+//! The cost of an operation: queries in the warehouse, estimated complexity, and nested lists of introspection.
+//!
+//! In: a shape. Out: nothing, or the limit that it exceeds. A field costs 1, a query costs its members times its
+//! rows / 100, and what a list holds counts ten times. The number of cubes is unknown here, so queries below a list
+//! count once; the executor counts those that it runs.
+
+use super::{Shape, ShapeField};
+use crate::limits::Exceeded;
+use crate::settings::Limits;
+
+/// The fields that run a query in the warehouse.
+const QUERIES: &[(&str, &str)] = &[
+    ("Query", "query"),
+    ("Query", "explain"),
+    ("Cube", "query"),
+    ("Dimension", "values"),
+    ("Subscription", "queryResult"),
+];
+/// The rows of a query without `limit`, for its cost.
+const DEFAULT_ROWS: u64 = 1_000;
+/// The items of a list of the model, for its cost.
+const LIST_ITEMS: u64 = 10;
+/// The lists of introspection that may be nested. Tools nest two: the fields of all types, and their arguments.
+const MAX_INTROSPECTION_LISTS: usize = 2;
+
+/// Checks the cost of a shape.
+pub(super) fn check(shape: &Shape, limits: &Limits) -> Result<(), Exceeded> {
+    let mut executions = 0;
+    let root = if shape.fields.iter().any(|field| field.name == "queryResult") { "Subscription" } else { "Query" };
+    let mut complexity = 0_u64;
+    for field in &shape.fields {
+        complexity = complexity.saturating_add(cost(root, field, limits, &mut executions)?);
+        if complexity > limits.complexity {
+            return Err(Exceeded { limit: "complexity", max: limits.complexity, place: Some(field.place) });
+        }
+        introspection(field, 0)?;
+    }
+    Ok(())
+}
+
+/// Returns the cost of a field, and counts the queries.
+fn cost(parent: &str, field: &ShapeField, limits: &Limits, executions: &mut usize) -> Result<u64, Exceeded> {
+    if field.name.starts_with("__") {
+        return Ok(1);
+    }
+    let mut own = 1_u64;
+    if QUERIES.contains(&(parent, &field.name)) {
+        *executions += 1;
+        if *executions > limits.executions {
+            return Err(Exceeded::new("executions", limits.executions, Some(field.place)));
+        }
+        let rows = field.limit.unwrap_or(DEFAULT_ROWS);
+        own = field.members.max(1).saturating_mul(rows.div_ceil(100));
+    }
+    let mut inner = 0_u64;
+    if let Some(ty) = &field.ty {
+        for child in &field.fields {
+            inner = inner.saturating_add(cost(ty.named(), child, limits, executions)?);
+        }
+        if ty.is_list() {
+            inner = inner.saturating_mul(LIST_ITEMS);
+        }
+    }
+    Ok(own.saturating_add(inner))
+}
+
+/// Checks how deep the lists of introspection that hold types are nested.
+fn introspection(field: &ShapeField, lists: usize) -> Result<(), Exceeded> {
+    let holds_types = matches!(&*field.name, "fields" | "inputFields" | "interfaces" | "possibleTypes");
+    let is_schema = field.ty.as_ref().is_some_and(|ty| ty.named().starts_with("__"));
+    if !is_schema {
+        return Ok(());
+    }
+    let lists = lists + usize::from(holds_types);
+    if lists > MAX_INTROSPECTION_LISTS {
+        return Err(Exceeded::new("introspection_depth", MAX_INTROSPECTION_LISTS, Some(field.place)));
+    }
+    field.fields.iter().try_for_each(|inner| introspection(inner, lists))
+}

@@ -106,7 +106,11 @@ pub(crate) fn prepare(context: &Context) -> Result<()> {
     for archive in platform.archives {
         match archive.download.obtain(&downloads).and_then(|path| install(archive, &path, &library)) {
             Ok(()) => {
-                println!("ok    libduckdb {VERSION} from {} in {}", archive.download.file_name, shown(context, &library));
+                println!(
+                    "ok    libduckdb {VERSION} from {} in {}",
+                    archive.download.file_name,
+                    shown(context, &library)
+                );
                 return Ok(());
             }
             Err(error) => {
@@ -174,7 +178,9 @@ mod tests {
             assert!(!platform.archives.is_empty(), "{} {}", platform.os, platform.arch);
             for archive in platform.archives {
                 assert_eq!(archive.download.sha256.len(), 64, "{}", archive.download.file_name);
-                assert!(archive.download.sha256.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)));
+                assert!(
+                    archive.download.sha256.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+                );
                 assert!(archive.member.ends_with(platform.library));
             }
         }
@@ -187,7 +193,8 @@ mod tests {
         let library = folder.path().join(platform.library);
         fs::write(&library, "not duckdb").unwrap();
         assert!(!is_verified(platform, &library));
-        fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].download.sha256, "0".repeat(64))).unwrap();
+        fs::write(stamp_of(&library), format!("{}\n{}\n", platform.archives[0].download.sha256, "0".repeat(64)))
+            .unwrap();
         assert!(!is_verified(platform, &library));
         fs::write(
             stamp_of(&library),

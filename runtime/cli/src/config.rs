@@ -27,6 +27,7 @@ use jiff::tz::TimeZone;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml;
+use terrane_server::GraphQlHttpSettings;
 use terrane_server::telemetry::LogSettings;
 use terrane_warehouse::FileAccess;
 
@@ -59,6 +60,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub state: StateConfig,
     pub jobs: JobsConfig,
+    pub graphql: GraphQlHttpSettings,
     pub security: SecurityConfig,
     pub plugins: PluginsConfig,
     /// The settings of the log. Its file is relative to the project.

@@ -432,6 +432,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
         cors: network::cors(&config.server.cors),
         trusted_proxies: TrustedProxies::new(&config.server.trusted_proxies),
         rates: config.limits.rates,
+        graphql: config.graphql.clone(),
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use terrane_graphql::{GraphQl, GraphQlServices};
-use tokio::sync::watch;
 use terrane_app::limits::{RateLimits, RateSettings};
 use terrane_app::services::ServerServices;
 use terrane_compiler::SecurityContext;
+use terrane_graphql::{GraphQl, GraphQlServices};
+use tokio::sync::watch;
 
 use crate::edge::{Cors, Hosts, TrustedProxies};
 use crate::graphql::{GraphQlHttpSettings, Places};
@@ -112,7 +112,7 @@ impl App {
     pub fn watched(services: ServerServices, settings: HttpSettings, watchers: Watchers) -> Self {
         let started = services.clock.elapsed();
         let rates = RateLimits::new(&settings.rates, &services.clock);
-        let graphql = GraphQl::new(GraphQlServices::from(&services), settings.graphql.schema);
+        let graphql = GraphQl::new(GraphQlServices::from(&services), settings.graphql.schema.clone());
         let graphql_places = Places::new(&settings.graphql);
         App(Arc::new(State {
             services,

@@ -50,6 +50,8 @@ enum FieldProblem {
         expected: String,
     },
     Query(QueryError),
+    /// A form of a request that the interface does not support.
+    Unsupported(&'static str),
 }
 
 /// The place of a value.
@@ -106,6 +108,10 @@ impl<'p> Path<'p> {
 
     pub(crate) fn rejected(&self, error: QueryError) -> FieldError {
         self.error(FieldProblem::Query(error))
+    }
+
+    pub(crate) fn unsupported(&self, message: &'static str) -> FieldError {
+        self.error(FieldProblem::Unsupported(message))
     }
 
     pub(crate) fn missing(&self, name: &'static str) -> FieldError {
@@ -235,6 +241,11 @@ impl FieldError {
         };
         FieldError { path: String::new(), problem: FieldProblem::Syntax { message, line, column } }
     }
+
+    /// Returns whether the request has a form that the interface does not support, so that no field is invalid.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        matches!(self.problem, FieldProblem::Unsupported(_))
+    }
 }
 
 impl From<FieldError> for ErrorBody {
@@ -247,6 +258,7 @@ impl From<FieldError> for ErrorBody {
                 return invalid(message).detail("line", line).detail("column", column);
             }
             FieldProblem::Query(error) => error.into(),
+            FieldProblem::Unsupported(message) => return invalid(message.to_owned()),
             FieldProblem::Type { found, expected } => invalid(format!("expected {expected} at {place}, found {found}")),
             FieldProblem::Value { found, expected } => {
                 invalid(format!("expected {expected} at {place}, found `{found}`"))

@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value as Json};
 
 use crate::body::{check_names, parse};
-use crate::error::{Code, ErrorBody};
 use crate::fields::{FieldError, Path};
 
 /// An operation that a client requests.
@@ -82,7 +81,7 @@ const DOCUMENT_IDS: [&str; 4] = ["documentId", "doc_id", "id", "queryId"];
 ///
 /// # Errors
 /// Names the field that is invalid.
-pub fn from_wire(body: &[u8]) -> Result<GraphQlRequest, ErrorBody> {
+pub fn from_wire(body: &[u8]) -> Result<GraphQlRequest, FieldError> {
     request(parse(body)?, &Path::ROOT)
 }
 
@@ -90,7 +89,7 @@ pub fn from_wire(body: &[u8]) -> Result<GraphQlRequest, ErrorBody> {
 ///
 /// # Errors
 /// Names the parameter that is invalid.
-pub fn from_parameters(text: &str) -> Result<GraphQlRequest, ErrorBody> {
+pub fn from_parameters(text: &str) -> Result<GraphQlRequest, FieldError> {
     let mut object = Map::new();
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
         let path = Path::ROOT.field(&name);
@@ -100,7 +99,7 @@ pub fn from_parameters(text: &str) -> Result<GraphQlRequest, ErrorBody> {
             _ => continue,
         };
         if object.contains_key(&*name) {
-            return Err(path.duplicate().into());
+            return Err(path.duplicate());
         }
         object.insert(name.into_owned(), value);
     }
@@ -114,13 +113,13 @@ fn json_parameter(text: &str, path: &Path<'_>) -> Result<Json, FieldError> {
 }
 
 /// Reads a parsed request.
-fn request(value: Json, path: &Path<'_>) -> Result<GraphQlRequest, ErrorBody> {
+fn request(value: Json, path: &Path<'_>) -> Result<GraphQlRequest, FieldError> {
     let mut object = match value {
         Json::Object(object) => object,
         Json::Array(_) => {
-            return Err(rejected("batches of operations are not supported; send one operation per request"));
+            return Err(path.unsupported("batches of operations are not supported; send one operation per request"));
         }
-        other => return Err(path.invalid_type(&other, EXPECTED).into()),
+        other => return Err(path.invalid_type(&other, EXPECTED)),
     };
     let extensions = map(&mut object, "extensions", path)?;
     let variables = map(&mut object, "variables", path)?;
@@ -128,14 +127,10 @@ fn request(value: Json, path: &Path<'_>) -> Result<GraphQlRequest, ErrorBody> {
     let query = string(&mut object, "query", path)?;
     let has_document_id = query.is_none() && DOCUMENT_IDS.iter().any(|name| object.contains_key(*name));
     if extensions.contains_key("persistedQuery") || has_document_id {
-        return Err(rejected(NOT_PERSISTED));
+        return Err(path.unsupported(NOT_PERSISTED));
     }
     let query = query.ok_or_else(|| path.missing("query"))?;
     Ok(GraphQlRequest { query, operation_name: operation_name.filter(|name| !name.is_empty()), variables })
-}
-
-fn rejected(message: &str) -> ErrorBody {
-    ErrorBody::new(Code::InvalidQuery, message)
 }
 
 fn string(object: &mut Map<String, Json>, name: &'static str, path: &Path<'_>) -> Result<Option<String>, FieldError> {
@@ -159,9 +154,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{Code, ErrorBody};
 
-    fn message(body: &str) -> String {
-        from_wire(body.as_bytes()).unwrap_err().message
+    fn error(body: &str) -> ErrorBody {
+        from_wire(body.as_bytes()).unwrap_err().into()
     }
 
     #[test]
@@ -186,25 +182,26 @@ mod tests {
             (r#"{"query": "{a}", "extensions": 0}"#, "extensions"),
             (r#"{"query": "{a}", "variables": {"n": 1, "n": 2}}"#, "variables.n"),
         ] {
-            let error = from_wire(body.as_bytes()).unwrap_err();
+            let error = error(body);
             assert_eq!((error.code, error.field("field")), (Code::InvalidQuery, Some(&json!(field))), "{body}");
         }
-        for text in ["query={a}&variables=1", "query={a}&variables={", "query={a}&query={b}", "query={a}&extensions=[]"] {
+        for text in ["query={a}&variables=1", "query={a}&variables={", "query={a}&query={b}", "query={a}&extensions=[]"]
+        {
             assert!(from_parameters(text).is_err(), "{text}");
         }
-        assert!(from_parameters("").unwrap_err().message.contains("`query`"));
-        assert!(message("\"{a}\"").contains("an object"));
+        assert!(ErrorBody::from(from_parameters("").unwrap_err()).message.contains("`query`"));
+        assert!(error("\"{a}\"").message.contains("an object"));
     }
 
     #[test]
     fn batches_and_persisted_documents_are_rejected_by_name() {
-        assert!(message(r#"[{"query": "{a}"}]"#).contains("batches"));
+        assert!(error(r#"[{"query": "{a}"}]"#).message.contains("batches"));
         for body in [
             r#"{"extensions": {"persistedQuery": {"version": 1, "sha256Hash": "00"}}}"#,
             r#"{"query": "{a}", "extensions": {"persistedQuery": {}}}"#,
             r#"{"documentId": "1"}"#,
         ] {
-            assert_eq!(message(body), NOT_PERSISTED, "{body}");
+            assert_eq!(error(body).message, NOT_PERSISTED, "{body}");
         }
     }
 }

@@ -28,7 +28,8 @@ use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
 use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_server::telemetry::Watch;
 use terrane_server::{
-    Anonymous, App, Connection, Cors, Edge, HttpSettings, MetricsRoute, Scopes, TrustedProxies, Watchers,
+    Anonymous, App, Connection, Cors, Edge, GraphQlHttpSettings, HttpSettings, MetricsRoute, Scopes, TrustedProxies,
+    Watchers,
 };
 
 use crate::builds::{MemoryBuilder, MemoryInvalidations};
@@ -110,6 +111,8 @@ pub struct World {
     pub running: Arc<AtomicUsize>,
     #[serde(skip)]
     pub jobs: JobSettings,
+    #[serde(skip)]
+    pub graphql: GraphQlHttpSettings,
     #[serde(skip)]
     pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
@@ -316,6 +319,7 @@ impl World {
                 cors: self.cors(),
                 trusted_proxies: self.trusted_proxies.clone(),
                 rates: self.rates,
+                graphql: self.graphql.clone(),
                 body_timeout: self.body_timeout.unwrap_or(HttpSettings::default().body_timeout),
                 ..HttpSettings::default()
             },
@@ -436,7 +440,7 @@ impl Expected {
         out
     }
 
-    /// Every refusal has one of the two shapes, with the correlation id of its header.
+    /// Every refusal has one of the three shapes, with the correlation id of its header.
     fn error_form(&self, answered: &Answered, text: &str) -> Option<String> {
         if answered.status.as_u16() < 400 || answered.body.is_empty() {
             return None;
@@ -446,6 +450,11 @@ impl Expected {
         let is_standard = body["error"]["code"].is_string()
             && body["error"]["message"].is_string()
             && body["error"]["correlation_id"].as_str() == id;
-        (!is_standard && !body["detail"].is_string()).then(|| format!("the body has no error's shape: {text}"))
+        let graphql = &body["errors"][0];
+        let is_graphql = graphql["extensions"]["code"].is_string()
+            && graphql["message"].is_string()
+            && graphql["extensions"]["correlation_id"].as_str() == id;
+        (!is_standard && !is_graphql && !body["detail"].is_string())
+            .then(|| format!("the body has no error's shape: {text}"))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use terrane_server::{ServeSettings, bind, serve};
+use terrane_server::{App, ServeSettings, bind, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -23,10 +23,15 @@ pub struct Server {
 /// # Panics
 /// Where no port is free.
 pub async fn start(world: &World, settings: ServeSettings) -> Server {
+    start_app(world.edge().app().clone(), settings).await
+}
+
+/// # Panics
+/// Where no port is free.
+pub async fn start_app(app: App, settings: ServeSettings) -> Server {
     let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
     let address = listener.local_addr().expect("an address");
     let (stop, stopped) = oneshot::channel();
-    let app = world.edge().app().clone();
     let task = tokio::spawn(serve(listener, app, settings, async {
         let _ = stopped.await;
     }));

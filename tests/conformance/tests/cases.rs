@@ -47,7 +47,7 @@ fn every_code_has_a_case() {
     let cases = case::all();
     let lacks = |code: &&Code| {
         !cases.iter().any(|(_, case)| {
-            case.response.json["error"]["code"] == code.as_str() && case.response.status == code.status()
+            error(&case.response.json)["code"] == code.as_str() && case.response.status == code.status()
         })
     };
     // `auth` asks with credentials, and `jobs` for results.
@@ -66,12 +66,18 @@ fn every_code_has_a_case() {
     assert!(without.is_empty(), "no case ends with {without:?}");
 }
 
+/// Returns the code and the details of an error, in the shape of REST or of GraphQL.
+fn error(body: &serde_json::Value) -> &serde_json::Value {
+    if body["errors"].is_array() { &body["errors"][0]["extensions"] } else { &body["error"] }
+}
+
 fn asked(route: &Route) -> case::TestRequest {
     case::TestRequest {
         method: route.method.to_string(),
         path: route
             .path
             .replace("{cube_name}", "orders")
+            .replace("/page/{file}", "/page/page.css")
             .replace("{file}", "index.css")
             .replace("{provider}", "idp")
             .replace("{name}", "ada")
@@ -96,8 +102,8 @@ fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::TestRequest
         let edge = World { caller: Caller::Admin, ..World::default() }.edge();
         let answered = runtime().block_on(ask(&edge, &asked));
         let body: serde_json::Value = serde_json::from_slice(&answered.body).unwrap();
-        let found =
-            (answered.status.as_u16(), body["error"]["code"].as_str(), body["error"]["details"]["field"].as_str());
+        let error = error(&body);
+        let found = (answered.status.as_u16(), error["code"].as_str(), error["details"]["field"].as_str());
         assert_eq!(found, (400, Some("INVALID_QUERY"), Some(field)), "{} {}: {body}", route.method, route.path);
     }
 }

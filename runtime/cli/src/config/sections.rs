@@ -5,6 +5,8 @@
 
 use jiff::tz::TimeZone;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
+use terrane_graphql::{GraphQlSettings, Limits};
+use terrane_server::GraphQlHttpSettings;
 use terrane_server::telemetry::{LogFile, LogFormat, LogLevel, LogOutput, LogSettings};
 use terrane_warehouse::FileAccess;
 
@@ -39,6 +41,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
         jobs: top.section("jobs", jobs),
+        graphql: top.section("graphql", graphql),
         security: top.section("security", security::read),
         cache: top.section("cache", cache),
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
@@ -70,6 +73,35 @@ fn jobs(s: &mut Section<'_>) -> JobsConfig {
         max_open: s.integer("max_open", 1..=1_000_000).unwrap_or(1_000),
         max_open_per_caller: s.integer("max_open_per_caller", 1..=1_000_000).unwrap_or(20),
         min_free_disk_mb: s.integer("min_free_disk_mb", 0..=1_000_000_000).unwrap_or(1_024),
+    }
+}
+
+fn graphql(s: &mut Section<'_>) -> GraphQlHttpSettings {
+    let defaults = GraphQlHttpSettings::default();
+    let limits = defaults.schema.limits;
+    let mut count = |key, default: usize, most| s.integer(key, 1..=most).map_or(default, |n| n as usize);
+    let limits = Limits {
+        depth: count("max_depth", limits.depth, 50),
+        executions: count("max_executions", limits.executions, 100),
+        complexity: count("max_complexity", limits.complexity as usize, 100_000_000) as u64,
+        ..limits
+    };
+    GraphQlHttpSettings {
+        max_sockets: count("max_sockets", defaults.max_sockets, 1_000_000),
+        max_operations_per_socket: count("max_operations_per_socket", defaults.max_operations_per_socket, 1_000),
+        max_subscriptions: count("max_subscriptions", defaults.max_subscriptions, 1_000_000),
+        max_subscriptions_per_caller: count(
+            "max_subscriptions_per_caller",
+            defaults.max_subscriptions_per_caller,
+            1_000_000,
+        ),
+        is_enabled: s.boolean("enabled").unwrap_or(defaults.is_enabled),
+        has_playground: s.boolean("playground").unwrap_or(defaults.has_playground),
+        schema: GraphQlSettings {
+            introspection: s.boolean("introspection").unwrap_or(defaults.schema.introspection),
+            limits,
+        },
+        ..defaults
     }
 }
 

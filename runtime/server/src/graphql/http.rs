@@ -48,8 +48,8 @@ async fn run(
 ) -> Result<Response, ApiError> {
     let body_type = match form {
         AnswerForm::Body(body_type) => body_type,
-        // Errors before the first event.
-        AnswerForm::Events | AnswerForm::Page => BodyType::Json,
+        // An error before the first event has its own status, since it is no event.
+        AnswerForm::Events | AnswerForm::Page => BodyType::GraphQlResponse,
     };
     let operation = match operation::read(&app, request) {
         Ok(operation) => operation,

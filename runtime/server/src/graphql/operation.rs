@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream};
-use futures_util::{FutureExt as _, Stream as _, StreamExt as _};
+use futures_util::{Stream as _, StreamExt as _};
 use terrane_app::domain::RequestContext;
 use terrane_graphql::{GraphQlContext, Operation, OperationKind, Refusal, Response};
 use terrane_wire::graphql::GraphQlRequest;

@@ -35,8 +35,7 @@ struct Packaged {
 include!(concat!(env!("OUT_DIR"), "/playground.rs"));
 
 /// The files of this folder: a name, a media type, a text.
-const OWN: [(&str, &str); 2] =
-    [("page.js", include_str!("page/page.js")), ("page.css", include_str!("page/page.css"))];
+const OWN: [(&str, &str); 2] = [("page.js", include_str!("page/page.js")), ("page.css", include_str!("page/page.css"))];
 
 /// Returns the page.
 pub(super) fn page(app: &App, path: &str) -> Result<Response, ApiError> {
@@ -49,7 +48,8 @@ pub(super) fn page(app: &App, path: &str) -> Result<Response, ApiError> {
 pub(super) async fn file(app: App, mut call: Call) -> Result<Response, ApiError> {
     check_offered(&app, call.path())?;
     let name = call.path_parameter().await?;
-    let content_type = if name.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
+    let content_type =
+        if name.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
     if let Some((_, text)) = OWN.iter().find(|(own, _)| *own == name) {
         return Ok(respond(Body::from(*text), content_type));
     }

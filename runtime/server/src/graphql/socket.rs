@@ -10,6 +10,8 @@ mod operations;
 mod session;
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts as _;
@@ -108,16 +110,15 @@ impl Socket {
         let settings = &app.settings.graphql;
         let mut session = Session::new(settings.max_operations_per_socket);
         let mut operations = Operations::new();
-        let mut opening = std::pin::pin!(tokio::time::sleep(settings.init_timeout));
-        let mut authentication = std::pin::pin!(Fuse::terminated());
+        let mut opening = pin!(tokio::time::sleep(settings.init_timeout));
+        let mut authentication = pin!(Fuse::terminated());
         let mut pings = tokio::time::interval(settings.ping_interval);
         pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         pings.reset();
         let mut silent_intervals = 0;
-        let mut caller: Option<std::sync::Arc<ConnectedCaller>> = None;
-        let mut credential_end = std::pin::pin!(OptionFuture::from(None));
-        let drained = std::pin::pin!(app.drained());
-        let mut drained = drained.fuse();
+        let mut caller: Option<Arc<ConnectedCaller>> = None;
+        let mut credential_end = pin!(OptionFuture::from(None));
+        let mut drained = pin!(app.drained());
         loop {
             tokio::select! {
                 () = &mut drained => {
@@ -129,7 +130,7 @@ impl Socket {
                 () = &mut opening, if session.awaits_init() => return Some(Close::INIT_TIMEOUT),
                 admitted = &mut authentication => match admitted {
                     Ok(admitted) => {
-                        let admitted: std::sync::Arc<ConnectedCaller> = std::sync::Arc::new(admitted);
+                        let admitted: Arc<ConnectedCaller> = Arc::new(admitted);
                         credential_end.set(OptionFuture::from(Some(end_of(app.clone(), admitted.clone()))));
                         caller = Some(admitted);
                         send(stream, session.acknowledge()).await?;
@@ -193,7 +194,7 @@ impl Socket {
                         Action::Stop { id } => operations.stop(&id),
                         Action::Refuse { id, error } => {
                             let correlation_id = caller.as_ref().map(|caller| caller.context.correlation_id.clone());
-                            let errors = errors(error, &correlation_id.unwrap_or_default());
+                            let errors = errors(*error, &correlation_id.unwrap_or_default());
                             send(stream, messages::error(&id, &errors)).await?;
                         }
                         Action::Close(close) => return Some(close),
@@ -227,7 +228,7 @@ async fn authenticate(
     }
 }
 
-async fn end_of(app: App, caller: std::sync::Arc<ConnectedCaller>) -> ApiError {
+async fn end_of(app: App, caller: Arc<ConnectedCaller>) -> ApiError {
     let interval = app.settings.graphql.recheck_interval;
     caller.ended(&app, interval).await
 }

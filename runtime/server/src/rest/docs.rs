@@ -49,7 +49,9 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
         let settings = &app.settings;
         let anonymous =
             if settings.anonymous.is_some() { AnonymousCallers::MayRead } else { AnonymousCallers::Rejected };
-        openapi::document(&crate::protocols::routes_with(settings.metrics), &settings.version, anonymous).to_string().into()
+        openapi::document(&crate::protocols::routes_with(settings.metrics), &settings.version, anonymous)
+            .to_string()
+            .into()
     });
     Ok(json_response(body.to_vec()))
 }

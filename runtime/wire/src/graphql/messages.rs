@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{GraphQlRequest, map, request, string};
 use crate::body::parse;
 use crate::error::ErrorBody;
-use crate::fields::Path;
+use crate::fields::{FieldError, Path};
 
 /// The name of the subprotocol.
 pub const SUBPROTOCOL: &str = "graphql-transport-ws";
@@ -22,24 +22,33 @@ const TYPES: &str = "`connection_init`, `ping`, `pong`, `subscribe` or `complete
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientMessage {
     /// Opens the session. The payload has the client's credential.
-    ConnectionInit { payload: Map<String, Json> },
-    Ping { payload: Option<Map<String, Json>> },
+    ConnectionInit {
+        payload: Map<String, Json>,
+    },
+    Ping {
+        payload: Option<Map<String, Json>>,
+    },
     Pong,
     /// Starts an operation. An operation that the interface does not support is an error of the operation alone.
-    Subscribe { id: Box<str>, request: Result<GraphQlRequest, ErrorBody> },
+    Subscribe {
+        id: Box<str>,
+        request: Result<GraphQlRequest, Box<ErrorBody>>,
+    },
     /// Ends an operation.
-    Complete { id: Box<str> },
+    Complete {
+        id: Box<str>,
+    },
 }
 
 /// Reads a message.
 ///
 /// # Errors
 /// The message is none of the protocol's.
-pub fn from_client(text: &[u8]) -> Result<ClientMessage, ErrorBody> {
+pub fn from_client(text: &[u8]) -> Result<ClientMessage, FieldError> {
     let root = Path::ROOT;
     let mut object = match parse(text)? {
         Json::Object(object) => object,
-        other => return Err(root.invalid_type(&other, EXPECTED).into()),
+        other => return Err(root.invalid_type(&other, EXPECTED)),
     };
     let kind = string(&mut object, "type", &root)?.ok_or_else(|| root.missing("type"))?;
     match kind.as_str() {
@@ -55,20 +64,23 @@ pub fn from_client(text: &[u8]) -> Result<ClientMessage, ErrorBody> {
             // A payload without a document is no message of the protocol. A document that is not supported is one.
             let is_object = payload.is_object();
             match request(payload, &root.field("payload")) {
-                Err(error) if !is_object || error.field("field").is_some() => Err(error),
-                request => Ok(ClientMessage::Subscribe { id, request }),
+                Ok(request) => Ok(ClientMessage::Subscribe { id, request: Ok(request) }),
+                Err(error) if is_object && error.is_unsupported() => {
+                    Ok(ClientMessage::Subscribe { id, request: Err(Box::new(error.into())) })
+                }
+                Err(error) => Err(error),
             }
         }
         "complete" => Ok(ClientMessage::Complete { id: id(&mut object)? }),
-        other => Err(root.field("type").invalid_value(other, TYPES).into()),
+        other => Err(root.field("type").invalid_value(other, TYPES)),
     }
 }
 
-fn id(object: &mut Map<String, Json>) -> Result<Box<str>, ErrorBody> {
+fn id(object: &mut Map<String, Json>) -> Result<Box<str>, FieldError> {
     let root = Path::ROOT;
     let id = string(object, "id", &root)?.ok_or_else(|| root.missing("id"))?;
     if id.is_empty() || id.len() > MAX_ID_BYTES {
-        return Err(root.field("id").invalid_value(&id, "a string of 1 to 256 bytes").into());
+        return Err(root.field("id").invalid_value(&id, "a string of 1 to 256 bytes"));
     }
     Ok(id.into())
 }
@@ -127,7 +139,8 @@ mod tests {
         assert_eq!(read(r#"{"type": "ping"}"#), Some(ClientMessage::Ping { payload: None }));
         assert_eq!(read(r#"{"type": "pong", "payload": {}}"#), Some(ClientMessage::Pong));
         assert_eq!(read(r#"{"type": "complete", "id": "1"}"#), Some(ClientMessage::Complete { id: "1".into() }));
-        let subscribed = read(r#"{"type": "subscribe", "id": "1", "payload": {"query": "{a}", "operationType": "query"}}"#);
+        let subscribed =
+            read(r#"{"type": "subscribe", "id": "1", "payload": {"query": "{a}", "operationType": "query"}}"#);
         let Some(ClientMessage::Subscribe { id, request: Ok(request) }) = subscribed else { panic!("{subscribed:?}") };
         assert_eq!((&*id, request.query.as_str()), ("1", "{a}"));
     }

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use futures_util::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll};
 use futures_util::StreamExt as _;
+use futures_util::stream::{self, AbortHandle, Abortable, BoxStream, SelectAll};
 use serde_json::Value as Json;
 use terrane_graphql::{Refusal, Response};
 use terrane_wire::graphql::GraphQlRequest;

@@ -80,7 +80,7 @@ pub(super) enum Action {
     /// Ends an operation that is not started.
     Refuse {
         id: Box<str>,
-        error: ErrorBody,
+        error: Box<ErrorBody>,
     },
     Close(Close),
 }
@@ -114,7 +114,7 @@ impl Session {
     pub(super) fn receive(&mut self, text: &str) -> Action {
         match messages::from_client(text.as_bytes()) {
             Ok(message) => self.handle(message),
-            Err(error) => Action::Close(Close::bad_request(&error.message)),
+            Err(error) => Action::Close(Close::bad_request(&ErrorBody::from(error).message)),
         }
     }
 
@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    fn subscribe(&mut self, id: Box<str>, request: Result<GraphQlRequest, ErrorBody>) -> Action {
+    fn subscribe(&mut self, id: Box<str>, request: Result<GraphQlRequest, Box<ErrorBody>>) -> Action {
         if self.operations.contains(&id) {
             return Action::Close(Close::duplicate(&id));
         }
@@ -146,7 +146,7 @@ impl Session {
         };
         if self.operations.len() >= self.max_operations {
             let message = format!("this socket has {} operations; complete one of them first", self.max_operations);
-            return Action::Refuse { id, error: ErrorBody::new(Code::RateLimited, message) };
+            return Action::Refuse { id, error: Box::new(ErrorBody::new(Code::RateLimited, message)) };
         }
         self.operations.insert(id.clone());
         Action::Start { id, request }

@@ -1,4 +1,5 @@
-//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, and a C compiler for WebAssembly.
+//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, a C compiler for WebAssembly,
+//! and Chromium.
 //!
 //! In: the machine. Out: the installed packages, or a note of the tests that are skipped. Deliberately absent: starting
 //! the programs, which each test does by itself, and failing, since the tests report a missing program themselves.
@@ -29,13 +30,14 @@ const SERVERS: &[Program] = &[
         package: "clang lld",
         is_present: || is_installed("clang") && is_installed("wasm-ld"),
     },
+    Program { name: "Chromium", package: "chromium", is_present: || Path::new("/usr/bin/chromium").is_file() },
 ];
 
 /// Installs the missing packages, if no password is needed.
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL, MariaDB, Redis, clang and lld for the system tests");
+        println!("ok    PostgreSQL, MariaDB, Redis, clang, lld and Chromium for the system tests");
         return;
     }
     let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();

@@ -130,10 +130,7 @@ pub(crate) fn library_name() -> Option<&'static str> {
 fn by_hand(platform: &Platform, downloads: &Path) -> String {
     let mut text = String::from("by hand, one of:");
     for archive in platform.archives {
-        text += &match archive.origin {
-            Origin::Npm(package) => format!("\n  npm pack {package} --pack-destination {}", downloads.display()),
-            Origin::Release => format!("\n  put {} in {}", release_url(archive), downloads.display()),
-        };
+        text += &format!("\n  {}", archive.download.by_hand(downloads));
     }
     text + "\n  build with `--features bundled` (compiles DuckDB's C++; half an hour on two cores)\nthen run `cargo xtask setup` again"
 }

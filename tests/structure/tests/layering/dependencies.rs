@@ -193,6 +193,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-app",
             "terrane-cache",
+            "terrane-graphql",
             "terrane-identity",
             "terrane-json",
             "terrane-outgoing",

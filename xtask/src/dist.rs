@@ -31,6 +31,7 @@ pub(crate) struct DistArguments {
 
 pub(crate) fn run(context: &Context, arguments: &DistArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
+    crate::playground::require(context)?;
     // The variable keeps the paths of this machine out of the program; see runtime/cli/build.rs.
     run_shown(context.cargo().args(["build", "--release", "--package", "terrane-cli"]).env("TERRANE_SHIPPED", "1"))?;
 

@@ -20,7 +20,10 @@ use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::Router;
+use serde_json::{Value as Json, json};
 use terrane_app::ports::governance::Surface;
+use terrane_wire::graphql::GraphQlAnswer;
+use terrane_wire::schema::{self, Components};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, Credentials, Parts, Protocol, Route, RouteAccess, Routes, UnknownParameters};
@@ -70,8 +73,18 @@ impl Protocol for GraphQlProtocol {
     }
 }
 
-fn is_path(path: &str) -> bool {
+/// Returns whether a path is one of the protocol's.
+pub(crate) fn is_path(path: &str) -> bool {
     path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Describes the content of errors in `/openapi.json`.
+pub(crate) fn error_content(components: &mut Components) -> Json {
+    let schema = components.answer(schema::of::<GraphQlAnswer>());
+    json!({
+        "application/json": { "schema": schema },
+        "application/graphql-response+json": { "schema": schema },
+    })
 }
 
 fn all() -> Routes {
@@ -79,7 +92,7 @@ fn all() -> Routes {
     Routes::default()
         .post(PATH, READ, &docs::POST, http::post)
         .add_exempting(get(PATH, READ, &docs::GET), is_public, UnknownParameters::Rejected, http::get)
-        .get("/graphql/schema.graphql", READ, &docs::SCHEMA, schema)
+        .get("/graphql/schema.graphql", READ, &docs::SCHEMA, schema_text)
         .get("/graphql/page/{file}", RouteAccess::Public, &docs::FILE, page::file)
 }
 
@@ -106,12 +119,12 @@ fn check_enabled(app: &App, path: &str) -> Result<(), ApiError> {
 }
 
 /// Returns the schema in its definition language.
-async fn schema(app: App, call: Call) -> Result<Response, ApiError> {
+async fn schema_text(app: App, call: Call) -> Result<Response, ApiError> {
     check_enabled(&app, call.path())?;
     if !app.settings.graphql.schema.introspection {
         return Err(ApiError::not_found(call.path()));
     }
-    Ok(answer::text(app.graphql.schema_text(), "application/graphql; charset=utf-8"))
+    Ok(answer::text(app.graphql.schema_text(), "text/plain; charset=utf-8"))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use terrane_wire::Code;
 use terrane_wire::schema::Components;
 
 use crate::edge::{CONTENT_CODINGS, Route, RouteAccess};
+use crate::graphql;
 use crate::rest::is_probe;
 
 const DESCRIPTION: &str = "A semantic layer: measures grouped by dimensions, answered by your warehouse. A member is \
@@ -147,34 +148,39 @@ fn responses(route: &Route, components: &mut Components) -> Json {
     codes.sort_unstable_by_key(|code| code.as_str());
     codes.dedup();
     for status in codes.iter().chain(route.doc.detail_errors).map(|code| code.status()) {
-        responses.entry(status.to_string()).or_insert_with(|| error(route.doc, status, &codes, components));
+        responses.entry(status.to_string()).or_insert_with(|| error(route, status, &codes, components));
     }
     responses.into()
 }
 
 /// Describes the errors of one status.
-fn error(doc: &Doc, status: u16, codes: &[Code], components: &mut Components) -> Json {
+fn error(route: &Route, status: u16, codes: &[Code], components: &mut Components) -> Json {
     let of_status = |codes: &[Code]| codes.iter().copied().filter(|code| code.status() == status).collect::<Vec<_>>();
-    let (codes, details) = (of_status(codes), of_status(doc.detail_errors));
-    let mut schemas: Vec<Json> = codes.iter().map(|code| components.error(*code)).collect();
-    if !details.is_empty() {
-        schemas.push(components.detail_error());
-    }
-    let schema = match schemas.as_slice() {
-        [only] => only.clone(),
-        _ => json!({ "anyOf": schemas }),
+    let (codes, details) = (of_status(codes), of_status(route.doc.detail_errors));
+    let content = if graphql::is_path(route.path) {
+        graphql::error_content(components)
+    } else {
+        json!({ "application/json": { "schema": error_schema(&codes, &details, components) } })
     };
     let mut names: Vec<&str> = codes.iter().chain(&details).map(|code| code.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let mut error = json!({
-        "description": names.join(", "),
-        "content": { "application/json": { "schema": schema } },
-    });
+    let mut error = json!({ "description": names.join(", "), "content": content });
     if let Some(headers) = headers_of(status) {
         error["headers"] = headers;
     }
     error
+}
+
+fn error_schema(codes: &[Code], details: &[Code], components: &mut Components) -> Json {
+    let mut schemas: Vec<Json> = codes.iter().map(|code| components.error(*code)).collect();
+    if !details.is_empty() {
+        schemas.push(components.detail_error());
+    }
+    match schemas.as_slice() {
+        [only] => only.clone(),
+        _ => json!({ "anyOf": schemas }),
+    }
 }
 
 /// Describes the headers of the answers of one status.

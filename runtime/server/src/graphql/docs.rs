@@ -13,6 +13,16 @@ static RESPONSES: [Content; 3] = [
     Content::Text("text/event-stream"),
 ];
 
+/// The errors of documents.
+const OF_DOCUMENTS: &[Code] = &[
+    Code::NotFound,
+    Code::MethodNotAllowed,
+    Code::UnsupportedMediaType,
+    Code::GraphqlSyntaxError,
+    Code::GraphqlValidationFailed,
+    Code::GraphqlLimitExceeded,
+];
+
 pub(super) static POST: Doc = Doc {
     id: "graphql",
     tag: TAG,
@@ -26,7 +36,7 @@ pub(super) static POST: Doc = Doc {
         content: &RESPONSES,
         compression: Compression::Accepted,
     }],
-    errors: &[Code::NotFound],
+    errors: OF_DOCUMENTS,
     detail_errors: &[],
 };
 
@@ -55,7 +65,7 @@ pub(super) static GET: Doc = Doc {
             compression: Compression::Accepted,
         },
     ],
-    errors: &[Code::NotFound, Code::MethodNotAllowed, Code::UnsupportedMediaType],
+    errors: OF_DOCUMENTS,
     detail_errors: &[],
 };
 
@@ -68,7 +78,7 @@ pub(super) static SCHEMA: Doc = Doc {
     answers: &[Answer {
         status: 200,
         description: "the schema",
-        content: &[Content::Text("application/graphql")],
+        content: &[Content::Text("text/plain")],
         compression: Compression::Accepted,
     }],
     errors: &[Code::NotFound],

@@ -22,7 +22,7 @@ pub(super) async fn post(app: App, call: Call) -> Result<Response, ApiError> {
     let caller = call.connected();
     let body = call.body(&app, &JSON).await?;
     let request = graphql::from_wire(&body)?;
-    run(app, caller, form, &request, Method::POST).await
+    run(app, caller, form, request, Method::POST).await
 }
 
 /// Answers a query, shows the page, or opens a socket.
@@ -36,14 +36,14 @@ pub(super) async fn get(app: App, call: Call) -> Result<Response, ApiError> {
         return page::page(&app, call.path());
     }
     let request = graphql::from_parameters(call.query_string())?;
-    run(app, call.connected(), form, &request, Method::GET).await
+    run(app, call.connected(), form, request, Method::GET).await
 }
 
 async fn run(
     app: App,
     caller: ConnectedCaller,
     form: AnswerForm,
-    request: &GraphQlRequest,
+    request: GraphQlRequest,
     method: Method,
 ) -> Result<Response, ApiError> {
     let body_type = match form {

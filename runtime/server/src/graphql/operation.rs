@@ -41,8 +41,8 @@ impl Transport {
 }
 
 /// Reads the operation of a request.
-pub(super) fn read(app: &App, request: &GraphQlRequest) -> Result<Operation, Refusal> {
-    app.graphql.read(&request.query, request.operation_name.as_deref(), request.variables.clone())
+pub(super) fn read(app: &App, request: GraphQlRequest) -> Result<Operation, Refusal> {
+    app.graphql.read(&request.query, request.operation_name.as_deref(), request.variables)
 }
 
 /// Returns the response to an operation that is not executed.

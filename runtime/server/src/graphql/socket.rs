@@ -189,7 +189,7 @@ impl Socket {
                             *count += 1;
                             // The session starts operations of callers that it acknowledged.
                             let Some(caller) = &caller else { return Some(Close::UNAUTHORIZED) };
-                            operations.start(&app, caller, id, &request, *count);
+                            operations.start(&app, caller, id, request, *count);
                         }
                         Action::Stop { id } => operations.stop(&id),
                         Action::Refuse { id, error } => {

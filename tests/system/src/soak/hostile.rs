@@ -46,6 +46,7 @@ const KINDS: &[Make] = &[
     spoiled_body,
     deep_body,
     odd_query,
+    odd_document,
     injection,
     address_query,
     cut_off,
@@ -323,6 +324,25 @@ fn deep_body(random: &mut Random, credentials: &Credentials) -> Attack {
         _ => format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth)),
     };
     post("deep body", random.one_of(POSTS), &credentials.reader, body.as_bytes())
+}
+
+/// Documents that are deep, wide, or spoiled. Parsers of documents recurse.
+fn odd_document(random: &mut Random, credentials: &Credentials) -> Attack {
+    let depth = [10, 63, 64, 65, 500, 1_800, 3_600, 7_000, 9_000, 40_000][random.below(10)];
+    let mut document = match random.below(6) {
+        0 => format!("{{ cube(name: {}{}) {{ name }} }}", "[".repeat(depth), "]".repeat(depth)),
+        1 => format!("{}name{}", "{ cubes ".repeat(depth), "}".repeat(depth)),
+        2 => format!("{{ {} }}", "a: cubes { name } ".repeat(depth)),
+        3 => format!("{{ cubes {} {{ name }} }}", "@include(if: true)".repeat(depth)),
+        4 => "{ cubes { ...a } } fragment a on Cube { ...b } fragment b on Cube { ...a name }".to_owned(),
+        _ => format!("{{ query(measures: [{}]) {{ data query {{ sql }} }} }}", json!(text(random))),
+    };
+    if random.once_in(4) {
+        let at = document.char_indices().map(|(at, _)| at).nth(random.below(document.chars().count())).unwrap_or(0);
+        document.insert_str(at, &text(random));
+    }
+    let body = json!({"query": document, "variables": value(random, 0)});
+    post("odd document", "/graphql", &credentials.reader, body.to_string().as_bytes())
 }
 
 fn odd_query(random: &mut Random, credentials: &Credentials) -> Attack {

@@ -37,8 +37,10 @@ pub fn check(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u1
         _ => {
             let json: Json = serde_json::from_str(body)
                 .map_err(|_| format!("{status} without the error's shape: {}", shown(&text)))?;
-            let has_shape =
-                json["error"]["code"].is_string() && json["error"]["message"].is_string() || json["detail"].is_string();
+            let is_error = json["error"]["code"].is_string() && json["error"]["message"].is_string();
+            let graphql = &json["errors"][0];
+            let is_graphql = graphql["extensions"]["code"].is_string() && graphql["message"].is_string();
+            let has_shape = is_error || is_graphql || json["detail"].is_string();
             if has_shape {
                 Ok(Some(status))
             } else {

@@ -42,7 +42,7 @@ impl Operations {
         app: &App,
         caller: &ConnectedCaller,
         id: Box<str>,
-        request: &GraphQlRequest,
+        request: GraphQlRequest,
         number: u64,
     ) {
         let caller = caller.numbered(number);
@@ -87,7 +87,7 @@ impl Operations {
 fn responses(
     app: &App,
     caller: &ConnectedCaller,
-    request: &GraphQlRequest,
+    request: GraphQlRequest,
 ) -> Result<BoxStream<'static, Response>, Refusal> {
     let refused = |error: crate::edge::ApiError| Refusal::new(error.into_parts().body);
     caller.count(app).map_err(refused)?;

@@ -25,6 +25,7 @@ mod authorization;
 mod cache;
 mod cache_use;
 mod error;
+mod explained;
 mod flights;
 mod history;
 mod job;
@@ -49,6 +50,7 @@ pub use answer::{Answer, AnswerStream, Freshness, Opened, Piece, Totals};
 pub use authorization::Denied;
 pub use cache::{CacheControl, CacheSettings};
 pub use error::QueryRunError;
+pub use explained::{Explained, PlanOfWarehouse};
 pub(crate) use history::member_named;
 pub use key::CacheSecret;
 pub use limiter::{ConcurrencyLimiter, LimiterSettings, Overloaded, Permit};
@@ -56,7 +58,7 @@ pub use prepared::Prepared;
 pub use recorder::log_unreadable;
 pub use session::QuerySession;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
@@ -178,6 +180,17 @@ impl QueryService {
 
     /// Begins the queries of a request whose current time was fixed before.
     pub fn session_at<'s>(&'s self, context: &'s RequestContext, now: Timestamp) -> QuerySession<'s> {
+        self.session_over(context, self.catalog.snapshot(), now)
+    }
+
+    /// Begins the queries of a request whose project and current time were fixed before, for a request with several
+    /// sessions.
+    pub fn session_over<'s>(
+        &'s self,
+        context: &'s RequestContext,
+        snapshot: Arc<Snapshot>,
+        now: Timestamp,
+    ) -> QuerySession<'s> {
         let environment = Environment {
             now,
             zones: self.zones.clone(),
@@ -189,7 +202,7 @@ impl QueryService {
             },
             rollups: self.ready_rollups(),
         };
-        QuerySession { service: self, context, snapshot: self.catalog.snapshot(), environment }
+        QuerySession { service: self, context, snapshot, environment }
     }
 
     /// Returns the numbers of queries that run and that wait.

@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
 pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, Scopes};
-pub use access::AccessRecorder;
+pub use access::{AccessRecorder, ScopeError};
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
 pub use revocations::{CLOCK_TOLERANCE, MAX_APPLICATION_TOKEN_AGE};

@@ -7,6 +7,7 @@ pub mod check;
 pub mod config;
 pub mod doctor;
 pub mod explain;
+pub mod graphql;
 pub mod import;
 pub mod init;
 pub mod jobs;

@@ -31,9 +31,9 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
-    init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query, run as run_command,
-    schema, serve, state, test,
+    Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, graphql,
+    import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query,
+    run as run_command, schema, serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -93,6 +93,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Answer one query on the terminal
     Query(query::QueryArguments),
+    /// Execute one GraphQL document on the terminal, or print the schema
+    Graphql(graphql::GraphqlArguments),
     /// Tell why a query becomes the SQL that it becomes
     Explain(explain::ExplainArguments),
     /// Build the project's models in the warehouse
@@ -172,6 +174,16 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
             let project = read(&arguments.dir)?;
             in_runtime(None, query::run(&arguments, project, terminal))?.map(|()| true)
         }
+        Command::Graphql(arguments) => match arguments.dir.as_deref() {
+            Some(dir) => {
+                let project = read(dir)?;
+                in_runtime(None, graphql::run(&arguments, project, terminal))?.map(|()| true)
+            }
+            None => {
+                graphql::print_schema();
+                Ok(true)
+            }
+        },
         Command::Explain(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, explain::run(&arguments, project))?.map(|()| true)

@@ -216,9 +216,12 @@ pub enum Operator {
     AfterDate,
     Set,
     NotSet,
+    /// [`Operator::Contains`] in upper or lower case, for searches. Requests do not name it.
+    ContainsAnyCase,
 }
 
 impl Operator {
+    /// The operators that requests name.
     pub const ALL: [Operator; 19] = [
         Operator::Equals,
         Operator::NotEquals,
@@ -263,6 +266,7 @@ impl Operator {
             Operator::AfterDate => "afterDate",
             Operator::Set => "set",
             Operator::NotSet => "notSet",
+            Operator::ContainsAnyCase => "containsAnyCase",
         }
     }
 }

@@ -6,7 +6,7 @@ use terrane_wire::ErrorBody;
 
 /// The error of a field, as REST would send it.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure(pub(crate) ErrorBody);
+pub(crate) struct Failure(pub(crate) Box<ErrorBody>);
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,6 +16,6 @@ impl fmt::Display for Failure {
 
 impl<E: Into<ErrorBody>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Failure(error.into())
+        Failure(Box::new(error.into()))
     }
 }

@@ -24,3 +24,8 @@ pub use operation::{Operation, OperationKind};
 pub use refusal::Refusal;
 pub use response::Response;
 pub use settings::{GraphQlSettings, Limits};
+
+/// Returns the schema in GraphQL's definition language. It is the same for every project.
+pub fn schema_text() -> String {
+    schema::text(&schema::build())
+}

@@ -5,6 +5,8 @@
 //! beside `message` or inside `details` exactly as the specification's error table writes them. Absent on purpose:
 //! status lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the message.
 
+mod use_cases;
+
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};

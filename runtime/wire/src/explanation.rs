@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
+use terrane_app::query::{Explained, PlanOfWarehouse};
 use terrane_compiler::explanation::{self, MemberKind, PathReason};
 use terrane_compiler::model;
 use terrane_compiler::types::Granularity;
@@ -28,6 +29,16 @@ impl WarehousePlan {
     /// Withholds the plan: its estimates are statistics of all rows, without policies.
     pub fn for_admins() -> Self {
         WarehousePlan::Withheld("the warehouse's plan discloses data: scope `admin` is required")
+    }
+}
+
+impl<'a> From<&'a Explained> for Explanation<'a> {
+    fn from(explained: &'a Explained) -> Self {
+        let (plan, is_admin) = match &explained.plan {
+            PlanOfWarehouse::Shown(plan) => (WarehousePlan::of(plan.clone()), true),
+            PlanOfWarehouse::ForAdmins => (WarehousePlan::for_admins(), false),
+        };
+        Explanation::new(&explained.explanation, plan, is_admin)
     }
 }
 

@@ -10,7 +10,10 @@ mod time;
 mod unquoted;
 mod value;
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
+use terrane_app::ports::result_cache::StoredResult;
 use terrane_compiler::sql::ResultColumn;
 
 pub(crate) use column::{Column, Scratch};
@@ -27,26 +30,84 @@ pub enum Numbers {
     Strings,
     /// As doubles: rounded where a double has fewer digits.
     Doubles,
+    /// Numbers that a double holds exactly as JSON numbers; decimals, and integers beyond 2^53, as JSON strings.
+    Exact,
 }
 
 impl Numbers {
     /// Returns the form for a format without quoted numbers.
     pub(crate) fn unquoted(self) -> Self {
-        if self == Numbers::Strings { Numbers::Plain } else { self }
+        if matches!(self, Numbers::Strings | Numbers::Exact) { Numbers::Plain } else { self }
+    }
+
+    /// Returns the number of the form, for stored rows.
+    pub fn form(self) -> u8 {
+        match self {
+            Numbers::Plain => 0,
+            Numbers::Strings => 1,
+            Numbers::Doubles => 2,
+            Numbers::Exact => 3,
+        }
     }
 }
 
 /// Appends the rows as a JSON array. Further columns of the batches, behind `columns`, are not written. A value of an
 /// unknown Arrow type is written as its text.
 pub fn write_rows(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {
+    out.push(b'[');
+    write_objects(columns, batches, numbers, out);
+    out.push(b']');
+}
+
+/// Returns the objects of a stored result's rows, with commas between them. A small result is written once for all
+/// queries that read it in the same form.
+pub fn shared_rows(stored: &StoredResult, columns: &[ResultColumn], numbers: Numbers) -> Arc<[u8]> {
+    if let Some(rows) = stored.encoded.get(numbers.form(), columns) {
+        return rows;
+    }
+    let mut out = Vec::new();
+    write_objects(columns, &stored.rows.batches, numbers, &mut out);
+    let rows: Arc<[u8]> = out.into();
+    stored.encode_rows(numbers.form(), columns, &rows);
+    rows
+}
+
+/// Appends the rows as objects with commas between them, without the brackets of a list.
+pub fn write_objects(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {
     let rows = JsonRows::new(columns.to_vec(), numbers);
     let mut is_first = true;
-    out.push(b'[');
     for batch in batches {
         rows.write(batch, is_first, out);
         is_first &= batch.num_rows() == 0;
     }
-    out.push(b']');
+}
+
+/// Appends the rows as lists of values with commas between them, without the brackets of the outer list.
+pub fn write_lists(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {
+    let mut is_first = true;
+    let mut scratch = Scratch::default();
+    for batch in batches {
+        let cells = cells(columns, batch, numbers);
+        for row in 0..batch.num_rows() {
+            if !is_first {
+                out.push(b',');
+            }
+            is_first = false;
+            out.push(b'[');
+            for (index, cell) in cells.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                cell.write(row, out, &mut scratch);
+            }
+            out.push(b']');
+        }
+    }
+}
+
+fn cells<'a>(columns: &'a [ResultColumn], batch: &'a RecordBatch, numbers: Numbers) -> Vec<Column<'a>> {
+    let cells = columns.iter().zip(batch.columns());
+    cells.map(|(column, array)| Column::new(array, &column.format, numbers)).collect()
 }
 
 /// Writes the objects of batches, with commas between them.
@@ -65,12 +126,7 @@ impl JsonRows {
 
     /// Appends the rows of a batch. `is_first`: no row was written before.
     pub(crate) fn write(&self, batch: &RecordBatch, mut is_first: bool, out: &mut Vec<u8>) {
-        let cells: Vec<Column<'_>> = self
-            .columns
-            .iter()
-            .zip(batch.columns())
-            .map(|(column, array)| Column::new(array, &column.format, self.numbers))
-            .collect();
+        let cells = cells(&self.columns, batch, self.numbers);
         let mut scratch = Scratch::default();
         out.reserve(batch.num_rows() * self.keys.iter().map(|key| key.len() + 8).sum::<usize>());
         for row in 0..batch.num_rows() {

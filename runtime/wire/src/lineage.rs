@@ -70,19 +70,19 @@ pub struct Impact<'a> {
 /// A node of the lineage.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LineageNode")]
-struct Node<'a> {
-    id: &'a str,
-    name: &'a str,
-    r#type: &'static str,
-    cube: Option<&'a str>,
-    sql: Option<&'a str>,
+pub struct Node<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    pub r#type: &'static str,
+    pub cube: Option<&'a str>,
+    pub sql: Option<&'a str>,
     /// The reason why the node is unresolved.
     reason: Option<String>,
     /// The place in the project's files.
     place: Option<String>,
     /// The number of edges from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    depth: Option<u32>,
+    pub depth: Option<u32>,
     /// The ids of the nodes that read this one, of an unresolved node.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_by: Option<Vec<&'a str>>,
@@ -91,10 +91,10 @@ struct Node<'a> {
 /// An edge from what is read to what reads it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LineageEdge")]
-struct Edge<'a> {
-    source: &'a str,
-    target: &'a str,
-    relationship: &'static str,
+pub struct Edge<'a> {
+    pub source: &'a str,
+    pub target: &'a str,
+    pub relationship: &'static str,
 }
 
 /// The affected nodes by their type, nearest first.
@@ -148,6 +148,31 @@ pub fn graph<'a>(lineage: &'a Lineage, sight: &Sight) -> LineageGraph<'a> {
     let visible = lineage.edges.iter().filter(|(from, to, _)| sight.sees(*from) && sight.sees(*to));
     let edges: Vec<Edge<'_>> = visible.map(|(from, to, usage)| edge(lineage, *from, *to, usage.as_str())).collect();
     LineageGraph { node_count: nodes.len(), edge_count: edges.len(), nodes, edges }
+}
+
+/// The direction of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To what a node is made of.
+    Upstream,
+    /// To what is made of a node.
+    Downstream,
+}
+
+/// Returns the nodes that a walk reaches within a number of edges, with the start, and the edges among them.
+pub fn walk<'a>(
+    lineage: &'a Lineage,
+    start: u32,
+    direction: Direction,
+    depth: Option<u32>,
+    sight: &Sight,
+) -> (Vec<Node<'a>>, Vec<Edge<'a>>) {
+    let mut reached = match direction {
+        Direction::Upstream => lineage.upstream(start, sight),
+        Direction::Downstream => lineage.downstream(start, sight),
+    };
+    reached.retain(|reached| depth.is_none_or(|depth| reached.depth <= depth));
+    walked(lineage, start, &reached, sight)
 }
 
 /// Returns what one node is made of.

@@ -1,15 +1,13 @@
 //! The model as clients see it (specification, "Cube", "Measure", "Dimension", metadata form).
 //!
-//! In: the model, and what the caller may see of it. Out: cubes, measures, dimensions and metrics. Members that are
-//! hidden, closed to the caller, or made of such members are left out, also from lists of other members. An alias is
-//! a cube of its own.
+//! In: the model, and what the caller may see of it (`terrane_app::metadata`). Out: cubes, measures, dimensions and
+//! metrics.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use terrane_app::metadata;
 use terrane_compiler::Access;
-use terrane_compiler::model::{
-    self, AggregateFunction, CubeId, DimensionType, MeasureKind, Member, MetricId, MetricKind, Model, Snippet, SqlPart,
-};
+use terrane_compiler::model::{self, AggregateFunction, DimensionType, MeasureKind, MetricKind};
 
 use crate::query::GranularityName;
 use crate::schema;
@@ -112,13 +110,12 @@ pub struct Dimensions<'m> {
 
 /// Returns the cubes that the caller may see.
 pub fn cubes<'m>(access: &'m Access<'m>) -> Cubes<'m> {
-    Cubes { cubes: shown_cubes(access).map(|cube| to_wire(access, cube)).collect() }
+    Cubes { cubes: metadata::cubes(access).map(|cube| to_wire(access, cube)).collect() }
 }
 
 /// Returns one cube, if the caller may see it.
 pub fn cube<'m>(access: &'m Access<'m>, name: &str) -> Option<Cube<'m>> {
-    let cube = access.model().cube_named(name).filter(|cube| is_shown(access, cube))?;
-    Some(to_wire(access, cube))
+    metadata::cube(access, name).map(|cube| to_wire(access, cube))
 }
 
 /// Returns a whole cube, as its author registered it. It has no segments and no joins.
@@ -136,50 +133,32 @@ pub fn registered(cube: &model::Cube) -> Cube<'_> {
 
 /// Returns the measures and metrics that the caller may see.
 pub fn metrics<'m>(access: &'m Access<'m>) -> Metrics<'m> {
-    let metrics = (0..).map(MetricId).zip(&access.model().metrics);
-    let shown = metrics.filter(|(id, metric)| !metric.presentation.hidden && access.offers_metric(*id));
     Metrics {
-        measures: shown_cubes(access).flat_map(|cube| measures(access, cube)).collect(),
-        metrics: shown.map(|(_, m)| metric(access, m)).collect(),
+        measures: metadata::cubes(access).flat_map(|cube| measures(access, cube)).collect(),
+        metrics: metadata::metrics(access).map(|m| metric(access, m)).collect(),
     }
 }
 
 /// Returns the dimensions that the caller may see.
 pub fn dimensions<'m>(access: &'m Access<'m>) -> Dimensions<'m> {
-    Dimensions { dimensions: shown_cubes(access).flat_map(|cube| cube_dimensions(access, cube)).collect() }
-}
-
-/// Returns whether a cube is public and open to the caller.
-fn is_shown(access: &Access<'_>, cube: &model::Cube) -> bool {
-    cube.public && !access.is_closed(cube)
-}
-
-fn shown_cubes<'m>(access: &'m Access<'m>) -> impl Iterator<Item = &'m model::Cube> {
-    access.model().cubes.iter().filter(|cube| is_shown(access, cube))
-}
-
-fn sees(access: &Access<'_>, cube: &model::Cube, member: &str) -> bool {
-    cube.member(member).is_some_and(|member| access.offers(member))
+    Dimensions { dimensions: metadata::cubes(access).flat_map(|cube| cube_dimensions(access, cube)).collect() }
 }
 
 fn to_wire<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> Cube<'m> {
-    let targets = cube.joins.iter().map(|join| access.model().cube(join.target));
-    let joined = targets.filter(|target| is_shown(access, target));
-    let segments = cube.segments.iter().filter(|s| !s.presentation.hidden && sees(access, cube, &s.name));
     Cube {
         name: &cube.name,
         title: &cube.title,
         description: cube.description.as_deref(),
         measures: measures(access, cube).collect(),
         dimensions: cube_dimensions(access, cube).collect(),
-        segments: segments.map(|segment| &*segment.name).collect(),
-        joins: joined.map(|target| &*target.name).collect(),
+        segments: metadata::segments(access, cube).map(|segment| &*segment.name).collect(),
+        joins: metadata::joins(access, cube).map(|(_, target)| &*target.name).collect(),
     }
 }
 
 fn measures<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Measure<'m>> {
-    let shown = cube.measures.iter().filter(|m| !m.presentation.hidden && sees(access, cube, &m.name));
-    shown.map(move |measure| measure_to_wire(cube, measure, drill_members(access, cube, measure)))
+    metadata::measures(access, cube)
+        .map(move |measure| measure_to_wire(cube, measure, metadata::drill_members(access, cube, measure)))
 }
 
 fn measure_to_wire<'m>(cube: &'m model::Cube, measure: &'m model::Measure, drill_members: Vec<&'m str>) -> Measure<'m> {
@@ -194,26 +173,8 @@ fn measure_to_wire<'m>(cube: &'m model::Cube, measure: &'m model::Measure, drill
     }
 }
 
-/// Returns the drill members that the caller may see.
-fn drill_members<'m>(access: &Access<'_>, cube: &model::Cube, measure: &'m model::Measure) -> Vec<&'m str> {
-    let is_listed = |name: &str| {
-        let (of, member) = match name.split_once('.') {
-            Some((of, member)) => (access.model().cube_named(of), member),
-            None => (Some(cube), name),
-        };
-        let Some(of) = of.filter(|of| is_shown(access, of) && sees(access, of, member)) else { return false };
-        match of.member(member) {
-            Some(Member::Dimension(id)) => !access.model().dimension(id).presentation.hidden,
-            Some(Member::Measure(id)) => !access.model().measure(id).presentation.hidden,
-            _ => false,
-        }
-    };
-    measure.presentation.drill_members.iter().map(|name| &**name).filter(|name| is_listed(name)).collect()
-}
-
 fn cube_dimensions<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Dimension<'m>> {
-    let shown = cube.dimensions.iter().filter(|d| !d.presentation.hidden && sees(access, cube, &d.name));
-    shown.map(move |dimension| dimension_to_wire(cube, dimension))
+    metadata::dimensions(access, cube).map(move |dimension| dimension_to_wire(cube, dimension))
 }
 
 fn dimension_to_wire<'m>(cube: &'m model::Cube, dimension: &'m model::Dimension) -> Dimension<'m> {
@@ -230,10 +191,6 @@ fn dimension_to_wire<'m>(cube: &'m model::Cube, dimension: &'m model::Dimension)
 }
 
 fn metric<'m>(access: &'m Access<'m>, metric: &'m model::Metric) -> Metric<'m> {
-    let model = access.model();
-    let mut cubes = Vec::new();
-    collect_cubes(model, &metric.body, &mut Vec::new(), &mut cubes);
-    let public = cubes.into_iter().map(|id| model.cube(id)).filter(|cube| is_shown(access, cube));
     Metric {
         name: &metric.name,
         r#type: match metric.kind {
@@ -245,20 +202,8 @@ fn metric<'m>(access: &'m Access<'m>, metric: &'m model::Metric) -> Metric<'m> {
         description: metric.presentation.description.as_deref(),
         time_grain: metric.time_grain.map(|grain| grain.as_str()),
         format: metric.presentation.format.as_deref(),
-        cubes: public.map(|cube| &*cube.name).collect(),
+        cubes: metadata::cubes_of_metric(access, metric).into_iter().map(|cube| &*cube.name).collect(),
     }
-}
-
-/// Collects the cubes of the measures below, in the order of their first use. Visits each metric once.
-fn collect_cubes(model: &Model, body: &Snippet, visited: &mut Vec<MetricId>, cubes: &mut Vec<CubeId>) {
-    body.for_each(&mut |part| match part {
-        SqlPart::Measure(id) if !cubes.contains(&id.cube) => cubes.push(id.cube),
-        SqlPart::Metric(id) if !visited.contains(id) => {
-            visited.push(*id);
-            collect_cubes(model, &model.metric(*id).body, visited, cubes);
-        }
-        _ => {}
-    });
 }
 
 fn measure_type(kind: &MeasureKind) -> &'static str {
@@ -277,7 +222,8 @@ fn measure_type(kind: &MeasureKind) -> &'static str {
     }
 }
 
-fn dimension_type(ty: DimensionType) -> &'static str {
+/// Returns the name of a type.
+pub fn dimension_type(ty: DimensionType) -> &'static str {
     match ty {
         DimensionType::String => "string",
         DimensionType::Number => "number",

@@ -3,6 +3,8 @@
 //! In: bytes. Out: a [`QueryRequest`], or a [`FieldError`] that names the field. Unknown fields are rejected with the
 //! nearest known one, so that a misspelt filter does not go unnoticed.
 
+mod text;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use crate::json::Numbers;
 use crate::{body, filter, schema, time};
 
 pub use crate::parameters::from_parameters;
+pub use text::to_wire;
 
 /// A query, and how its answer is written.
 #[derive(Debug, Default)]
@@ -304,7 +307,7 @@ pub(crate) fn member(text: &str, path: &Path<'_>) -> Result<MemberRef, FieldErro
 }
 
 /// Removes repetitions, and keeps the order.
-pub(crate) fn distinct(members: Vec<MemberRef>) -> Vec<MemberRef> {
+pub fn distinct(members: Vec<MemberRef>) -> Vec<MemberRef> {
     let mut seen = HashSet::new();
     members.into_iter().filter(|member| seen.insert(member.text.clone())).collect()
 }

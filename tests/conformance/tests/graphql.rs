@@ -1,197 +1,350 @@
-//! Documents and requests of GraphQL that mean harm, over HTTP. No answer is a 5xx, and no statement runs for a document
-//! that is refused.
+//! GraphQL over the use cases of a server: rows, errors, rights, limits and audit records.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
-use axum::http::StatusCode;
-use futures_util::StreamExt as _;
-use serde_json::{Value as Json, json};
-use terrane_conformance_tests::case::{Answered, TestRequest, World, ask};
-use terrane_conformance_tests::fakes::FakeBehavior;
-use terrane_graphql::GraphQlSettings;
-use terrane_server::{Connection, GraphQlHttpSettings};
+use async_trait::async_trait;
+use serde_json::{Map, Value as Json, json};
+use terrane_app::domain::{RequestContext, Scope, Scopes, Surface};
+use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
+use terrane_app::ports::store::StoreError;
+use terrane_conformance_tests::case::World;
+use terrane_conformance_tests::fakes::{Column, FakeBehavior, SECRET};
+use terrane_conformance_tests::security::Security;
+use terrane_graphql::{GraphQl, GraphQlContext, GraphQlServices, GraphQlSettings, Response};
+use terrane_server::Edge;
 
-const RESPONSE: &str = "application/graphql-response+json";
-
-async fn answer(world: &World, body: &Json) -> (StatusCode, Json) {
-    let asked = json!({"method": "POST", "path": "/graphql", "json": body, "headers": {"accept": RESPONSE}});
-    let asked: TestRequest = serde_json::from_value(asked).unwrap();
-    let Answered { status, body, .. } = ask(&world.edge(), &asked).await;
-    (status, serde_json::from_slice(&body).unwrap())
-}
-
-/// Asserts that a document is refused before anything runs.
-async fn assert_refused(name: &str, body: Json) {
-    let world = World::default();
-    let (status, answer) = answer(&world, &body).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST, "{name}: {answer}");
-    assert_eq!(answer["data"], Json::Null, "{name}: {answer}");
-    let code = answer["errors"][0]["extensions"]["code"].as_str().unwrap();
-    let codes = ["GRAPHQL_LIMIT_EXCEEDED", "GRAPHQL_SYNTAX_ERROR", "GRAPHQL_VALIDATION_FAILED", "INVALID_QUERY"];
-    assert!(codes.contains(&code), "{name}: {answer}");
-    assert_eq!(world.statements.load(Ordering::Relaxed), 0, "{name}");
-}
-
-#[tokio::test]
-async fn deep_documents_are_refused() {
-    for depth in [65, 200, 1_000, 1_800, 2_500, 3_600, 5_000, 7_000, 9_000, 50_000] {
-        let lists = format!("{{ cube(name: {}{}) {{ name }} }}", "[".repeat(depth), "]".repeat(depth));
-        let objects = format!("{{ cube(name: {}1{}) {{ name }} }}", "{a: ".repeat(depth), "}".repeat(depth));
-        let fields = format!("{}name{}", "{ cubes ".repeat(depth), "}".repeat(depth));
-        let fragments = format!("{{ cubes {}{{ name }}{} }}", "{ ... ".repeat(depth), "}".repeat(depth));
-        let types = format!("query ($a: {}Int{}) {{ cubes {{ name }} }}", "[".repeat(depth), "]".repeat(depth));
-        let open = "{ a ".repeat(depth);
-        for (name, query) in [
-            ("lists", lists),
-            ("objects", objects),
-            ("fields", fields),
-            ("fragments", fragments),
-            ("types", types),
-            ("open", open),
-        ] {
-            assert_refused(&format!("{name}, {depth} deep"), json!({ "query": query })).await;
-        }
+fn world() -> World {
+    let column = |ty: &str, values: Json| Column { ty: ty.to_owned(), values: values.as_array().unwrap().clone() };
+    World {
+        columns: vec![column("text", json!(["paid", "open"])), column("integer", json!([2, 1]))],
+        ..World::default()
     }
 }
 
-#[tokio::test]
-async fn wide_documents_are_refused() {
-    let aliases: String = (0..2_000).map(|n| format!("a{n}: cubes {{ name }} ")).collect();
-    assert_refused("aliases", json!({"query": format!("{{ {aliases} }}")})).await;
-    let executions: String =
-        (0..11).map(|n| format!("a{n}: query(measures: [\"orders.count\"]) {{ data }} ")).collect();
-    assert_refused("executions", json!({"query": format!("{{ {executions} }}")})).await;
-    let directives = "@include(if: true) ".repeat(500);
-    assert_refused("directives", json!({"query": format!("{{ cubes {directives} {{ name }} }}")})).await;
-    let unknown = "@a ".repeat(2_000);
-    assert_refused("unknown directives", json!({"query": format!("{{ cubes {{ name {unknown} }} }}")})).await;
-    let tokens = "cubes { name } ".repeat(3_000);
-    assert_refused("tokens", json!({"query": format!("{{ {tokens} }}")})).await;
-    let operations: String = (0..2_000).map(|n| format!("query q{n} {{ cubes {{ name }} }} ")).collect();
-    assert_refused("operations", json!({"query": operations, "operationName": "q1"})).await;
+struct Asked {
+    graphql: GraphQl,
+    scopes: Scopes,
+    // The services end with their server.
+    _edge: Edge,
+}
+
+impl Asked {
+    fn over(edge: Edge, scopes: Scopes) -> Self {
+        let graphql = GraphQl::new(GraphQlServices::from(&edge.app().services), GraphQlSettings::default());
+        Asked { graphql, scopes, _edge: edge }
+    }
+
+    async fn response(&self, document: &str, variables: Json) -> Response {
+        let Json::Object(variables) = variables else { panic!("no object") };
+        let operation = match self.graphql.read(document, None, variables) {
+            Ok(operation) => operation,
+            Err(refusal) => return Response::refused(&refusal, "id"),
+        };
+        let request = RequestContext {
+            scopes: self.scopes,
+            surface: Surface::Graphql,
+            correlation_id: "id".into(),
+            ..RequestContext::default()
+        };
+        self.graphql.execute(operation, GraphQlContext { request, ..GraphQlContext::default() }).await
+    }
+
+    async fn ask(&self, document: &str) -> Json {
+        serde_json::from_slice(self.response(document, json!({})).await.body()).unwrap()
+    }
+
+    async fn data(&self, document: &str) -> Json {
+        let answer = self.ask(document).await;
+        assert_eq!(answer.get("errors"), None, "{answer}");
+        answer["data"].clone()
+    }
+}
+
+fn reader(world: &World) -> Asked {
+    Asked::over(world.edge(), Scopes::READ)
 }
 
 #[tokio::test]
-async fn fragments_that_multiply_or_repeat_themselves_are_refused() {
-    // Each doubles the one before: 2^30 fields in a kilobyte.
-    let mut bomb = "{ cubes { ...f30 } } fragment f0 on Cube { name }".to_owned();
-    for n in 1..=30 {
-        bomb += &format!(" fragment f{n} on Cube {{ ...f{0} ...f{0} }}", n - 1);
-    }
-    assert_refused("fragment bomb", json!({ "query": bomb })).await;
-    for query in [
-        "{ cubes { ...a } } fragment a on Cube { ...a }",
-        "{ cubes { ...a } } fragment a on Cube { ...b } fragment b on Cube { ...a }",
-        "{ cubes { name } } fragment a on Cube { ...b } fragment b on Cube { ...a }",
-        "{ cubes { ...missing } }",
-    ] {
-        assert_refused(query, json!({ "query": query })).await;
-    }
-    let executions = |prefix: &str| {
-        (0..4).map(|n| format!("{prefix}{n}: query(measures: [\"orders.count\"]) {{ data }} ")).collect::<String>()
+async fn example_of_the_specification_works_as_written() {
+    let world = world();
+    let answer = reader(&world)
+        .data(
+            r#"{ cubes(names: ["orders"]) { name query(measures: ["orders.count"], dimensions: ["orders.status"],
+                 filters: [{member: "orders.is_gift", operator: EQUALS, values: ["true"]}]) {
+                 data query { sql duration_ms } } } }"#,
+        )
+        .await;
+    let cube = &answer["cubes"][0];
+    assert_eq!(cube["name"], "orders");
+    let rows = json!([
+        {"orders.status": "paid", "orders.count": 2}, {"orders.status": "open", "orders.count": 1},
+    ]);
+    assert_eq!(cube["query"]["data"], rows);
+    assert!(cube["query"]["query"]["sql"].as_str().unwrap().contains("SELECT"));
+    assert!(cube["query"]["query"]["duration_ms"].is_number());
+}
+
+#[tokio::test]
+async fn fields_stand_in_the_order_of_the_document() {
+    let document = r#"query($no: Boolean = false) {
+        b: query(dimensions: ["orders.status"], measures: ["orders.count"]) { meta { returnedCount } data }
+        a: cube(name: "visits") { title name gone: name @include(if: $no) }
+        __typename
+        ...F
+    } fragment F on Query { a: cube(name: "visits") { joins { name } } }"#;
+    let response = reader(&world()).response(document, json!({})).await;
+    let text = String::from_utf8(response.body().to_vec()).unwrap();
+    let expected = r#"{"data":{"b":{"meta":{"returnedCount":2},"data":[{"orders.status":"paid","orders.count":2},{"orders.status":"open","orders.count":1}]},"a":{"title":"visits","name":"visits","joins":[]},"__typename":"Query"}}"#;
+    assert_eq!(text.to_lowercase(), expected.to_lowercase());
+}
+
+#[tokio::test]
+async fn failed_field_is_null_and_its_siblings_answer() {
+    let asked = reader(&world());
+    let answer = asked.ask(r#"{ job(id: "none") { id } cube(name: "none") { name } metrics { name } }"#).await;
+    assert_eq!(answer["data"]["job"], Json::Null);
+    assert_eq!(answer["data"]["cube"], Json::Null);
+    assert_eq!(answer["data"]["metrics"][0]["name"], "revenue");
+    let [error] = answer["errors"].as_array().unwrap().as_slice() else { panic!("{answer}") };
+    assert_eq!(error["path"], json!(["job"]));
+    assert_eq!(error["locations"], json!([{"line": 1, "column": 3}]));
+    assert_eq!(error["extensions"]["code"], "NOT_FOUND");
+    assert_eq!(error["extensions"]["correlation_id"], "id");
+}
+
+#[tokio::test]
+async fn failed_field_without_null_takes_its_object_along() {
+    let asked = reader(&world());
+    let answer = asked
+        .ask(
+            r#"{ cube(name: "orders") { name bad: query(measures: ["nothing"]) { data } }
+                 other: cube(name: "visits") { name } }"#,
+        )
+        .await;
+    assert_eq!(answer["data"], json!({"cube": null, "other": {"name": "visits"}}));
+    let error = &answer["errors"][0];
+    assert_eq!(error["path"], json!(["cube", "bad"]));
+    assert_eq!(error["extensions"]["code"], "INVALID_MEASURE");
+    let all = asked.ask(r#"{ metrics { name } query(measures: ["orders.nothing"]) { data } }"#).await;
+    assert_eq!(all["data"], Json::Null);
+    assert!(all["errors"][0]["extensions"]["available_measures"].is_array());
+}
+
+#[tokio::test]
+async fn equal_queries_of_a_document_run_once() {
+    let world = world();
+    let answer = reader(&world)
+        .data(
+            r#"{ a: query(measures: ["orders.count"], dimensions: ["orders.status"]) { data }
+                 b: query(measures: ["orders.count"], dimensions: ["orders.status"]) { rows columns { name } }
+                 cube(name: "visits") {
+                   query(measures: ["orders.count"], dimensions: ["orders.status"]) { meta { cacheKey } } } }"#,
+        )
+        .await;
+    assert_eq!(answer["b"]["rows"], json!([["paid", 2], ["open", 1]]));
+    assert_eq!(answer["b"]["columns"], json!([{"name": "orders.status"}, {"name": "orders.count"}]));
+    assert_eq!(world.statements.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn queries_below_lists_are_bounded_while_they_run() {
+    let world = world();
+    let document = r#"{ cubes { dimensions { values { value label count } } }
+        metrics { name } orders: query(measures: ["orders.count"], dimensions: ["orders.status"]) { data } }"#;
+    let answer = reader(&world).ask(document).await;
+    let codes: Vec<&Json> =
+        answer["errors"].as_array().unwrap().iter().map(|error| &error["extensions"]["details"]["limit"]).collect();
+    assert!(!codes.is_empty() && codes.iter().all(|limit| *limit == "executions"), "{answer}");
+    assert!(world.statements.load(Ordering::Relaxed) <= 10);
+}
+
+#[tokio::test]
+async fn model_has_what_the_caller_may_see() {
+    let asked = reader(&world());
+    let answer = asked
+        .data(
+            r#"{ cubes { name } orders: cube(name: "orders") {
+                 measures { name type format drillMembers hasTimeIntelligence timeIntelligenceType }
+                 dimensions { name type granularities isPrimaryTimeDimension }
+                 segments { name } joins { name relationship } }
+               ledger: cube(name: "ledger") { name } metrics { name type timeGrain cubes } }"#,
+        )
+        .await;
+    let names = |list: &Json| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
     };
-    let spread = format!(
-        "{{ ...a ...b }} fragment a on Query {{ {} }} fragment b on Query {{ ...c {} }} fragment c on Query {{ {} }}",
-        executions("a"),
-        executions("b"),
-        executions("c"),
+    assert_eq!(names(&answer["cubes"]), ["orders", "customers", "visits", "giver"]);
+    assert_eq!(answer["ledger"], Json::Null, "a cube that is not public");
+    let orders = &answer["orders"];
+    assert_eq!(names(&orders["measures"]), ["count", "revenue", "buyers", "average_order", "largest"]);
+    assert_eq!(orders["measures"][0]["type"], "COUNT");
+    assert_eq!(orders["measures"][0]["drillMembers"], json!(["orders.id", "orders.status"]));
+    assert_eq!(orders["measures"][1]["format"], "currency");
+    assert_eq!(names(&orders["dimensions"]), ["id", "status", "created_at", "is_gift"]);
+    assert_eq!(orders["dimensions"][2]["granularities"], json!(["DAY", "MONTH", "YEAR"]));
+    assert_eq!(orders["dimensions"][2]["isPrimaryTimeDimension"], true);
+    assert_eq!(orders["dimensions"][1]["granularities"], Json::Null);
+    assert_eq!(
+        orders["joins"],
+        json!([
+            {"name": "customers", "relationship": "MANY_TO_ONE"}, {"name": "giver", "relationship": "MANY_TO_ONE"},
+        ])
     );
-    assert_refused("executions in fragments", json!({ "query": spread })).await;
+    assert_eq!(
+        answer["metrics"][1],
+        json!({
+            "name": "order_share", "type": "RATIO", "timeGrain": "MONTH", "cubes": ["orders", "customers"],
+        })
+    );
 }
 
 #[tokio::test]
-async fn ambiguous_documents_are_refused() {
-    for body in [
-        json!({"query": "query a { cubes { name } } query a { cubes { title } }", "operationName": "a"}),
-        json!({"query": "query a { cubes { name } } query b { cubes { name } }"}),
-        json!({"query": "query a { cubes { name } }", "operationName": "b"}),
-        json!({"query": "{ cubes { name } } query a { cubes { name } }"}),
-        json!({"query": "fragment a on Cube { name } fragment a on Cube { title } { cubes { ...a } }"}),
-        json!({"query": ""}),
-        json!({"query": "fragment a on Cube { name }"}),
-        json!({"query": "type Query { a: Int }"}),
-        json!({"query": "{ cubes { name } } \u{0}"}),
-    ] {
-        assert_refused(&body.to_string(), body.clone()).await;
-    }
-}
-
-#[tokio::test]
-async fn variables_are_checked_and_bounded() {
-    let query = "query ($name: String!) { cube(name: $name) { name } }";
-    for variables in [json!({}), json!({"name": null}), json!({"name": 1}), json!({"name": ["a"]}), json!({"name": {}})]
-    {
-        assert_refused(&variables.to_string(), json!({"query": query, "variables": variables})).await;
-    }
-    // 120 levels are JSON that is read; no type of the schema has them.
-    let deep: Json = serde_json::from_str(&format!("{}{}", "[".repeat(120), "]".repeat(120))).unwrap();
-    assert_refused("deep variable", json!({"query": query, "variables": {"name": deep}})).await;
-    let asked = json!({
-        "method": "POST", "path": "/graphql",
-        "text": format!("{{\"query\": \"{{cubes{{name}}}}\", \"variables\": {{\"a\": {}{}}}}}", "[".repeat(5_000), "]".repeat(5_000)),
-    });
-    let asked: TestRequest = serde_json::from_value(asked).unwrap();
-    let answered = ask(&World::default().edge(), &asked).await;
-    assert_eq!(answered.status, StatusCode::BAD_REQUEST);
-    // A large value that fits is a value.
-    let (status, answer) =
-        answer(&World::default(), &json!({"query": query, "variables": {"name": "x".repeat(200_000)}})).await;
-    assert_eq!(status, StatusCode::OK, "{}", answer.to_string().chars().take(500).collect::<String>());
-    assert!(answer.to_string().len() < 2_000, "the answer repeats the value");
-}
-
-#[tokio::test]
-async fn introspection_can_be_turned_off() {
-    let schema = GraphQlSettings { introspection: false, ..GraphQlSettings::default() };
-    let world = World { graphql: GraphQlHttpSettings { schema, ..GraphQlHttpSettings::default() }, ..World::default() };
-    for query in
-        ["{ __schema { types { name } } }", "{ __type(name: \"Cube\") { name } }", "{ a: __schema { types { name } } }"]
-    {
-        let (status, answer) = answer(&world, &json!({ "query": query })).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{query}: {answer}");
-    }
-    let (status, _) = answer(&world, &json!({"query": "{ __typename cubes { name } }"})).await;
-    assert_eq!(status, StatusCode::OK);
-    let asked: TestRequest = serde_json::from_value(json!({"path": "/graphql/schema.graphql"})).unwrap();
-    assert_eq!(ask(&world.edge(), &asked).await.status, StatusCode::NOT_FOUND);
-}
-
-#[tokio::test]
-async fn endpoint_and_page_can_be_turned_off() {
-    let page = json!({"path": "/graphql", "headers": {"accept": "text/html"}});
-    let file = json!({"path": "/graphql/page/page.js"});
-    let query = json!({"method": "POST", "path": "/graphql", "json": {"query": "{ cubes { name } }"}});
-    let schema = json!({"path": "/graphql/schema.graphql"});
-    let status = async |graphql: &GraphQlHttpSettings, asked: &Json| {
-        let world = World { graphql: graphql.clone(), ..World::default() };
-        let asked: TestRequest = serde_json::from_value(asked.clone()).unwrap();
-        ask(&world.edge(), &asked).await.status.as_u16()
+async fn decimals_and_large_integers_are_texts() {
+    let column = |ty: &str, values: Json| Column { ty: ty.to_owned(), values: values.as_array().unwrap().clone() };
+    let world = World {
+        columns: vec![
+            column("cents", json!([1250, -7])),
+            column("integer", json!([9_007_199_254_740_992_i64, 9_007_199_254_740_993_i64])),
+        ],
+        ..World::default()
     };
-    let without_page = GraphQlHttpSettings { has_playground: false, ..GraphQlHttpSettings::default() };
-    for (asked, expected) in [(&page, 404), (&file, 404), (&query, 200), (&schema, 200)] {
-        assert_eq!(status(&without_page, asked).await, expected, "{asked}");
+    let answer = reader(&world).data(r#"{ query(measures: ["orders.revenue", "orders.count"]) { rows } }"#).await;
+    let rows = json!([["12.50", 9_007_199_254_740_992_i64], ["-0.07", "9007199254740993"]]);
+    assert_eq!(answer["query"]["rows"], rows);
+}
+
+#[tokio::test]
+async fn search_ignores_case_and_is_bound() {
+    let asked = reader(&world());
+    let answer = asked.data(r#"{ cube(name: "orders") { dimensions { name values(limit: 5) { value } } } }"#).await;
+    assert_eq!(answer["cube"]["dimensions"][1]["values"], json!([{"value": "paid"}, {"value": "open"}]));
+    let answer =
+        asked.ask(r#"{ cube(name: "visits") { dimensions { name values(search: "X' OR 1=1") { value } } } }"#).await;
+    // The cube has a number, which has no text to search.
+    assert_eq!(answer["errors"][0]["extensions"]["code"], "INVALID_FILTER");
+}
+
+#[tokio::test]
+async fn statement_and_explanation_are_those_of_rest() {
+    let asked = reader(&world());
+    let answer = asked
+        .data(
+            r#"{ sql(measures: ["orders.count"], where: {or: [
+                   {condition: {member: "orders.status", operator: STARTS_WITH, values: ["p"]}},
+                   {not: {condition: {member: "orders.status", operator: SET}}}]}) { sql params }
+                 explain(measures: ["orders.count"]) }"#,
+        )
+        .await;
+    assert_eq!(answer["sql"]["params"], json!(["p"]));
+    assert_eq!(answer["explain"]["members"][0]["member"], "orders.count");
+    assert_eq!(answer["explain"]["warehouse_plan"], Json::Null);
+}
+
+#[tokio::test]
+async fn text_of_the_warehouse_is_for_administrators() {
+    let broken = || World { warehouse: FakeBehavior::Refuses, ..world() };
+    let document = r#"{ query(measures: ["orders.count"]) { data } }"#;
+    let answer = reader(&broken()).ask(document).await;
+    assert_eq!(answer["errors"][0]["extensions"]["code"], "WAREHOUSE_ERROR");
+    assert!(!answer.to_string().contains(SECRET));
+    let admin = Asked::over(broken().edge(), Scopes::READ.with(Scope::Admin)).ask(document).await;
+    assert!(admin.to_string().contains(SECRET), "{admin}");
+}
+
+/// Keeps what is appended.
+#[derive(Default)]
+struct MemoryLog(Mutex<Vec<AuditEntry>>);
+
+#[async_trait]
+impl AuditLog for MemoryLog {
+    async fn append(&self, entries: Vec<AuditEntry>) -> Result<(), StoreError> {
+        self.0.lock().unwrap().extend(entries);
+        Ok(())
     }
-    let off = GraphQlHttpSettings { is_enabled: false, ..GraphQlHttpSettings::default() };
-    for asked in [&page, &file, &query, &schema] {
-        assert_eq!(status(&off, asked).await, 404, "{asked}");
+    async fn records(&self, _: &AuditFilter) -> Result<Vec<AuditRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn verify(&self) -> Result<ChainState, StoreError> {
+        Ok(ChainState::Whole { records: 0, last_hash: "".into() })
     }
 }
 
 #[tokio::test]
-async fn shutdown_ends_streams_of_events() {
-    let world = World { warehouse: FakeBehavior::Hangs, ..World::default() };
-    let edge = world.edge();
-    let asked = json!({
-        "method": "POST", "path": "/graphql", "headers": {"accept": "text/event-stream"},
-        "json": {"query": "{ query(measures: [\"orders.count\"]) { data } }"},
-    });
-    let asked: TestRequest = serde_json::from_value(asked).unwrap();
-    let response = edge.call(Connection::default(), asked.request()).await;
-    assert_eq!(response.status(), StatusCode::OK);
-    let mut events = response.into_body().into_data_stream();
-    edge.app().start_draining();
-    assert_eq!(events.next().await.unwrap().unwrap(), "event: complete\ndata:\n\n");
-    assert!(events.next().await.is_none());
+async fn mutation_without_its_scope_is_denied_and_audited() {
+    for (document, name) in [
+        ("mutation { invalidateCache { tenant } }", "invalidateCache"),
+        ("mutation { refreshPreAggregation { id } }", "refreshPreAggregation"),
+        ("mutation { cancelPreAggregationBuild(id: \"1\") { id } }", "cancelPreAggregationBuild"),
+    ] {
+        let log = Arc::new(MemoryLog::default());
+        let edge = world().edge_with(Security { audit: log.clone(), ..Security::of_anonymous() });
+        let audit_buffer = Arc::clone(&edge.app().services.audit_buffer);
+        let answer = Asked::over(edge, Scopes::READ).ask(document).await;
+        assert_eq!(answer["errors"][0]["extensions"]["code"], "FORBIDDEN", "{answer}");
+        assert_eq!(answer["errors"][0]["extensions"]["details"]["required_scope"], "write");
+        assert_eq!(answer["data"], Json::Null);
+        audit_buffer.flush().await.unwrap();
+        let entries = log.0.lock().unwrap().clone();
+        let denied = entries.iter().find(|entry| &*entry.event == "access_denied");
+        assert_eq!(&*denied.unwrap().resource, format!("mutation {name}"), "{entries:?}");
+    }
+}
+
+#[tokio::test]
+async fn writer_invalidates_the_cache() {
+    let asked = Asked::over(world().edge(), Scopes::READ.with(Scope::Write));
+    let answer = asked.data("mutation { invalidateCache(cubes: [\"orders\"]) { cubes tenant } }").await;
+    assert_eq!(answer["invalidateCache"], json!({"cubes": ["orders"], "tenant": null}));
+    let answer = asked.ask("mutation { invalidateCache(cubes: [\"order\"]) { cubes } }").await;
+    assert_eq!(answer["errors"][0]["extensions"]["details"]["nearest"], json!(["orders"]));
+}
+
+#[tokio::test]
+async fn invalid_documents_are_not_executed() {
+    let asked = reader(&world());
+    for (document, code) in [
+        ("{ cubes { name ", "GRAPHQL_SYNTAX_ERROR"),
+        ("{ cubes { nothing } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("{ cubes }", "GRAPHQL_VALIDATION_FAILED"),
+        ("query($a: Int!) { cubes { name } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("query A { cubes { name } } query B { cubes { name } }", "GRAPHQL_VALIDATION_FAILED"),
+        ("{ ...A } fragment A on Query { ...A }", "GRAPHQL_VALIDATION_FAILED"),
+        ("subscription { a: __typename b: __typename }", "GRAPHQL_VALIDATION_FAILED"),
+        ("{ cubes @skip(if: 3) { name } }", "GRAPHQL_VALIDATION_FAILED"),
+    ] {
+        let response = asked.response(document, json!({})).await;
+        let answer: Json = serde_json::from_slice(response.body()).unwrap();
+        assert!(!response.has_data(), "{document}: {answer}");
+        assert_eq!(answer.get("data"), None, "{document}");
+        assert_eq!(answer["errors"][0]["extensions"]["code"], code, "{document}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn introspection_of_tools_is_answered_and_cached() {
+    let asked = reader(&world());
+    let document = include_str!("graphql/introspection.graphql");
+    let first = asked.response(document, json!({})).await;
+    assert!(first.codes().is_empty(), "{:?}", first.body());
+    let schema: Json = serde_json::from_slice(first.body()).unwrap();
+    let types = schema["data"]["__schema"]["types"].as_array().unwrap();
+    let cube = types.iter().find(|ty| ty["name"] == "Cube").unwrap();
+    assert!(cube["fields"].as_array().unwrap().iter().any(|field| field["name"] == "query"));
+    assert_eq!(asked.response(document, json!({})).await.body(), first.body());
+}
+
+#[tokio::test]
+async fn variables_are_read_by_their_types() {
+    let asked = reader(&world());
+    let document = "query Q($measures: [String!]!, $limit: Int = 1, $order: [OrderInput!]) {
+        sql(measures: $measures, limit: $limit, order: $order) { sql params } }";
+    let variables = json!({"measures": ["orders.count"], "order": [{"member": "orders.count", "direction": "DESC"}]});
+    let response = asked.response(document, variables).await;
+    let answer: Json = serde_json::from_slice(response.body()).unwrap();
+    assert!(answer["data"]["sql"]["sql"].as_str().unwrap().contains("DESC"), "{answer}");
+    let wrong = asked.response(document, Json::Object(Map::from_iter([("measures".to_owned(), json!(3))]))).await;
+    assert!(!wrong.has_data());
 }

@@ -15,8 +15,9 @@ use crate::generate::{Features, Generator, late_cube, mask_policies, policies, q
 use crate::invariants;
 use crate::invariants::cached::DataReport;
 use crate::oracle::{Construct, Outcome, Paths, answer};
-use crate::product::{Answered, Product};
+use crate::product::{Answered, Asker, Product};
 use crate::shrink::shrink;
+use crate::surfaces::Surfaces;
 use crate::world::{FileOrder, source_tree};
 
 /// Queries on each world.
@@ -107,6 +108,8 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     let seen = world.seen();
     let paths = Paths::new(&seen);
     let served = product.serve(&world, &source_tree(&world, FileOrder::AsDescribed))?;
+    let surfaces = Surfaces::new(&served);
+    let mut surfaces_random = Generator::new(seed.rotate_left(32), run.features).random;
     let mut checked = Vec::new();
     for _ in 0..QUERIES_PER_WORLD.min(run.cases - report.queries) {
         let mut body = query(&mut generator, &seen, &paths);
@@ -123,6 +126,17 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
                 continue;
             }
         };
+        let asker = if surfaces_random.chance(50) { Asker::Usual } else { Asker::Other };
+        match surfaces.difference(&body, asker, surfaces_random.chance(50)) {
+            Err(()) => *report.left_out.entry("I7 GraphQL has no such query").or_default() += 1,
+            Ok(difference) => {
+                *report.invariants.entry("I7 REST and GraphQL answer alike").or_default() += 1;
+                if let Some(about) = difference {
+                    report.differences.push(Case { about, seed, query: body, world: world.clone() });
+                    return Ok(());
+                }
+            }
+        }
         let verdict = answer(&seen, &paths, &query, &settings());
         if let Some(construct) = verdict.constructs.iter().find(|construct| !run.features.allows(**construct)) {
             *report.left_out.entry(construct.as_str()).or_default() += 1;

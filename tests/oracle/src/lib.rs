@@ -3,6 +3,7 @@
 //! `world` describes a project and its data once; `generate` makes worlds and queries from a seed;
 //! `oracle` answers by the letter of the semantics; `product` is the real pipeline in this process;
 //! `scans` asks DuckDB which columns a statement reads;
+//! `surfaces` compares GraphQL with REST;
 //! `compare`, `invariants`, `shrink` and `case` find differences, make them small and keep them.
 
 pub mod case;
@@ -16,5 +17,6 @@ pub mod product;
 pub mod random;
 pub mod scans;
 pub mod shrink;
+pub mod surfaces;
 pub mod value;
 pub mod world;

@@ -3,6 +3,7 @@
 //! In: a [`World`] and queries. Out: rows as a client of REST reads them, or the code of the refusal.
 
 use std::collections::BTreeSet;
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse};
 use terrane_app::query::{
     Answer, CacheControl, CacheSettings, LimiterSettings, QueryRunError, QuerySettings, RequestContext,
 };
+use terrane_app::security::Scopes;
 use terrane_app::services::{ServicePorts, Services};
 use terrane_cache::MemoryCache;
 use terrane_compiler::project::{Inputs, SourceTree};
@@ -274,6 +276,24 @@ impl Served<'_> {
         }
     }
 
+    /// Returns the use cases, for another surface over them.
+    pub fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// Runs a future of another surface.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.product.runtime.block_on(future)
+    }
+
+    /// Runs a query as REST does, with the scopes of its caller.
+    pub fn answer(&self, query: &SemanticQuery, asker: Asker) -> (Result<Answer, QueryRunError>, Scopes) {
+        let context = context(asker);
+        let session = self.services.queries.session(&context);
+        let run = async { session.prepare(query).await?.run().await };
+        (self.product.runtime.block_on(run), context.scopes)
+    }
+
     /// Reports that the data changed.
     pub fn invalidate(&self) {
         self.product.runtime.block_on(self.services.versions.invalidate_all());
@@ -313,7 +333,7 @@ fn read_answer(answer: Answer) -> Answered {
 }
 
 /// Makes the caller of a query.
-fn context(asker: Asker) -> RequestContext {
+pub fn context(asker: Asker) -> RequestContext {
     let value = |cell: &Cell| match cell {
         Cell::Text(text) => Value::Text(text.as_str().into()),
         Cell::Int(value) => Value::Integer(*value),

@@ -84,6 +84,8 @@ pub enum QueryKind {
     /// One page of rows, up to `query.max_limit`.
     #[default]
     Rest,
+    /// One page of rows for a GraphQL field, up to `query.max_limit`.
+    Graphql,
     /// Rows up to `query.max_export_rows`.
     Export,
     /// The statement alone.
@@ -102,6 +104,7 @@ impl QueryKind {
     pub fn as_str(self) -> &'static str {
         match self {
             QueryKind::Rest => "rest",
+            QueryKind::Graphql => "graphql",
             QueryKind::Export => "export",
             QueryKind::Sql => "sql",
             QueryKind::Explain => "explain",

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::AuditBuffer;
-use crate::domain::{AuthMethod, RequestContext, Scopes, Surface};
+use crate::domain::{AuthMethod, RequestContext, Scope, Scopes, Surface};
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::observer::Observer;
@@ -27,6 +27,15 @@ pub(crate) enum Durability {
     BeforeAnswer,
     /// With the next batch.
     NextBatch,
+}
+
+/// An operation that the caller may not do.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ScopeError {
+    #[error("scope `{}` is required", scope.as_str())]
+    Missing { scope: Scope },
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Records denials and authentications.
@@ -60,6 +69,18 @@ impl AccessRecorder {
             ..self.entry("access_denied", request, format!("{} {}", target.action, target.pattern))
         };
         self.record(request, entry, Durability::BeforeAnswer).await
+    }
+
+    /// Checks that the caller of a request holds the scope that its operation requires. A denial is recorded first.
+    ///
+    /// # Errors
+    /// The scope is missing, or its denial cannot be recorded.
+    pub async fn require(&self, request: &RequestContext, scope: Scope) -> Result<(), ScopeError> {
+        if request.scopes.hold(scope) {
+            return Ok(());
+        }
+        self.denied(request, MISSING_SCOPE).await?;
+        Err(ScopeError::Missing { scope })
     }
 
     /// Records that a credential was accepted; `credential` is the id of the key or session.

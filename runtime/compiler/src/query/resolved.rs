@@ -189,6 +189,8 @@ pub enum Test {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextMatch {
     Contains,
+    /// The text is in lower case; the operand is compared in lower case.
+    ContainsAnyCase,
     StartsWith,
     EndsWith,
 }

@@ -42,6 +42,13 @@ pub(crate) fn refusal(
     }
 }
 
+fn in_lower_case(value: &Value) -> Value {
+    match value {
+        Value::Text(text) => Value::Text(text.to_lowercase().into()),
+        other => other.clone(),
+    }
+}
+
 /// The values that a member can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparable {
@@ -181,7 +188,8 @@ impl Condition<'_> {
     fn test(&self, values: &[Value]) -> Result<Test, QueryError> {
         let Condition { member, comparable, operator, .. } = *self;
         let valid = valid_operators(comparable);
-        if !valid.contains(&operator) {
+        let is_search = operator == Operator::ContainsAnyCase && comparable == Comparable::Text;
+        if !is_search && !valid.contains(&operator) {
             return Err(QueryError::OperatorNotAllowed {
                 member: member.text.clone(),
                 operator: operator.as_str(),
@@ -213,6 +221,7 @@ impl Condition<'_> {
             Operator::NotInList => not(self.list(values)?),
             Operator::Contains => self.text_match(TextMatch::Contains, one()?)?,
             Operator::NotContains => not(self.text_match(TextMatch::Contains, one()?)?),
+            Operator::ContainsAnyCase => self.text_match(TextMatch::ContainsAnyCase, &in_lower_case(one()?))?,
             Operator::StartsWith => self.text_match(TextMatch::StartsWith, one()?)?,
             Operator::EndsWith => self.text_match(TextMatch::EndsWith, one()?)?,
             Operator::Gt | Operator::AfterDate => self.after(one()?, false)?,

@@ -80,6 +80,11 @@ impl Connective {
     }
 }
 
+/// Returns a text in lower case. Every warehouse has this function.
+fn in_lower_case(text: SqlExpr<'_>) -> SqlExpr<'_> {
+    SqlExpr::Sequence { parts: vec![SqlExpr::Text("LOWER("), text, SqlExpr::Text(")")], is_atomic: true }
+}
+
 pub(super) fn lower_test<'a>(on: &Tested<'a>, test: &'a Test, is_negated: bool) -> SqlExpr<'a> {
     let compare = |op: Op, value: &'a Value| SqlExpr::op(op, vec![on.value.clone(), SqlExpr::Param(value)]);
     let bare = || on.bare.as_ref().unwrap_or(&on.value).clone();
@@ -94,11 +99,15 @@ pub(super) fn lower_test<'a>(on: &Tested<'a>, test: &'a Test, is_negated: bool) 
         (Test::Equals(value), true) => or_null(compare(Op::Ne, value)),
         (Test::Match { kind, text }, _) => {
             let op = match kind {
-                TextMatch::Contains => Op::Contains,
+                TextMatch::Contains | TextMatch::ContainsAnyCase => Op::Contains,
                 TextMatch::StartsWith => Op::StartsWith,
                 TextMatch::EndsWith => Op::EndsWith,
             };
-            let condition = SqlExpr::op(op, vec![on.value.clone(), SqlExpr::Param(text)]);
+            let operand = match kind {
+                TextMatch::ContainsAnyCase => in_lower_case(on.value.clone()),
+                _ => on.value.clone(),
+            };
+            let condition = SqlExpr::op(op, vec![operand, SqlExpr::Param(text)]);
             if is_negated { or_null(SqlExpr::op(Op::Not, vec![condition])) } else { condition }
         }
         (Test::InList { values, or_null: with_null }, _) => {

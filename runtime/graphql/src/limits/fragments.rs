@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(refused(&nested(15)), None);
         assert_eq!(refused(&nested(16)).as_deref(), Some("depth"));
         let split = |depth: usize| {
-            format!("{}...A{} fragment A on Query {}", "{ a ".repeat(8), "}".repeat(8), nested(depth - 8))
+            format!("{}{{ ...A }}{} fragment A on Query {}", "{ a ".repeat(8), "}".repeat(8), nested(depth - 8))
         };
         assert_eq!(refused(&split(15)), None);
         assert_eq!(refused(&split(16)).as_deref(), Some("depth"));

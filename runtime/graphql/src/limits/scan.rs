@@ -153,7 +153,7 @@ mod tests {
             format!("{{a(b: \"\"\"\"\"\"{many}"),
             format!("{{a(b: \"open\n{many}"),
             format!("# comment\r{many}"),
-            format!("{{a(b: \"\"\"\" \" {many}"),
+            format!("{{a(b: \"\"\" \" {many}"),
         ] {
             assert_eq!(exceeded(&text), Some("nesting"), "{text}");
         }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use axum::extract::Request;
 use terrane_app::domain::RequestContext;
 use terrane_app::limits::RateExceeded;
-use terrane_app::security::{AuthError, AuthMethod, Credential, Identity, access};
-use terrane_wire::Code;
+use terrane_app::security::{AuthError, AuthMethod, Credential, Identity};
+use terrane_wire::{Code, ErrorBody};
 
 use super::connected::ConnectionAdmission;
 use super::credentials::{Credentials, CredentialsError};
@@ -78,11 +78,8 @@ impl<'a> AuthRequirement<'a> {
             let recorded = self.app.services.access.authenticated(&self.context, &credential).await;
             recorded.map_err(|error| ApiError::from_store(&error))?;
         }
-        if let RouteAccess::Scoped(scope) = self.access
-            && !scopes.hold(scope)
-        {
-            deny(self.app, &self.context, access::MISSING_SCOPE).await?;
-            return Err(ApiError::missing_scope(scope));
+        if let RouteAccess::Scoped(scope) = self.access {
+            self.app.services.access.require(&self.context, scope).await.map_err(ErrorBody::from)?;
         }
         Ok((self.context, credential))
     }

@@ -144,8 +144,7 @@ impl ApiError {
 
     /// Reports and logs that the state database does not answer.
     pub(crate) fn from_store(error: &StoreError) -> Self {
-        tracing::error!(event = "state_unavailable", error_message = %error);
-        ApiError::new(Code::StateUnavailable, "the state database cannot be reached")
+        ErrorBody::from_store(error).into()
     }
 
     /// Reports and logs a component that failed. The body names the component and the limit that it reached; the

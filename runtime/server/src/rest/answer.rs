@@ -4,7 +4,6 @@
 //! CSV and Arrow have those that are known before the rows in headers `x-terrane-*`.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
@@ -13,7 +12,7 @@ use axum::response::Response;
 use terrane_app::ports::result_cache::StoredResult;
 use terrane_app::query::{Answer, AnswerStream, Opened, Piece};
 use terrane_wire::answer::{AnswerFacts, after, before};
-use terrane_wire::json::Numbers;
+use terrane_wire::json::shared_rows;
 use terrane_wire::query::QueryRequest;
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, RowEncoder, RowsError};
@@ -57,7 +56,7 @@ pub(super) async fn respond(
 
 /// Returns the tag of an answer's rows. Facts such as the age of the rows differ between equal answers, so it is weak.
 fn entity_tag(answer: &Answer, shared: &StoredResult, request: &QueryRequest, format: RowFormat) -> String {
-    let form = form_of(request.numbers) + 16 * format as u8;
+    let form = request.numbers.form() + 16 * format as u8;
     let at = shared.as_of.as_nanosecond();
     let mut names = DefaultHasher::new();
     for column in &answer.columns {
@@ -77,34 +76,16 @@ fn add_tag(response: &mut Response, tag: &str) {
     headers.insert(VARY, HeaderValue::from_static("authorization, accept, accept-encoding"));
 }
 
-/// Returns the number of the form in which numbers are written.
-fn form_of(numbers: Numbers) -> u8 {
-    match numbers {
-        Numbers::Plain => 0,
-        Numbers::Strings => 1,
-        Numbers::Doubles => 2,
-    }
-}
-
 /// Returns `{data, query, meta}` of a small stored result, whose rows are written once for all queries.
-fn stored(answer: &Answer, shared: &StoredResult, request: &QueryRequest) -> Result<Vec<u8>, RowsError> {
-    let form = form_of(request.numbers);
-    let rows = match shared.encoded.get(form, &answer.columns) {
-        Some(rows) => rows,
-        None => {
-            let encoder = RowEncoder::new(RowFormat::Json, answer.columns.clone(), &answer.schema, request.numbers);
-            let rows: Arc<[u8]> = encoder.encode(Vec::new(), &answer.batches, &[])?.into();
-            shared.encode_rows(form, &answer.columns, &rows);
-            rows
-        }
-    };
+fn stored(answer: &Answer, shared: &StoredResult, request: &QueryRequest) -> Vec<u8> {
+    let rows = shared_rows(shared, &answer.columns, request.numbers);
     let end =
         Piece::End { returned_rows: answer.returned_rows, truncated: answer.truncated, duration: answer.duration };
     let mut body = before(RowFormat::Json);
     body.reserve(rows.len() + answer.sql.len() + 1_024);
     body.extend_from_slice(&rows);
     body.extend_from_slice(&after(RowFormat::Json, &facts(answer, request), &end));
-    Ok(body)
+    body
 }
 
 fn facts(answer: &Answer, request: &QueryRequest) -> AnswerFacts {
@@ -131,7 +112,7 @@ async fn whole(answer: Answer, request: &QueryRequest, format: RowFormat) -> Res
         && answer.returned_rows <= MAX_INLINE_ROWS
         && let Some(shared) = &answer.shared
     {
-        let body = stored(&answer, shared, request).map_err(|error| unwritable(&error))?;
+        let body = stored(&answer, shared, request);
         return Ok(response(Body::from(body), format, Vec::new()));
     }
     let facts = facts(&answer, request);

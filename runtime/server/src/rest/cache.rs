@@ -1,12 +1,11 @@
 //! The result cache: invalidation.
 
 use axum::response::Response;
-use terrane_app::invalidation::InvalidationError;
 use terrane_wire::cache::{CacheInvalidated, CacheInvalidation, invalidation_from_wire};
-use terrane_wire::{Code, schema};
+use terrane_wire::{Code, ErrorBody, schema};
 
 use crate::app::{App, Scope};
-use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
 
 pub(super) fn register(routes: Routes) -> Routes {
@@ -17,17 +16,8 @@ async fn invalidate(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let cubes = invalidation_from_wire(&call.json_body_or_none(&app).await?)?;
     let invalidated = app.services.invalidations.invalidate(cubes.as_deref(), &context).await;
-    invalidated.map_err(|error| refusal(&error))?;
+    invalidated.map_err(|error| ErrorBody::from(&error))?;
     Ok(json_answer(&CacheInvalidated { cubes, tenant: context.tenant.as_deref().map(str::to_owned) }))
-}
-
-fn refusal(error: &InvalidationError) -> ApiError {
-    match error {
-        InvalidationError::UnknownCube { nearest, .. } => {
-            ApiError::new(Code::NotFound, error.to_string()).detail("nearest", to_json(nearest))
-        }
-        InvalidationError::Store(error) => ApiError::from_store(error),
-    }
 }
 
 static INVALIDATE: Doc = Doc {

@@ -13,7 +13,7 @@ use terrane_app::query::Piece;
 use terrane_wire::jobs::{self as wire, JobAnswer, JobList, JobResult};
 use terrane_wire::query::{self, Query};
 use terrane_wire::rows::RowFormat;
-use terrane_wire::{Code, RowEncoder, RowsError, schema};
+use terrane_wire::{Code, ErrorBody, RowEncoder, RowsError, schema};
 
 use super::format;
 use crate::app::{App, Scope};
@@ -122,26 +122,9 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<std::sync::Arc<str>>, A
 }
 
 fn error(error: JobError, scopes: &crate::app::Scopes) -> ApiError {
-    let message = error.to_string();
-    match error {
-        JobError::Query(error) => ApiError::from_run(error, *scopes),
-        JobError::Unknown => ApiError::new(Code::NotFound, message),
-        JobError::NoResult { state } => ApiError::new(Code::Conflict, message).detail("state", state.as_str()),
-        JobError::Gone { reason } => ApiError::new(Code::Gone, message).detail("reason", reason.as_str()),
-        JobError::OtherRequest => ApiError::new(Code::ValidationError, message).detail("field", "Idempotency-Key"),
-        JobError::CallerFull { .. } => {
-            ApiError::new(Code::RateLimited, message).header(RETRY_AFTER, HeaderValue::from_static("5"))
-        }
-        JobError::Full { .. } => ApiError::overloaded(message),
-        JobError::Results(error) => {
-            tracing::error!(event = "job_results_unavailable", error_message = %error);
-            ApiError::new(
-                Code::ResultsUnavailable,
-                "the result cannot be read now; it is not lost while the job exists",
-            )
-        }
-        JobError::Store(error) => ApiError::from_store(&error),
-    }
+    let is_caller_full = matches!(error, JobError::CallerFull { .. });
+    let refusal = ApiError::from(ErrorBody::from_job(error, *scopes));
+    if is_caller_full { refusal.header(RETRY_AFTER, HeaderValue::from_static("5")) } else { refusal }
 }
 
 const TAG: &str = "query";

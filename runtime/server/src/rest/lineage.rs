@@ -1,11 +1,11 @@
 //! Which column becomes which measure, and what a change of a column reaches.
 
 use axum::response::Response;
+use terrane_app::lineage::find;
 use terrane_compiler::Access as Visible;
-use terrane_compiler::text::nearest::nearest;
-use terrane_lineage::{Lineage, Sight};
+use terrane_lineage::Sight;
 use terrane_wire::lineage::{self, LineageImpact, column_from_wire};
-use terrane_wire::{Code, schema};
+use terrane_wire::{Code, ErrorBody, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
@@ -32,7 +32,7 @@ async fn measure(app: App, mut call: Call) -> Result<Response, ApiError> {
     let snapshot = app.services.catalog.snapshot();
     let lineage = snapshot.lineage(&*app.services.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &call.context.caller));
-    let start = find(lineage, &sight, &format!("measure.{cube}.{measure}"))?;
+    let start = find(lineage, &sight, &format!("measure.{cube}.{measure}")).map_err(ErrorBody::from)?;
     Ok(json_answer(&lineage::upstream(lineage, start, &sight)))
 }
 
@@ -42,21 +42,8 @@ async fn impact(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.services.catalog.snapshot();
     let lineage = snapshot.lineage(&*app.services.warehouse).await;
     let sight = Sight::of(lineage, &Visible::of(&snapshot.model, &caller));
-    let start = find(lineage, &sight, &id)?;
+    let start = find(lineage, &sight, &id).map_err(ErrorBody::from)?;
     Ok(json_answer(&lineage::impact(lineage, start, &sight)))
-}
-
-/// Finds a node. A node that the caller may not see is not found.
-fn find(lineage: &Lineage, sight: &Sight, id: &str) -> Result<u32, ApiError> {
-    let found = lineage.find(id).filter(|at| sight.sees(*at));
-    found.ok_or_else(|| {
-        let kind = id.split('.').next().unwrap_or_default();
-        let seen = (0..).zip(&lineage.nodes).filter(|(at, _)| sight.sees(*at)).map(|(_, node)| &*node.id);
-        let alike = seen.filter(|other| other.split('.').next() == Some(kind));
-        let nearest: Vec<String> = nearest(id, alike, 10).into_iter().map(str::to_owned).collect();
-        let id: String = id.chars().take(200).collect();
-        ApiError::new(Code::NotFound, format!("unknown lineage node `{id}`")).detail("nearest", nearest)
-    })
 }
 
 const TAG: &str = "lineage";

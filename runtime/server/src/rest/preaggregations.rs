@@ -2,14 +2,13 @@
 
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use terrane_app::preaggregations::RefreshError;
 use terrane_wire::preaggregations::{
     PreaggregationBuild, PreaggregationBuilds, PreaggregationRefresh, PreaggregationsStatus, refresh_from_wire,
 };
-use terrane_wire::{Audience, Code, schema};
+use terrane_wire::{Audience, Code, ErrorBody, schema};
 
 use crate::app::{App, Scope};
-use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
 
 const TAG: &str = "preaggregations";
@@ -31,7 +30,8 @@ async fn status(app: App, call: Call) -> Result<Response, ApiError> {
 async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let wanted = refresh_from_wire(&call.json_body_or_none(&app).await?)?;
-    let builds = app.services.preaggregations.refresh(&wanted, &context).await.map_err(|error| refusal(&error))?;
+    let builds =
+        app.services.preaggregations.refresh(&wanted, &context).await.map_err(|error| ErrorBody::from(&error))?;
     let audience = Audience::of(context.scopes);
     let builds = builds.iter().map(|build| PreaggregationBuild::new(build, audience)).collect();
     let mut response = json_answer(&PreaggregationBuilds { builds });
@@ -41,26 +41,9 @@ async fn refresh(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn cancel(app: App, mut call: Call) -> Result<Response, ApiError> {
     let id = call.path_parameter().await?;
-    let build = app.services.preaggregations.cancel(&id, &call.context).await.map_err(|error| refusal(&error))?;
+    let build =
+        app.services.preaggregations.cancel(&id, &call.context).await.map_err(|error| ErrorBody::from(&error))?;
     Ok(json_answer(&PreaggregationBuild::new(&build, Audience::of(call.context.scopes))))
-}
-
-fn refusal(error: &RefreshError) -> ApiError {
-    let message = error.to_string();
-    match error {
-        RefreshError::Disabled => ApiError::new(Code::Conflict, message),
-        RefreshError::UnknownCube { nearest, .. } | RefreshError::UnknownRollup { nearest, .. } => {
-            ApiError::new(Code::NotFound, message).detail("nearest", to_json(nearest))
-        }
-        RefreshError::UnknownBuild { .. } => ApiError::new(Code::NotFound, message),
-        RefreshError::NoCube { .. } => ApiError::new(Code::InvalidQuery, message).detail("field", to_json(&"cube")),
-        RefreshError::NotPartitioned { .. }
-        | RefreshError::InvalidPartition { .. }
-        | RefreshError::TooManyPartitions => {
-            ApiError::new(Code::InvalidQuery, message).detail("field", to_json(&"partitions"))
-        }
-        RefreshError::Store(error) => ApiError::from_store(error),
-    }
 }
 
 static STATUS: Doc = Doc {

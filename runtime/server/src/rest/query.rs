@@ -4,7 +4,7 @@ use axum::response::Response;
 use terrane_app::ports::governance::Surface;
 use terrane_app::query::{QueryKind, RequestContext, log_unreadable};
 use terrane_wire::answer::{QueryAnswer, Sql, sql_to_wire};
-use terrane_wire::explanation::{Explanation, WarehousePlan};
+use terrane_wire::explanation::Explanation;
 use terrane_wire::query::{self, Query, QueryRequest, SqlQuery};
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, schema};
@@ -92,15 +92,8 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
     let refused = |error| ApiError::from_run(error, context.scopes);
     let QueryRequest { query, .. } = read_body(&app, call, query::from_wire).await?;
     let session = app.services.queries.session(&context);
-    let prepared = session.prepare(&query).await.map_err(refused)?;
-    let explanation = prepared.explain().await.map_err(refused)?;
-    let is_admin = context.scopes.hold(Scope::Admin);
-    let plan = if is_admin {
-        WarehousePlan::of(session.warehouse_plan(&query, &explanation).await.map_err(refused)?)
-    } else {
-        WarehousePlan::for_admins()
-    };
-    Ok(json_answer(&Explanation::new(&explanation, plan, is_admin)))
+    let explained = session.explain(&query).await.map_err(refused)?;
+    Ok(json_answer(&Explanation::from(&explained)))
 }
 
 const TAG: &str = "query";

@@ -123,17 +123,18 @@ impl<'a> Column<'a> {
             }
             Values::Float64(array) => self.double(array.value(row), out, scratch),
             Values::Doubles(array) => self.double(array.value(row), out, scratch),
-            Values::Decimal128(array, 0) => self.number(Some(scratch.integer.format(array.value(row))), out),
+            Values::Decimal128(array, 0) => self.integer_text(scratch.integer.format(array.value(row)), out),
             Values::Decimal128(array, _) => {
                 scratch.text.clear();
                 write_decimal(array.value(row), array.scale(), &mut scratch.text);
-                self.number(Some(&scratch.text), out);
+                self.decimal_text(&scratch.text, out);
             }
             Values::Decimal256(array) => {
                 let text = array.value_as_string(row);
                 // Zero in thousands is written `0000` there, which JSON has no number for.
                 let is_padded_zero = text.bytes().all(|digit| digit == b'0');
-                self.number(Some(if is_padded_zero { "0" } else { &text }), out);
+                let text = if is_padded_zero { "0" } else { &text };
+                if array.scale() == 0 { self.integer_text(text, out) } else { self.decimal_text(text, out) }
             }
             Values::Utf8(array) => write_string(array.value(row), out),
             Values::LargeUtf8(array) => write_string(array.value(row), out),
@@ -206,7 +207,16 @@ impl<'a> Column<'a> {
         T: ArrowPrimitiveType,
         T::Native: itoa::Integer,
     {
-        self.number(Some(scratch.integer.format(array.value(row))), out);
+        self.integer_text(scratch.integer.format(array.value(row)), out);
+    }
+
+    fn integer_text(&self, text: &str, out: &mut Vec<u8>) {
+        let is_quoted = self.numbers == Numbers::Exact && !is_exact_in_a_double(text);
+        if is_quoted { write_quoted(text, out) } else { self.number(Some(text), out) }
+    }
+
+    fn decimal_text(&self, text: &str, out: &mut Vec<u8>) {
+        if self.numbers == Numbers::Exact { write_quoted(text, out) } else { self.number(Some(text), out) }
     }
 
     fn double(&self, value: f64, out: &mut Vec<u8>, scratch: &mut Scratch) {
@@ -217,14 +227,23 @@ impl<'a> Column<'a> {
     fn number(&self, text: Option<&str>, out: &mut Vec<u8>) {
         match text {
             None => out.extend_from_slice(b"null"),
-            Some(text) if self.numbers == Numbers::Strings => {
-                out.push(b'"');
-                out.extend_from_slice(text.as_bytes());
-                out.push(b'"');
-            }
+            Some(text) if self.numbers == Numbers::Strings => write_quoted(text, out),
             Some(text) => out.extend_from_slice(text.as_bytes()),
         }
     }
+}
+
+/// Writes the text of a number as a JSON string.
+fn write_quoted(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
+/// Returns whether an integer lies within -2^53 and 2^53.
+fn is_exact_in_a_double(text: &str) -> bool {
+    const MAX: u128 = 1 << 53;
+    text.len() <= 15 || text.parse::<i128>().is_ok_and(|number| number.unsigned_abs() <= MAX)
 }
 
 impl<'a> Values<'a> {

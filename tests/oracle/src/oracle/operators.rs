@@ -98,6 +98,7 @@ impl Test {
             Operator::NotEquals | Operator::NotInList => !is_any(),
             Operator::Contains => text(|value, wanted| value.contains(wanted)),
             Operator::NotContains => !text(|value, wanted| value.contains(wanted)),
+            Operator::ContainsAnyCase => text(|value, wanted| value.to_lowercase().contains(&wanted.to_lowercase())),
             Operator::StartsWith => text(|value, wanted| value.starts_with(wanted)),
             Operator::EndsWith => text(|value, wanted| value.ends_with(wanted)),
             Operator::Gt | Operator::AfterDate => compared(0).is_some_and(|order| order.is_gt()),

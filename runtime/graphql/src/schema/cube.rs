@@ -1,0 +1,309 @@
+//! Cubes and their members.
+//!
+//! In: the model, and what the caller may see of it (`terrane_app::metadata`). Out: objects that share the model's
+//! texts.
+
+use std::sync::Arc;
+
+use async_graphql::{ComplexObject, Context, Enum, Lookahead, Result, SimpleObject};
+use terrane_app::metadata;
+use terrane_compiler::Access;
+use terrane_compiler::model::{self, MeasureKind};
+use terrane_compiler::types::Relationship;
+
+use super::inputs::{FilterInput, OrderInput, Question, TimeDimensionInput};
+use super::request::state;
+use super::result::QueryResult;
+use super::values::{self, DimensionValue};
+use crate::enums::{DimensionType, MeasureType, TimeGranularity};
+
+/// The values of a dimension without `limit`.
+const DEFAULT_VALUES: Option<u32> = Some(100);
+
+/// A table or query with its measures, dimensions, segments and joins.
+#[derive(SimpleObject)]
+#[graphql(complex)]
+pub(crate) struct Cube {
+    name: Arc<str>,
+    title: Arc<str>,
+    description: Option<Arc<str>>,
+    measures: Vec<Measure>,
+    dimensions: Vec<Dimension>,
+    segments: Vec<Segment>,
+    joins: Vec<Join>,
+}
+
+/// A measure of a cube.
+#[derive(SimpleObject)]
+pub(crate) struct Measure {
+    name: Arc<str>,
+    /// The name of the cube.
+    cube: Arc<str>,
+    title: Arc<str>,
+    description: Option<Arc<str>>,
+    #[graphql(name = "type")]
+    ty: MeasureType,
+    /// The format for display, such as `currency`.
+    format: Option<Arc<str>>,
+    drill_members: Vec<String>,
+    /// True if the measure's own definition reads other times than those of its row: a running total.
+    has_time_intelligence: bool,
+    /// `running_total`, or `running_total_from_all` if the rows before the range are added too.
+    time_intelligence_type: Option<&'static str>,
+}
+
+/// A dimension of a cube.
+#[derive(SimpleObject)]
+#[graphql(complex)]
+pub(crate) struct Dimension {
+    name: Arc<str>,
+    /// The name of the cube.
+    cube: Arc<str>,
+    title: Arc<str>,
+    description: Option<Arc<str>>,
+    #[graphql(name = "type")]
+    ty: DimensionType,
+    /// The format for display, such as `link`.
+    format: Option<Arc<str>>,
+    /// Null unless the type is `TIME`.
+    granularities: Option<Vec<TimeGranularity>>,
+    /// True for the time dimension that a range without a dimension filters.
+    is_primary_time_dimension: bool,
+    /// True if the dimension is part of the cube's primary key.
+    is_primary_key: bool,
+}
+
+/// A named filter of a cube.
+#[derive(SimpleObject)]
+pub(crate) struct Segment {
+    name: Arc<str>,
+    title: Arc<str>,
+    description: Option<Arc<str>>,
+}
+
+/// A join to another cube.
+#[derive(SimpleObject)]
+pub(crate) struct Join {
+    /// The name of the joined cube.
+    name: Arc<str>,
+    title: Arc<str>,
+    relationship: JoinRelationship,
+}
+
+/// The number of rows on both sides of a join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub(crate) enum JoinRelationship {
+    ManyToOne,
+    OneToMany,
+    OneToOne,
+}
+
+/// A named calculation over measures.
+#[derive(SimpleObject)]
+pub(crate) struct Metric {
+    name: Arc<str>,
+    title: Arc<str>,
+    description: Option<Arc<str>>,
+    #[graphql(name = "type")]
+    ty: MetricType,
+    format: Option<Arc<str>>,
+    time_grain: Option<TimeGranularity>,
+    /// The names of the cubes whose measures it is computed from.
+    cubes: Vec<Arc<str>>,
+}
+
+/// The form of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub(crate) enum MetricType {
+    Simple,
+    Ratio,
+    Derived,
+}
+
+#[ComplexObject]
+impl Cube {
+    /// Runs a query. Members without a dot belong to this cube.
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the field")]
+    async fn query(
+        &self,
+        context: &Context<'_>,
+        measures: Option<Vec<String>>,
+        dimensions: Option<Vec<String>>,
+        filters: Option<Vec<FilterInput>>,
+        time_dimensions: Option<Vec<TimeDimensionInput>>,
+        order: Option<Vec<OrderInput>>,
+        limit: Option<u32>,
+        offset: Option<u32>,
+        timezone: Option<String>,
+    ) -> Result<QueryResult> {
+        let cube = Some(self.name.to_string());
+        let question = Question {
+            cube: cube.clone(),
+            measures,
+            dimensions,
+            filters,
+            time_dimensions,
+            order,
+            limit,
+            offset,
+            timezone,
+            ..Question::default()
+        };
+        let state = state(context);
+        let answer = state.run(question.into_query()?).await?;
+        Ok(QueryResult::new(answer, Arc::clone(&state.parts), cube))
+    }
+}
+
+#[ComplexObject]
+impl Dimension {
+    /// The values of the dimension that the caller may see, the most frequent first.
+    async fn values(
+        &self,
+        context: &Context<'_>,
+        #[graphql(default_with = "DEFAULT_VALUES", desc = "The most values, up to the server's limit of rows.")]
+        limit: Option<u32>,
+        #[graphql(desc = "Text that the values contain, in upper or lower case.")] search: Option<String>,
+    ) -> Result<Vec<DimensionValue>> {
+        let limit = limit.or(DEFAULT_VALUES).unwrap_or_default();
+        Ok(values::of(state(context), &self.cube, &self.name, limit, search).await?)
+    }
+}
+
+impl Cube {
+    /// Returns a cube with those lists that are selected.
+    pub(crate) fn new(access: &Access<'_>, cube: &model::Cube, selected: &Lookahead<'_>) -> Self {
+        let is_selected = |field: &str| selected.field(field).exists();
+        Cube {
+            name: Arc::clone(&cube.name),
+            title: Arc::clone(&cube.title),
+            description: cube.description.clone(),
+            measures: match is_selected("measures") {
+                true => metadata::measures(access, cube).map(|measure| Measure::new(access, cube, measure)).collect(),
+                false => Vec::new(),
+            },
+            dimensions: match is_selected("dimensions") {
+                true => metadata::dimensions(access, cube).map(|dimension| Dimension::new(cube, dimension)).collect(),
+                false => Vec::new(),
+            },
+            segments: match is_selected("segments") {
+                true => metadata::segments(access, cube).map(Segment::new).collect(),
+                false => Vec::new(),
+            },
+            joins: match is_selected("joins") {
+                true => metadata::joins(access, cube).map(|(join, target)| Join::new(join, target)).collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+}
+
+impl Measure {
+    fn new(access: &Access<'_>, cube: &model::Cube, measure: &model::Measure) -> Self {
+        let time_intelligence_type = match &measure.kind {
+            MeasureKind::RunningTotal { from_all: false, .. } => Some("running_total"),
+            MeasureKind::RunningTotal { from_all: true, .. } => Some("running_total_from_all"),
+            _ => None,
+        };
+        let drill_members = metadata::drill_members(access, cube, measure);
+        Measure {
+            name: Arc::clone(&measure.name),
+            cube: Arc::clone(&cube.name),
+            title: Arc::clone(&measure.presentation.title),
+            description: measure.presentation.description.clone(),
+            ty: MeasureType::from(&measure.kind),
+            format: measure.presentation.format.clone(),
+            drill_members: drill_members.into_iter().map(str::to_owned).collect(),
+            has_time_intelligence: time_intelligence_type.is_some(),
+            time_intelligence_type,
+        }
+    }
+}
+
+impl Dimension {
+    fn new(cube: &model::Cube, dimension: &model::Dimension) -> Self {
+        let granularities = dimension.granularities.iter().map(|granularity| (*granularity).into()).collect();
+        let primary_time = cube.primary_time.and_then(|index| cube.dimensions.get(index as usize));
+        Dimension {
+            name: Arc::clone(&dimension.name),
+            cube: Arc::clone(&cube.name),
+            title: Arc::clone(&dimension.presentation.title),
+            description: dimension.presentation.description.clone(),
+            ty: dimension.ty.into(),
+            format: dimension.presentation.format.clone(),
+            granularities: (dimension.ty == model::DimensionType::Time).then_some(granularities),
+            is_primary_time_dimension: primary_time.is_some_and(|time| time.name == dimension.name),
+            is_primary_key: dimension.primary_key,
+        }
+    }
+}
+
+impl Segment {
+    fn new(segment: &model::Segment) -> Self {
+        Segment {
+            name: Arc::clone(&segment.name),
+            title: Arc::clone(&segment.presentation.title),
+            description: segment.presentation.description.clone(),
+        }
+    }
+}
+
+impl Join {
+    fn new(join: &model::Join, target: &model::Cube) -> Self {
+        let relationship = match join.relationship {
+            Relationship::ManyToOne => JoinRelationship::ManyToOne,
+            Relationship::OneToMany => JoinRelationship::OneToMany,
+            Relationship::OneToOne => JoinRelationship::OneToOne,
+        };
+        Join { name: Arc::clone(&target.name), title: Arc::clone(&target.title), relationship }
+    }
+}
+
+impl Metric {
+    pub(crate) fn new(access: &Access<'_>, metric: &model::Metric) -> Self {
+        Metric {
+            name: Arc::clone(&metric.name),
+            title: Arc::clone(&metric.presentation.title),
+            description: metric.presentation.description.clone(),
+            ty: match metric.kind {
+                model::MetricKind::Simple => MetricType::Simple,
+                model::MetricKind::Ratio => MetricType::Ratio,
+                model::MetricKind::Derived => MetricType::Derived,
+            },
+            format: metric.presentation.format.clone(),
+            time_grain: metric.time_grain.map(Into::into),
+            cubes: metadata::cubes_of_metric(access, metric).into_iter().map(|cube| Arc::clone(&cube.name)).collect(),
+        }
+    }
+}
+
+impl From<&MeasureKind> for MeasureType {
+    fn from(kind: &MeasureKind) -> Self {
+        use model::AggregateFunction;
+        match kind {
+            MeasureKind::Number(_) => MeasureType::Number,
+            MeasureKind::RunningTotal { .. } => MeasureType::RunningTotal,
+            MeasureKind::Aggregate(aggregate) => match aggregate.function {
+                AggregateFunction::Count => MeasureType::Count,
+                AggregateFunction::CountDistinct => MeasureType::CountDistinct,
+                AggregateFunction::CountDistinctApprox => MeasureType::CountDistinctApprox,
+                AggregateFunction::Sum => MeasureType::Sum,
+                AggregateFunction::Avg => MeasureType::Avg,
+                AggregateFunction::Min => MeasureType::Min,
+                AggregateFunction::Max => MeasureType::Max,
+            },
+        }
+    }
+}
+
+impl From<model::DimensionType> for DimensionType {
+    fn from(ty: model::DimensionType) -> Self {
+        match ty {
+            model::DimensionType::String => DimensionType::String,
+            model::DimensionType::Number => DimensionType::Number,
+            model::DimensionType::Time => DimensionType::Time,
+            model::DimensionType::Boolean => DimensionType::Boolean,
+            model::DimensionType::Geo => DimensionType::Geo,
+        }
+    }
+}

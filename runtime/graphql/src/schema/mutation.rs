@@ -1,0 +1,117 @@
+//! The root of mutations: the cache, pre-aggregations and jobs.
+//!
+//! In: the state of a request. Out: what was changed. Each mutation requires the scope of its REST route; a denial, as
+//! any change, is in the audit log.
+
+use async_graphql::{Context, ID, MergedObject, Object, Result, SimpleObject};
+use terrane_app::domain::{RequestContext, RequestTarget, Scope};
+use terrane_app::jobs::{JobError, Submission};
+use terrane_app::preaggregations::RefreshRequest;
+use terrane_wire::preaggregations::PreaggregationBuild;
+use terrane_wire::query::to_wire;
+use terrane_wire::{Audience, ErrorBody};
+
+use super::inputs::{Question, malformed};
+use super::job::Job;
+use super::preaggregation::PreAggregationBuild;
+use super::question::question_field;
+use super::request::{RequestState, state};
+use crate::failure::Failure;
+
+/// Changes.
+#[derive(Default, MergedObject)]
+pub(crate) struct Mutation(Changes, CreateJobField);
+
+/// The cubes whose cached results are not used any more.
+#[derive(SimpleObject)]
+pub(crate) struct CacheInvalidation {
+    /// All cubes if it is null.
+    cubes: Option<Vec<String>>,
+    /// The tenant of the caller, whose results alone are concerned; null without tenants.
+    tenant: Option<String>,
+}
+
+#[derive(Default)]
+pub(crate) struct Changes;
+
+#[Object]
+impl Changes {
+    /// Reports that the data of cubes changed: cached results over them are not used any more.
+    async fn invalidate_cache(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "All cubes without it.")] cubes: Option<Vec<String>>,
+    ) -> Result<CacheInvalidation> {
+        let state = state(context);
+        let request = permitted(state, "invalidateCache", Scope::Write).await?;
+        let invalidated = state.parts.server()?.invalidations.invalidate(cubes.as_deref(), &request).await;
+        invalidated.map_err(|error| Failure::from(&error))?;
+        Ok(CacheInvalidation { cubes, tenant: request.tenant.as_deref().map(str::to_owned) })
+    }
+
+    /// Builds pre-aggregations now, whether their rows changed or not. Returns the builds that wait.
+    async fn refresh_pre_aggregation(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "All cubes without it.")] cube: Option<String>,
+        #[graphql(desc = "All pre-aggregations of the cube without it.")] name: Option<String>,
+        #[graphql(desc = "A date or time in each partition to build, such as `2026-01`; all without it.")]
+        partitions: Option<Vec<String>>,
+    ) -> Result<Vec<PreAggregationBuild>> {
+        let state = state(context);
+        let request = permitted(state, "refreshPreAggregation", Scope::Write).await?;
+        let wanted = RefreshRequest { cube, name, partitions: partitions.unwrap_or_default() };
+        let builds = state.parts.server()?.preaggregations.refresh(&wanted, &request).await;
+        let builds = builds.map_err(|error| Failure::from(&error))?;
+        let audience = Audience::of(request.scopes);
+        Ok(builds.iter().map(|build| PreaggregationBuild::new(build, audience).into()).collect())
+    }
+
+    /// Cancels a build that waits or runs. One that had ended stays as it was.
+    async fn cancel_pre_aggregation_build(&self, context: &Context<'_>, id: ID) -> Result<PreAggregationBuild> {
+        let state = state(context);
+        let request = permitted(state, "cancelPreAggregationBuild", Scope::Write).await?;
+        let build = state.parts.server()?.preaggregations.cancel(&id, &request).await;
+        let build = build.map_err(|error| Failure::from(&error))?;
+        Ok(PreaggregationBuild::new(&build, Audience::of(request.scopes)).into())
+    }
+
+    /// Cancels one of the caller's own jobs that has not ended, or deletes the result of one that is complete.
+    async fn cancel_job(&self, context: &Context<'_>, id: ID) -> Result<Job> {
+        let state = state(context);
+        let request = permitted(state, "cancelJob", Scope::Read).await?;
+        let identity = state.parts.context.identity();
+        let job = state.parts.server()?.jobs.cancel(&identity, &request.origin(), &id).await;
+        Ok(Job::from(&job.map_err(|error| job_failure(error, &request))?))
+    }
+}
+
+question_field! {
+    /// Runs a query as a job, for results that take long or are large. Its rows are read over REST.
+    CreateJobField.create_job() -> Job = create_job
+}
+
+async fn create_job(state: &RequestState, question: Question) -> Result<Job, Failure> {
+    let request = permitted(state, "createJob", Scope::Read).await?;
+    let query = question.into_query()?;
+    if query.totals {
+        return Err(malformed("asynchronous queries have no `totals`; leave it out", "totals"));
+    }
+    let submission = Submission { text: to_wire(&query).into(), query: &query, idempotency_key: None };
+    let identity = state.parts.context.identity();
+    let job = state.parts.server()?.jobs.submit(&identity, &request, submission).await;
+    Ok(Job::from(&job.map_err(|error| job_failure(error, &request))?))
+}
+
+/// Returns the request as that of a mutation, whose caller holds the scope that it requires.
+async fn permitted(state: &RequestState, name: &'static str, scope: Scope) -> Result<RequestContext, Failure> {
+    let request = &state.parts.context.request;
+    let target = RequestTarget { action: "mutation", pattern: name, required: Some(scope), ..request.target.clone() };
+    let request = RequestContext { target, ..request.clone() };
+    state.parts.services.access.require(&request, scope).await?;
+    Ok(request)
+}
+
+fn job_failure(error: JobError, request: &RequestContext) -> Failure {
+    ErrorBody::from_job(error, request.scopes).into()
+}

@@ -1,0 +1,134 @@
+//! The state of one request: its caller, the project that it sees, and the queries that it runs.
+//!
+//! In: queries of resolvers. Out: answers. Equal queries of one document run once; different ones run at the same
+//! time, each under its own permit, up to the limit of a document.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_graphql::Context;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use jiff::Timestamp;
+use terrane_app::catalog::Snapshot;
+use terrane_app::domain::{QueryKind, RequestContext, Surface};
+use terrane_app::query::Answer;
+use terrane_compiler::Access;
+use terrane_compiler::query::{Filter, SemanticQuery};
+use terrane_wire::ErrorBody;
+
+use crate::context::{GraphQlContext, GraphQlServices, ServerUseCases};
+use crate::failure::Failure;
+use crate::limits::Exceeded;
+use crate::settings::Limits;
+
+type Execution = Shared<BoxFuture<'static, Result<Arc<Answer>, Failure>>>;
+
+/// The state of one request.
+pub(crate) struct RequestState {
+    pub(crate) parts: Arc<RequestParts>,
+    limits: Limits,
+    /// Executions do not hold this state, so that a request that is dropped ends them.
+    executions: Mutex<Vec<(SemanticQuery, Execution)>>,
+}
+
+/// The parts of a request that its queries need.
+pub(crate) struct RequestParts {
+    pub(crate) services: GraphQlServices,
+    pub(crate) context: GraphQlContext,
+    /// The project that all fields see.
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) now: Timestamp,
+}
+
+impl RequestState {
+    pub(crate) fn new(services: GraphQlServices, limits: Limits, context: GraphQlContext) -> Self {
+        let (snapshot, now) = (services.catalog.snapshot(), services.clock.now());
+        let parts = Arc::new(RequestParts { services, context, snapshot, now });
+        RequestState { parts, limits, executions: Mutex::default() }
+    }
+
+    /// Returns the answer of a query. Equal queries share one.
+    pub(crate) async fn run(&self, mut query: SemanticQuery) -> Result<Arc<Answer>, Failure> {
+        // Queries whose members name their cubes are the same below every cube.
+        if !uses_cube(&query) {
+            query.cube = None;
+        }
+        let execution = self.execution(query)?;
+        execution.await
+    }
+
+    fn execution(&self, query: SemanticQuery) -> Result<Execution, Failure> {
+        let mut executions = self.executions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = executions.iter().find(|(known, _)| *known == query) {
+            return Ok(known.clone());
+        }
+        if executions.len() >= self.limits.executions {
+            return Err(ErrorBody::from(Exceeded::new("executions", self.limits.executions, None)).into());
+        }
+        let parts = Arc::clone(&self.parts);
+        let asked = query.clone();
+        let execution = async move { parts.run(&asked).await.map(Arc::new) }.boxed().shared();
+        executions.push((query, execution.clone()));
+        Ok(execution)
+    }
+}
+
+impl RequestParts {
+    /// Returns the request with queries of a kind.
+    pub(crate) fn request(&self, kind: QueryKind) -> RequestContext {
+        self.context.request.with_kind(kind)
+    }
+
+    /// Returns the request for a statement that is not executed.
+    pub(crate) fn statement_request(&self, kind: QueryKind) -> RequestContext {
+        RequestContext { surface: Surface::SqlOnly, ..self.request(kind) }
+    }
+
+    async fn run(&self, query: &SemanticQuery) -> Result<Answer, Failure> {
+        let request = self.request(QueryKind::Graphql);
+        let session = self.services.queries.session_over(&request, Arc::clone(&self.snapshot), self.now);
+        let answer = async { session.prepare(query).await?.run().await }.await;
+        answer.map_err(|error| self.failure(error))
+    }
+
+    /// Reports an error of a query as the caller may see it.
+    pub(crate) fn failure(&self, error: terrane_app::query::QueryRunError) -> Failure {
+        ErrorBody::from_run(error, self.context.request.scopes).into()
+    }
+
+    /// Returns what the caller may see of the model.
+    pub(crate) fn access(&self) -> Access<'_> {
+        Access::of(&self.snapshot.model, &self.context.request.caller)
+    }
+
+    /// Returns the use cases of a server.
+    ///
+    /// # Errors
+    /// This is the command line.
+    pub(crate) fn server(&self) -> Result<&ServerUseCases, Failure> {
+        let missing = || ErrorBody::new(terrane_wire::Code::Conflict, "this field needs a running server").into();
+        self.services.server.as_ref().ok_or_else(missing)
+    }
+}
+
+/// Returns the state of a resolver's request. The executor adds it to every request.
+pub(crate) fn state<'c>(context: &Context<'c>) -> &'c RequestState {
+    context.data_unchecked::<Arc<RequestState>>()
+}
+
+/// Returns whether a member of a query is written without its cube.
+fn uses_cube(query: &SemanticQuery) -> bool {
+    fn in_filter(filter: &Filter) -> bool {
+        match filter {
+            Filter::Condition { member, .. } => member.cube().is_none(),
+            Filter::And(all) | Filter::Or(all) => all.iter().any(in_filter),
+            Filter::Not(inner) => in_filter(inner),
+        }
+    }
+    let lists = query.values.iter().chain(&query.dimensions).chain(&query.segments);
+    let times = query.time_dimensions.iter().map(|time| &time.member);
+    let range = query.time_range.iter().filter_map(|range| range.member.as_ref());
+    let order = query.order.iter().map(|order| &order.member);
+    lists.chain(times).chain(range).chain(order).any(|member| member.cube().is_none())
+        || query.filters.iter().any(in_filter)
+}

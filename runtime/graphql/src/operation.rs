@@ -3,12 +3,8 @@
 //! In: the text of a document, the name of an operation and its variables. Out: an [`Operation`], or a [`Refusal`].
 //! The text is parsed once. Absent on purpose: the schema's rules, which the executor checks.
 
-use std::collections::HashMap;
-
 use async_graphql::parser::parse_query;
-use async_graphql::parser::types::{
-    DocumentOperations, ExecutableDocument, FragmentDefinition, OperationDefinition, OperationType,
-};
+use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::{Name, Positioned, Variables};
 use serde_json::{Map, Value as Json};
 
@@ -48,7 +44,7 @@ impl Operation {
         scan::check(text, &settings.limits)?;
         let document = parse_query(text)?;
         fragments::check(&document, &settings.limits)?;
-        // An empty name is no name, as clients send it.
+        // Clients send an empty name for none.
         let name = name.filter(|name| !name.is_empty());
         let (selected, operation) = select(&document, name)?;
         let name = selected.map(str::to_owned);
@@ -75,8 +71,6 @@ impl Operation {
         self.name.as_deref()
     }
 }
-
-pub(crate) type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
 /// Returns the operation that a request names, or the only one.
 fn select<'d>(

@@ -9,6 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use futures_util::stream::BoxStream;
 use jiff::Timestamp;
+use terrane_compiler::model::CubeId;
 use terrane_compiler::query::FactMatch;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
@@ -37,6 +38,8 @@ pub struct Answer {
     pub freshness: Freshness,
     /// The pre-aggregations that were read, and why others were not, policies aside.
     pub pre_aggregations: Vec<FactMatch>,
+    /// The cubes whose rows decide the result, by the project that the query ran over.
+    pub cubes: Vec<CubeId>,
     /// The result that the rows are from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,
     pub duration: Duration,

@@ -255,6 +255,7 @@ impl Prepared<'_> {
             truncated,
             freshness: Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age }.with_tables(oldest),
             pre_aggregations: visible(sql.rollups),
+            cubes: sql.cubes,
             shared: is_shared.then_some(result),
             duration,
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 /// The pre-aggregation that serves one fact of a query, or the reasons why none does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FactMatch {
     pub cube: Arc<str>,
     pub served: Option<Served>,
@@ -38,9 +38,10 @@ pub struct Miss {
     /// `None`: the reason holds for all rollups of the cube.
     pub rollup: Option<Arc<str>>,
     pub reason: MissReason,
-    /// The members that it is about; only in an explanation.
+    /// The members that it is about; only in explanations and rejections.
     pub members: Vec<String>,
-    /// The line of YAML that the definition of the rollup lacks, if one helps; only in an explanation.
+    /// The line of YAML that the definition of the rollup lacks, if one helps; only in explanations and
+    /// rejections.
     pub fix: Option<String>,
 }
 

@@ -38,6 +38,13 @@ pub(crate) struct RollupRequest {
     pub(crate) explains: bool,
 }
 
+impl RollupRequest {
+    /// Returns whether misses have members and the lines that definitions lack: explanations and rejections show them.
+    fn names_members(&self) -> bool {
+        self.explains || self.mode == PreAggregations::Only
+    }
+}
+
 /// Lets facts of a plan read pre-aggregations.
 ///
 /// # Errors
@@ -62,16 +69,11 @@ pub(crate) fn match_rollups<'m>(
     for index in 0..plan.facts.len() {
         found.push(matcher.fact(index));
     }
-    let mut chosen = Vec::with_capacity(found.len());
-    let mut matches = Vec::with_capacity(found.len());
-    for (rows, fact) in found {
-        if request.mode == PreAggregations::Only && rows.is_none() {
-            let misses = fact.misses.iter().filter(|miss| miss.reason != MissReason::Policy);
-            let misses = misses.map(|miss| (miss.rollup.clone(), miss.reason)).collect();
-            return Err(QueryError::NotPreAggregated { cube: fact.cube, misses });
-        }
-        chosen.push(rows);
-        matches.push(fact);
+    let (chosen, matches): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    if request.mode == PreAggregations::Only
+        && let Some(unserved) = matches.iter().find(|fact: &&FactMatch| fact.served.is_none())
+    {
+        return Err(QueryError::NotPreAggregated { cube: Arc::clone(&unserved.cube), facts: matches });
     }
     let secured = secured.rewrite(|plan, _| {
         for (fact, rows) in plan.facts.iter_mut().zip(chosen) {
@@ -152,7 +154,7 @@ impl<'m> Matcher<'_, 'm> {
 
     fn miss(&self, rollup: Option<&Rollup>, refusal: Refusal) -> Miss {
         let Refusal { reason, members, fix } = refusal;
-        let fix = fix.or_else(|| line_of(reason, &members)).filter(|_| self.request.explains);
+        let fix = fix.or_else(|| line_of(reason, &members)).filter(|_| self.request.names_members());
         Miss { rollup: rollup.map(|rollup| Arc::clone(&rollup.name)), reason, members, fix }
     }
 }
@@ -260,9 +262,9 @@ impl<'m> Candidate<'_, '_, 'm> {
         own.map(|(index, planned)| (index, planned.aggregate))
     }
 
-    /// The names of members, if the request explains.
+    /// The names of members, if the request shows them.
     fn named(&self, name: impl FnOnce() -> String) -> Vec<String> {
-        if self.matcher.request.explains { vec![name()] } else { Vec::new() }
+        if self.matcher.request.names_members() { vec![name()] } else { Vec::new() }
     }
 
     /// The dimensions of a filter that are not stored.
@@ -280,7 +282,7 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn names_of(&self, ids: &[DimensionId]) -> Vec<String> {
-        if self.matcher.request.explains { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
+        if self.matcher.request.names_members() { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
     }
 
     /// A refusal for dimensions that are not stored. Stored times would be many groups, so none is recommended.
@@ -594,7 +596,7 @@ impl<'m> Candidate<'_, '_, 'm> {
         let is_it = |measure: &&Measure| {
             aggregates_of(self.model(), self.cube.id, &measure.kind, 0).iter().any(|own| std::ptr::eq(*own, aggregate))
         };
-        let measure = self.cube.measures.iter().filter(|_| self.matcher.request.explains).find(is_it);
+        let measure = self.cube.measures.iter().filter(|_| self.matcher.request.names_members()).find(is_it);
         let members = measure.map(|measure| format!("{}.{}", self.cube.name, measure.name)).into_iter().collect();
         Refusal::of(reason, members)
     }

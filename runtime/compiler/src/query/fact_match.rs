@@ -106,6 +106,6 @@ reasons! {
     TimeZone "TIME_ZONE" "The stored steps of time are not those of the query's time zone.",
     RangeNotCovered "RANGE_NOT_COVERED" "No partition of the query's time range is built.",
     RangeNotAligned "RANGE_NOT_ALIGNED" "The query's time range does not hold whole stored steps.",
-    Stale "STALE" "The stored data is older than the query allows.",
+    Stale "STALE" "The stored data is older than the query or the definition allows.",
     MoreExpensive "MORE_EXPENSIVE" "Another pre-aggregation answers with fewer rows.",
 }

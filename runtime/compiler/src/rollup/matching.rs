@@ -455,14 +455,17 @@ impl<'m> Candidate<'_, '_, 'm> {
             segments.push(match flag {
                 _ if is_filter => StoredSegment::Passed,
                 Some(index) => StoredSegment::Flag(index),
-                None if self.snippet(cube, sql) == Availability::Stored => StoredSegment::Computed,
-                None if self.has(Flaw::MissingSegment) => StoredSegment::Passed,
-                None => {
-                    let of = self.model().cube(cube);
-                    let segment = of.segments.iter().find(|segment| segment.sql == **sql);
-                    let name = || format!("{}.{}", of.name, segment.map_or("?", |segment| &segment.name));
-                    return Err(Refusal::of(MissReason::SegmentNotStored, self.named(name)));
-                }
+                None => match self.snippet(cube, sql) {
+                    Availability::Stored => StoredSegment::Computed,
+                    _ if self.has(Flaw::MissingSegment) => StoredSegment::Passed,
+                    availability => {
+                        let of = self.model().cube(cube);
+                        let segment = of.segments.iter().find(|segment| segment.sql == **sql);
+                        let name = || format!("{}.{}", of.name, segment.map_or("?", |segment| &segment.name));
+                        availability.or_refuse(MissReason::SegmentNotStored, || self.named(name))?;
+                        StoredSegment::Computed
+                    }
+                },
             });
         }
         let guarded = match self.matcher.protection.rows(self.cube.id) {
@@ -643,7 +646,8 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn check_age(&self, coverage: &Coverage) -> Checked<()> {
-        let Some(most) = self.matcher.request.max_staleness else { return Ok(()) };
+        let limits = [self.matcher.request.max_staleness, self.rollup.max_staleness];
+        let Some(most) = limits.into_iter().flatten().min() else { return Ok(()) };
         let age = self.matcher.now.duration_since(coverage.built_at);
         let is_stale = SignedDuration::try_from(most).is_ok_and(|most| age > most);
         if is_stale && !self.has(Flaw::AnyAge) { Err(MissReason::Stale.into()) } else { Ok(()) }

@@ -180,6 +180,85 @@ fn mariadb_builds_and_serves_pre_aggregations() {
     builds_of(Kind::MariaDb);
 }
 
+/// Rows in three months. One pre-aggregation follows a query alone; another one builds the months of its window again.
+const EVENTS: &str = "\
+cubes:
+  - name: events
+    sql_table: preagg_events
+    measures:
+      - {name: total, type: sum, sql: amount}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: at, type: time, sql: at}
+    pre_aggregations:
+      - {name: marked, measures: [total], refresh: {every: 1 second, sql: SELECT max(n) FROM preagg_marks}}
+      - name: windowed
+        measures: [total]
+        time_dimension: at
+        granularity: day
+        partition_granularity: month
+        refresh: {every: 1 second, incremental: true, update_window: 40 days}
+";
+
+const EVENT_ROWS: [&str; 5] = [
+    "DROP TABLE IF EXISTS preagg_events",
+    "CREATE TABLE preagg_events AS SELECT i AS id, 10 AS amount, TIMESTAMP '2026-01-15' + i * INTERVAL '1 month' AS at \
+     FROM generate_series(0, 2) AS t(i)",
+    "DROP TABLE IF EXISTS preagg_marks",
+    "CREATE TABLE preagg_marks (n integer)",
+    "INSERT INTO preagg_marks VALUES (1)",
+];
+
+#[test]
+fn refreshes_follow_their_query_and_their_window() {
+    let Some(engine) = start(Kind::Postgres) else { return };
+    EVENT_ROWS.iter().for_each(|statement| ask(&engine, statement));
+    let settings = format!("{SETTINGS}cache: {{enabled: false}}\n");
+    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/events.yml", EVENTS);
+    let server = serve(&project, &engine);
+    let total = json!({"measures": ["events.total"]});
+    let by_month = json!({
+        "measures": ["events.total"], "time_dimensions": [{"dimension": "events.at", "granularity": "month"}]
+    });
+    let totals = |query: &Value| -> Vec<Value> {
+        let rows = answer(server.address, query)["data"].as_array().expect("rows").clone();
+        rows.iter().map(|row| row["events.total"].clone()).collect()
+    };
+    let named = |found: &[Value], name: &str| {
+        found.iter().find(|status| status["name"] == name).expect("the pre-aggregation").clone()
+    };
+    let first = wait_until(server.address, are_ready);
+    assert_eq!((totals(&total), totals(&by_month)), (vec![json!(30)], vec![json!(10), json!(10), json!(10)]));
+
+    // Rows change in place: neither their number nor a column of arrival tells it.
+    ask(&engine, "UPDATE preagg_events SET amount = 20");
+    let reads_window = |_: &[Value]| totals(&by_month)[1] == 20;
+    wait_until(server.address, reads_window);
+    // The window reaches from 15 March to 3 February, so January is not built again.
+    assert_eq!(totals(&by_month), [json!(10), json!(20), json!(20)]);
+    assert_eq!(totals(&off(&by_month)), [json!(20), json!(20), json!(20)]);
+    let later = status(server.address);
+    let built_at =
+        |found: &[Value], partition: usize| named(found, "windowed")["partitions"][partition]["built_at"].clone();
+    assert_eq!(built_at(&later, 0), built_at(&first, 0));
+    assert_ne!(built_at(&later, 1), built_at(&first, 1));
+
+    // Two more comparisons of the query's result change nothing, since it is the same.
+    for _ in 0..2 {
+        let before = named(&status(server.address), "marked");
+        wait_until(server.address, |found| {
+            let now = named(found, "marked");
+            now["build"]["id"] != before["build"]["id"] && now["build"]["status"] == "success"
+        });
+    }
+    let unchanged = named(&status(server.address), "marked");
+    assert_eq!(unchanged["generation"], named(&first, "marked")["generation"]);
+    assert_eq!(totals(&total), [json!(30)]);
+    ask(&engine, "UPDATE preagg_marks SET n = 2");
+    wait_until(server.address, |found| named(found, "marked")["generation"] != unchanged["generation"]);
+    assert_eq!(totals(&total), [json!(60)]);
+}
+
 #[test]
 fn a_warehouse_that_was_away_is_built_again() {
     let Some(mut engine) = start(Kind::Postgres) else { return };

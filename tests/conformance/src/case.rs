@@ -209,6 +209,7 @@ impl World {
         if self.has_cache_url {
             let redis = RedisSettings {
                 url: "redis://127.0.0.1:1".to_owned(),
+                authorities: None,
                 secret: settings.secret.clone(),
                 max_entry: settings.max_entry,
                 stale: Duration::ZERO,

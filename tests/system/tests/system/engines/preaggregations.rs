@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySqlConnection, PgConnection};
 use terrane_system_tests::engines::{Engine, Kind};
-use terrane_system_tests::{Program, Scratch, Server, request_as};
+use terrane_system_tests::{Program, Scratch, Server, request, request_as};
 
 use super::start;
 use crate::preaggregations::{answer, are_ready, off, reads_tables, status, wait_until};
@@ -257,6 +257,40 @@ fn refreshes_follow_their_query_and_their_window() {
     ask(&engine, "UPDATE preagg_marks SET n = 2");
     wait_until(server.address, |found| named(found, "marked")["generation"] != unchanged["generation"]);
     assert_eq!(totals(&total), [json!(60)]);
+}
+
+#[test]
+fn a_query_notices_that_its_table_is_gone() {
+    let Some(engine) = start(Kind::Postgres) else { return };
+    for statement in statements(Kind::Postgres) {
+        ask(&engine, &statement);
+    }
+    let settings = format!("{SETTINGS}cache: {{enabled: false}}\n");
+    let cubes = CUBES.replace("every: 2 seconds", "every: 1 hour");
+    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/orders.yml", &cubes);
+    let server = serve(&project, &engine);
+    let first = wait_until(server.address, is_ready);
+    let expected = answer(server.address, &by_month())["data"].clone();
+    ask(&engine, "DROP SCHEMA terrane_preaggregations CASCADE");
+    let only = json!({
+        "measures": ["orders.count"], "dimensions": ["orders.region"], "pre_aggregations": "only"
+    });
+    // It takes nothing but tables, so it has no other statement.
+    let refused = request(server.address, "POST", "/api/v1/query", Some(&only.to_string())).expect("an answer");
+    assert_eq!(refused.status, 502, "{}", refused.body);
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+    // The next query does not try it again.
+    assert!(!reads_tables(server.address, &by_month()));
+    let large = json!({"measures": ["orders.count"], "dimensions": ["orders.region"], "limit": 20_000});
+    assert_eq!(answer(server.address, &large)["data"], answer(server.address, &off(&large))["data"]);
+    let rebuilt = wait_until(server.address, |found| {
+        is_ready(found) && daily(found)["generation"].as_u64() > daily(&first)["generation"].as_u64()
+    });
+    assert!(is_ready(&rebuilt) && reads_tables(server.address, &by_month()));
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+    let (_, log) = server.terminate().expect("it ends");
+    let noticed = log.lines().filter(|line| line.contains("\"preagg_table_unreadable\"")).count();
+    assert_eq!(noticed, 1, "{log}");
 }
 
 #[test]

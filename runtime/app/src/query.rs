@@ -15,7 +15,7 @@
 //! 4. [`Prepared::run`] and [`Prepared::open`] run it. The statement runner (`runner`) alone acquires a
 //!    permit of the [`ConcurrencyLimiter`]; the main statement, its count and its totals share the permit
 //!    and the timeout. A large answer is read as a stream (`row_reader`), which keeps the permit.
-//! 5. `QuerySession::finish` is the only way out: it tells the observer the outcome (`recorder`), logs
+//! 5. `QuerySession::finish` is the only way out: it reports the outcome to the observer (`recorder`), logs
 //!    `query_failed`, and has denials recorded ([`AccessRecorder`]).
 //!
 //! A denial that cannot be recorded is [`QueryRunError::Unrecorded`], and nothing else is answered.

@@ -177,7 +177,8 @@ fn a_server_of_terrane_uses_the_authorities_of_its_settings() {
             redis.url()
         );
         let project = Scratch::project().with("service_project.yml", &settings);
-        let server = program("serve", project.path()).arguments(&["--port", "0"]).serve().unwrap();
+        let serve = program("serve", project.path()).arguments(&["--port", "0"]);
+        let server = serve.variable("SERVICE_CACHE__ENABLED", "true").serve().unwrap();
         let mut state = Value::Null;
         for _ in 0..20 {
             state = request(server.address, "GET", "/health/status", None).unwrap().json().unwrap()["checks"]["redis"]

@@ -9,7 +9,7 @@ use terrane_system_tests::engines::{Engine, Kind};
 use terrane_system_tests::{Program, Scratch, Server, request, request_as};
 
 use super::start;
-use crate::preaggregations::{answer, are_ready, off, reads_tables, status, wait_until};
+use crate::preaggregations::{CUBE, answer, are_ready, off, reads_tables, status, wait_until};
 use crate::{BINARY, program};
 
 const SETTINGS: &str = "\
@@ -20,19 +20,7 @@ pre_aggregations: {enabled: true}
 
 /// Days by region in tables of a month, rebuilt where rows changed, and a table over rows that change by
 /// themselves.
-const CUBES: &str = "\
-cubes:
-  - name: orders
-    sql_table: preagg_orders
-    measures:
-      - {name: count, type: count}
-      - {name: revenue, type: sum, sql: amount}
-      - {name: mean, type: avg, sql: amount}
-      - {name: largest, type: max, sql: amount}
-    dimensions:
-      - {name: id, type: number, sql: id, primary_key: true}
-      - {name: region, type: string, sql: region}
-      - {name: placed_at, type: time, sql: placed_at}
+const PREAGGREGATIONS: &str = "\
     pre_aggregations:
       - name: daily
         measures: [count, revenue, mean, largest]
@@ -47,6 +35,14 @@ cubes:
     measures: [{name: total, type: sum, sql: amount}]
     pre_aggregations: [{name: all_rows, measures: [total], refresh: {every: 1 hour}}]
 ";
+
+/// Returns the cube of the tests of DuckDB over the table of this one, with another measure.
+fn cubes() -> String {
+    let members = CUBE.split("    pre_aggregations:").next().unwrap_or_default();
+    let members = members.replace("sql_table: orders", "sql_table: preagg_orders");
+    let largest = "      - {name: largest, type: max, sql: amount}\n    dimensions:";
+    format!("{}{PREAGGREGATIONS}", members.replace("    dimensions:", largest))
+}
 
 fn statements(kind: Kind) -> Vec<String> {
     let (numbers, moment, random) = match kind {
@@ -109,7 +105,7 @@ fn builds_of(kind: Kind) {
     for statement in statements(kind) {
         ask(&engine, &statement);
     }
-    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", &cubes());
     let server = serve(&project, &engine);
     let first = wait_until(server.address, is_ready);
     assert_eq!(daily(&first)["partitions"].as_array().map(Vec::len), Some(3), "{first:#?}");
@@ -230,11 +226,11 @@ fn refreshes_follow_their_query_and_their_window() {
     let first = wait_until(server.address, are_ready);
     assert_eq!((totals(&total), totals(&by_month)), (vec![json!(30)], vec![json!(10), json!(10), json!(10)]));
 
-    // Rows change in place: neither their number nor a column of arrival tells it.
+    // Rows change in place: their number stays the same, and they have no column of arrival.
     ask(&engine, "UPDATE preagg_events SET amount = 20");
     let reads_window = |_: &[Value]| totals(&by_month)[1] == 20;
     wait_until(server.address, reads_window);
-    // The window reaches from 15 March to 3 February, so January is not built again.
+    // The window reaches from 15 March to 3 February, so January is not rebuilt.
     assert_eq!(totals(&by_month), [json!(10), json!(20), json!(20)]);
     assert_eq!(totals(&off(&by_month)), [json!(20), json!(20), json!(20)]);
     let later = status(server.address);
@@ -266,7 +262,7 @@ fn a_query_notices_that_its_table_is_gone() {
         ask(&engine, &statement);
     }
     let settings = format!("{SETTINGS}cache: {{enabled: false}}\n");
-    let cubes = CUBES.replace("every: 2 seconds", "every: 1 hour");
+    let cubes = cubes().replace("every: 2 seconds", "every: 1 hour");
     let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/orders.yml", &cubes);
     let server = serve(&project, &engine);
     let first = wait_until(server.address, is_ready);
@@ -299,7 +295,7 @@ fn a_warehouse_that_was_away_is_built_again() {
     for statement in statements(Kind::Postgres) {
         ask(&engine, &statement);
     }
-    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", &cubes());
     let server = serve(&project, &engine);
     let first = wait_until(server.address, is_ready);
     engine.server.as_mut().expect("a server").kill().expect("it ends");
@@ -322,7 +318,7 @@ fn two_servers_share_tables_that_one_of_them_builds() {
         ask(&engine, &statement);
     }
     let state = engine.make_database("preagg_state").expect("a database for the state");
-    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", &cubes());
     let replica = || {
         let mut serve =
             program("serve", project.path()).arguments(&["--port", "0"]).variable("SERVICE_STATE__URL", &state);

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::engines::Engine;
 
 /// The rows of the cube.
-pub const COUNT: u64 = 300;
+pub(super) const COUNT: u64 = 300;
 /// The file that DuckDB reads.
 const FILE: &str = "events.csv";
 const SCHEMA: &str = "terrane_preaggregations";

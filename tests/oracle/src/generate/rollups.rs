@@ -24,10 +24,11 @@ pub fn rollups(generator: &mut Generator, world: &World) -> Vec<Rollup> {
     for cube in &world.cubes {
         for _ in 0..1 + generator.random.below(3) {
             let name = format!("rollup{}", rollups.len());
-            rollups.push(match generator.random.chance(20) {
-                true => small_rollup(generator, world, cube, name),
-                false => rollup(generator, world, &paths, cube, name),
-            });
+            rollups.push(rollup(generator, world, &paths, cube, name));
+        }
+        let has_mask = cube.dimensions.iter().any(|dimension| world.mask(&cube.name, &dimension.name).is_some());
+        if has_mask || generator.random.chance(20) {
+            rollups.push(small_rollup(generator, world, cube, format!("rollup{}", rollups.len())));
         }
     }
     rollups
@@ -54,6 +55,9 @@ pub fn late_cube(generator: &mut Generator, world: &World) -> Option<String> {
 pub fn crossing_segments(generator: &mut Generator, world: &mut World) {
     if world.rollups.is_empty() {
         return;
+    }
+    if triangles(world).is_empty() && generator.random.chance(60) {
+        add_triangle(generator, world);
     }
     for (root, middle, end) in triangles(world) {
         let of = &world.cubes[end];
@@ -84,6 +88,36 @@ pub fn crossing_segments(generator: &mut Generator, world: &mut World) {
     }
 }
 
+/// Joins two cubes that a third one joins, so that it reaches one of them in two ways.
+fn add_triangle(generator: &mut Generator, world: &mut World) {
+    let position = |name: &str| world.cubes.iter().position(|cube| cube.name == name);
+    let mut pairs = Vec::new();
+    for cube in &world.cubes {
+        let joins = cube.joins.iter().filter(|join| join.relationship.is_to_one() && join.cube.is_none());
+        let joined: Vec<usize> = joins.filter_map(|join| position(&join.name)).collect();
+        for middle in &joined {
+            let ends = joined.iter().filter(|end| *end != middle && world.cubes[**end].name != cube.name);
+            pairs.extend(ends.filter(|_| world.cubes[*middle].name != cube.name).map(|end| (*middle, *end)));
+        }
+    }
+    if pairs.is_empty() {
+        return;
+    }
+    let (middle, end) = *generator.random.of(&pairs);
+    let name = world.cubes[end].name.clone();
+    let cube = &mut world.cubes[middle];
+    if cube.joins.iter().any(|join| join.name == name) {
+        return;
+    }
+    let left = cube.columns.len();
+    cube.columns.push(Column { name: "fk crossing".to_owned(), ty: ColumnType::Small });
+    for row in &mut cube.rows {
+        row.push(Cell::Int(generator.random.between(0, 11)));
+    }
+    let relationship = Relationship::ManyToOne;
+    cube.joins.push(Join { name, cube: None, relationship, left, right: 0, is_enforced: false });
+}
+
 /// Returns the values that no braces and no rounding make others in an author's SQL.
 fn is_plain_value(cell: &Cell) -> bool {
     match cell {
@@ -112,14 +146,25 @@ fn triangles(world: &World) -> Vec<(usize, usize, usize)> {
 
 /// Returns a query for the groups of a pre-aggregation, which queries of members seldom have; most times none.
 pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json> {
-    if world.rollups.is_empty() || !generator.random.chance(20) {
+    if world.rollups.is_empty() || !generator.random.chance(30) {
         return None;
     }
-    let rollup = generator.random.of(&world.rollups).clone();
+    // Those without a time have the fewest conditions, so each of theirs is decisive.
+    let plain: Vec<&Rollup> = world.rollups.iter().filter(|rollup| rollup.time.is_none()).collect();
+    let rollup = match plain.is_empty() || generator.random.chance(40) {
+        true => generator.random.of(&world.rollups),
+        false => *generator.random.of(&plain),
+    };
     let cube = world.cube(&rollup.cube)?;
     let mut query = Map::new();
+    let is_distinct = |name: &&String| {
+        let kind = cube.measure(name).map(|measure| &measure.kind);
+        matches!(kind, Some(MeasureKind::Aggregate(Aggregate { function: Function::CountDistinct, .. })))
+    };
+    let distinct: Vec<String> = rollup.measures.iter().filter(is_distinct).cloned().collect();
+    let from = if !distinct.is_empty() && generator.random.chance(40) { &distinct } else { &rollup.measures };
     let count = 1 + generator.random.below(3);
-    let measures = generator.random.some(&rollup.measures, count);
+    let measures = generator.random.some(from, count);
     let measures: Vec<String> = measures.iter().map(|name| format!("{}.{name}", cube.name)).collect();
     query.insert("measures".to_owned(), json!(measures));
     let takes_all = generator.random.chance(70);
@@ -141,8 +186,10 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
     let cubes = joined.filter_map(|join| world.cube(&join.name)).chain([cube]);
     let segments = cubes.flat_map(|of| of.segments.iter().map(|segment| format!("{}.{}", of.name, segment.name)));
     let segments: Vec<String> = segments.collect();
+    let crossing: Vec<String> = segments.iter().filter(|name| name.contains(".crossing")).cloned().collect();
+    let segments = if !crossing.is_empty() && generator.random.chance(60) { &crossing } else { &segments };
     if !segments.is_empty() && generator.random.chance(50) {
-        query.insert("segments".to_owned(), json!([generator.random.of(&segments)]));
+        query.insert("segments".to_owned(), json!([generator.random.of(segments)]));
     }
     Some(Json::Object(query))
 }

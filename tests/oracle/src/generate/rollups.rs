@@ -5,8 +5,8 @@ use serde_json::{Map, Value as Json, json};
 use super::Generator;
 use crate::oracle::Paths;
 use crate::world::{
-    Cell, Comparison, Cube, Dimension, DimensionKind, Expr, Relationship, Rollup, RollupTime, Segment, TableState,
-    World,
+    Aggregate, Cell, Column, ColumnType, Comparison, Cube, Dimension, DimensionKind, Expr, Function, Join, MeasureKind,
+    Relationship, Rollup, RollupTime, Segment, TableState, World,
 };
 
 const STEPS: &[&str] =

@@ -6,6 +6,7 @@
 mod cells;
 mod conditions;
 mod filters;
+mod foreign_keys;
 mod groups;
 mod mask_policies;
 mod members;
@@ -15,11 +16,12 @@ mod queries;
 mod rollups;
 mod worlds;
 
+pub use foreign_keys::enforce;
 pub use mask_policies::mask_policies;
 pub use names::plain_names;
 pub use policies::policies;
 pub use queries::query;
-pub use rollups::{late_cube, rollups, zone_of_query};
+pub use rollups::{crossing_segments, late_cube, query_of_rollup, rollups, zone_of_query};
 pub use worlds::world;
 
 use crate::random::Random;
@@ -49,6 +51,8 @@ pub struct Features {
     pub granularity_filters: bool,
     /// Pre-aggregations.
     pub rollups: bool,
+    /// Foreign keys of the warehouse.
+    pub foreign_keys: bool,
     /// Quotes, spaces, reserved words, unicode and 200 characters in names.
     pub hostile_names: bool,
 }
@@ -67,6 +71,7 @@ impl Default for Features {
             ungrouped: true,
             granularity_filters: true,
             rollups: true,
+            foreign_keys: true,
             hostile_names: true,
         }
     }

@@ -1,6 +1,7 @@
 //! The shared parts of the system tests: the program in a process, a server and requests to it, projects made
 //! for one test, database servers.
 
+pub mod builds;
 pub mod engines;
 mod http;
 pub mod jobs;
@@ -9,6 +10,7 @@ mod provider;
 mod scratch;
 mod skip;
 pub mod soak;
+pub mod tpch;
 
 pub use http::{Answer, download, request, request_as, request_with};
 pub use program::{Output, Program, Server, Unheard};

@@ -1,5 +1,5 @@
-//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, a C compiler for WebAssembly,
-//! and Chromium.
+//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, Chromium,
+//! and a C compiler for WebAssembly.
 //!
 //! In: the machine. Out: the installed packages, or a note of the tests that are skipped. Deliberately absent: starting
 //! the programs, which each test does by itself, and failing, since the tests report a missing program themselves.
@@ -25,6 +25,7 @@ const SERVERS: &[Program] = &[
     Program { name: "PostgreSQL", package: "postgresql", is_present: has_postgres },
     Program { name: "MariaDB", package: "mariadb-server", is_present: || Path::new("/usr/sbin/mariadbd").is_file() },
     Program { name: "Redis", package: "redis-server", is_present: || is_installed("redis-server") },
+    Program { name: "Prometheus", package: "prometheus", is_present: || is_installed("promtool") },
     Program {
         name: "clang and lld",
         package: "clang lld",
@@ -37,7 +38,7 @@ const SERVERS: &[Program] = &[
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL, MariaDB, Redis, clang, lld and Chromium for the system tests");
+        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang and lld for the system tests");
         return;
     }
     let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();

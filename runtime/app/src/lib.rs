@@ -14,6 +14,7 @@ pub mod invalidation;
 pub mod jobs;
 pub mod limits;
 pub mod lineage;
+pub mod live;
 pub mod maintenance;
 pub mod metadata;
 pub mod plugins;

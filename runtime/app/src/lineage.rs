@@ -23,7 +23,7 @@ pub struct UnknownNode {
 /// Finds a node. A node that the caller may not see does not exist.
 ///
 /// # Errors
-/// There is no such node.
+/// The node does not exist for the caller.
 pub fn find(lineage: &Lineage, sight: &Sight, id: &str) -> Result<u32, UnknownNode> {
     let found = lineage.find(id).filter(|at| sight.sees(*at));
     found.ok_or_else(|| {

@@ -14,6 +14,7 @@ use crate::data_versions::DataVersions;
 use crate::governance::ApprovalService;
 use crate::invalidation::InvalidationService;
 use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
+use crate::live::{LiveService, LiveSettings};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
 use crate::ports::builder::ModelBuilder;
@@ -60,6 +61,7 @@ pub struct ServicePorts {
 pub struct Services {
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
+    pub live: Arc<LiveService>,
     pub versions: Arc<DataVersions>,
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
@@ -119,6 +121,7 @@ pub struct ServerSettings {
 pub struct ServerServices {
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
+    pub live: Arc<LiveService>,
     pub versions: Arc<DataVersions>,
     pub invalidations: Arc<InvalidationService>,
     pub anomalies: Arc<AnomalyService>,
@@ -174,9 +177,17 @@ impl Services {
         let queries = Arc::new(QueryService::new(query_ports, settings));
         let anomalies = AnomalyService::new(Arc::clone(&queries), Arc::clone(&detectors), Arc::clone(&clock));
         let profiling = ProfilingService::new(Arc::clone(&queries), checks, Arc::clone(&clock));
+        let live = LiveService::new(
+            Arc::clone(&catalog),
+            Arc::clone(&queries),
+            Arc::clone(&versions),
+            Arc::clone(&clock),
+            LiveSettings::default(),
+        );
         Services {
             catalog,
             queries,
+            live: Arc::new(live),
             versions,
             anomalies: Arc::new(anomalies),
             profiling: Arc::new(profiling),
@@ -334,6 +345,7 @@ impl ServerServices {
             lease_settings: settings.leases,
             catalog: services.catalog,
             queries: services.queries,
+            live: services.live,
             invalidations: Arc::new(invalidation),
             versions: services.versions,
             anomalies: services.anomalies,

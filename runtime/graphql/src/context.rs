@@ -6,6 +6,7 @@ use terrane_app::catalog::Catalog;
 use terrane_app::domain::{Identity, RequestContext};
 use terrane_app::invalidation::InvalidationService;
 use terrane_app::jobs::JobService;
+use terrane_app::live::LiveService;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::preaggregations::Preaggregations;
@@ -40,6 +41,7 @@ impl GraphQlContext {
 pub struct GraphQlServices {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) queries: Arc<QueryService>,
+    pub(crate) live: Arc<LiveService>,
     pub(crate) warehouse: Arc<dyn Warehouse>,
     pub(crate) access: Arc<AccessRecorder>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -60,6 +62,7 @@ impl From<&ServerServices> for GraphQlServices {
         GraphQlServices {
             catalog: Arc::clone(&services.catalog),
             queries: Arc::clone(&services.queries),
+            live: Arc::clone(&services.live),
             warehouse: Arc::clone(&services.warehouse),
             access: Arc::clone(&services.access),
             clock: Arc::clone(&services.clock),
@@ -77,6 +80,7 @@ impl From<&Services> for GraphQlServices {
         GraphQlServices {
             catalog: Arc::clone(&services.catalog),
             queries: Arc::clone(&services.queries),
+            live: Arc::clone(&services.live),
             warehouse: Arc::clone(&services.warehouse),
             access: Arc::clone(&services.access),
             clock: Arc::clone(&services.clock),

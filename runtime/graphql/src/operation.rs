@@ -3,13 +3,9 @@
 //! In: the text of a document, the name of an operation and its variables. Out: an [`Operation`], or a [`Refusal`].
 //! The text is parsed once. Absent on purpose: the schema's rules, which the executor checks.
 
-use std::collections::HashMap;
-
 use async_graphql::parser::parse_query;
-use async_graphql::parser::types::{
-    DocumentOperations, ExecutableDocument, FragmentDefinition, OperationDefinition, OperationType,
-};
-use async_graphql::{Name, Positioned, Variables};
+use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
+use async_graphql::{Name, Positioned, Value, Variables};
 use serde_json::{Map, Value as Json};
 
 use crate::limits::{fragments, scan};
@@ -48,7 +44,7 @@ impl Operation {
         scan::check(text, &settings.limits)?;
         let document = parse_query(text)?;
         fragments::check(&document, &settings.limits)?;
-        // An empty name is no name, as clients send it.
+        // Clients send an empty name for none.
         let name = name.filter(|name| !name.is_empty());
         let (selected, operation) = select(&document, name)?;
         let name = selected.map(str::to_owned);
@@ -58,6 +54,7 @@ impl Operation {
             OperationType::Subscription => OperationKind::Subscription,
         };
         let variables = with_defaults(variables, operation);
+        check_required(&variables, operation)?;
         let shape = Shape::new(operation, &document.fragments, &variables, types, settings)?;
         if kind == OperationKind::Subscription && shape.fields().len() != 1 {
             let hint = "Send one operation for each field.";
@@ -75,8 +72,6 @@ impl Operation {
         self.name.as_deref()
     }
 }
-
-pub(crate) type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
 /// Returns the operation that a request names, or the only one.
 fn select<'d>(
@@ -105,6 +100,20 @@ fn select<'d>(
 fn unknown(name: &str) -> Refusal {
     let name: String = name.chars().take(200).collect();
     Refusal::invalid(format!("unknown operation `{name}`"), "Name an operation of the document in `operationName`.")
+}
+
+/// Rejects an operation if a variable that must have a value has none. The executor would notice it in a field, when
+/// others are resolved already.
+fn check_required(variables: &Variables, operation: &Positioned<OperationDefinition>) -> Result<(), Refusal> {
+    for definition in &operation.node.variable_definitions {
+        let name = &definition.node.name.node;
+        let is_missing = matches!(variables.get(name), None | Some(Value::Null));
+        if is_missing && !definition.node.var_type.node.nullable {
+            let message = format!("variable `${name}` requires a value");
+            return Err(Refusal::invalid(message, "Send it in `variables`.").at(Some(definition.pos)));
+        }
+    }
+    Ok(())
 }
 
 /// Adds the default values of variables that were not sent, which directives read too.

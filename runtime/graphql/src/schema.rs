@@ -14,18 +14,20 @@ mod query;
 mod question;
 mod request;
 mod result;
+mod subscription;
 mod values;
 
-use async_graphql::{EmptySubscription, SDLExportOptions, Schema};
+use async_graphql::{SDLExportOptions, Schema};
 
 pub(crate) use request::RequestState;
 
-pub(crate) type GraphQlSchema = Schema<query::Query, mutation::Mutation, EmptySubscription>;
+pub(crate) type GraphQlSchema = Schema<query::Query, mutation::Mutation, subscription::Subscription>;
 
 /// Returns the schema.
 pub(crate) fn build() -> GraphQlSchema {
     // Limits are checked before, and counted by this crate's own rules.
-    Schema::build(query::Query::default(), mutation::Mutation::default(), EmptySubscription).finish()
+    Schema::build(query::Query::default(), mutation::Mutation::default(), subscription::Subscription::default())
+        .finish()
 }
 
 /// Returns the schema's text.

@@ -12,15 +12,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_graphql::indexmap::IndexMap;
-use async_graphql::parser::types::{Directive, Field, OperationDefinition, OperationType, Selection, SelectionSet};
+use async_graphql::parser::types::{
+    Directive, Field, FragmentDefinition, OperationDefinition, OperationType, Selection, SelectionSet,
+};
 use async_graphql::{Name, Pos, Positioned, Value, Variables};
 
 pub(crate) use types::{FieldBase, FieldType, TypeTable};
 
 use crate::limits::Exceeded;
-use crate::operation::Fragments;
 use crate::refusal::Refusal;
 use crate::settings::GraphQlSettings;
+
+pub(crate) type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
 /// The fields of an operation's result.
 #[derive(Debug)]
@@ -52,7 +55,7 @@ struct Builder<'d> {
 }
 
 /// The selections of one object by their response keys, in the order of the document.
-type Found<'d> = IndexMap<&'d Name, Vec<&'d Positioned<Field>>>;
+type Selected<'d> = IndexMap<&'d Name, Vec<&'d Positioned<Field>>>;
 
 impl Shape {
     /// Returns the shape of an operation whose fragments are not circular.
@@ -95,7 +98,7 @@ impl Shape {
 impl<'d> Builder<'d> {
     /// Returns the merged fields of selection sets of one object.
     fn fields(&self, parent: Option<&str>, sets: &[&'d Positioned<SelectionSet>]) -> Result<Vec<ShapeField>, Exceeded> {
-        let mut found = Found::new();
+        let mut found = Selected::new();
         for set in sets {
             self.collect(set, &mut found);
         }
@@ -121,7 +124,7 @@ impl<'d> Builder<'d> {
         Ok(fields)
     }
 
-    fn collect(&self, set: &'d Positioned<SelectionSet>, found: &mut Found<'d>) {
+    fn collect(&self, set: &'d Positioned<SelectionSet>, found: &mut Selected<'d>) {
         for selection in &set.node.items {
             if self.is_skipped(selection.node.directives()) {
                 continue;
@@ -178,7 +181,7 @@ impl<'d> Builder<'d> {
         values.map(|value| if let Value::List(items) = value { items.len() as u64 } else { 1 }).sum()
     }
 
-    fn check_aliases(&self, found: &Found<'d>) -> Result<(), Exceeded> {
+    fn check_aliases(&self, found: &Selected<'d>) -> Result<(), Exceeded> {
         let limit = self.settings.limits.aliases;
         if found.len() <= limit {
             return Ok(());

@@ -9,6 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use futures_util::stream::BoxStream;
 use jiff::Timestamp;
+use terrane_compiler::model::CubeId;
 use terrane_compiler::query::FactMatch;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
@@ -29,7 +30,7 @@ pub struct Answer {
     pub total_rows: Option<u64>,
     /// `None` if the query does not ask for totals, or has no measure.
     pub totals: Option<Totals>,
-    /// Whether groups follow after this page; `None` if unknown, since the total was not asked for.
+    /// True if groups follow after this page; `None` if unknown, since the total was not asked for.
     pub truncated: Option<bool>,
     /// Warnings for the reader of these rows.
     pub warnings: Vec<String>,
@@ -37,6 +38,8 @@ pub struct Answer {
     pub freshness: Freshness,
     /// The pre-aggregations that were read, and why others were not, policies aside.
     pub pre_aggregations: Vec<FactMatch>,
+    /// The cubes whose rows decide the result, by the project that the query ran over.
+    pub cubes: Vec<CubeId>,
     /// The result that the rows are from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,
     pub duration: Duration,

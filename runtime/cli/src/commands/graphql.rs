@@ -60,7 +60,7 @@ pub fn print_schema() {
 pub async fn run(arguments: &GraphqlArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     let document = query_text(arguments.document.as_deref().unwrap_or_default())?;
     let variables = variables(arguments.variables.as_deref())?;
-    // The operator of this machine sees the warehouse's own messages, whoever is the caller.
+    // The operator of this machine sees the warehouse's own messages, also as another caller.
     let request =
         RequestContext { scopes: Scopes::READ.with(Scope::Admin), ..caller::read(arguments.caller.as_deref())? };
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;

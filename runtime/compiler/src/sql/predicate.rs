@@ -80,7 +80,7 @@ impl Connective {
     }
 }
 
-/// Returns a text in lower case. Every warehouse has this function.
+/// Returns a string in lower case. Every warehouse has this function.
 fn in_lower_case(text: SqlExpr<'_>) -> SqlExpr<'_> {
     SqlExpr::Sequence { parts: vec![SqlExpr::Text("LOWER("), text, SqlExpr::Text(")")], is_atomic: true }
 }

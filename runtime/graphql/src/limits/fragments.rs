@@ -24,7 +24,7 @@ struct Size {
 /// The progress of measuring a fragment.
 #[derive(Debug, Clone, Copy)]
 enum Progress {
-    Begun,
+    Started,
     Done(Size),
 }
 
@@ -97,13 +97,13 @@ impl<'d> Measure<'d> {
         let Some((name, fragment)) = document.fragments.get_key_value(name) else { return Ok(Size::default()) };
         match self.fragments.get(name.as_str()) {
             Some(Progress::Done(size)) => return Ok(*size),
-            Some(Progress::Begun) => {
+            Some(Progress::Started) => {
                 let hint = "Let no fragment use itself, directly or through others.";
                 return Err(Refusal::invalid(format!("circular fragment `{name}`"), hint).at(Some(place)));
             }
             None => {}
         }
-        self.fragments.insert(name, Progress::Begun);
+        self.fragments.insert(name, Progress::Started);
         self.directives(&fragment.node.directives)?;
         let size = self.set(&fragment.node.selection_set)?;
         self.fragments.insert(name, Progress::Done(size));

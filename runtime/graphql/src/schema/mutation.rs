@@ -87,6 +87,7 @@ impl Changes {
 }
 
 question_field! {
+    [async_graphql::Object]
     /// Runs a query as a job, for results that take long or are large. Its rows are read over REST.
     CreateJobField.create_job() -> Job = create_job
 }

@@ -114,16 +114,19 @@ impl Reads {
 }
 
 question_field! {
+    [async_graphql::Object]
     /// Runs a query.
     RowsField.query() -> QueryResult = rows
 }
 
 question_field! {
+    [async_graphql::Object]
     /// The SQL of a query. Nothing is executed.
     SqlField.sql(inline: Option<bool>) -> SqlStatement = statement
 }
 
 question_field! {
+    [async_graphql::Object]
     /// The reasons why a query becomes the SQL that it becomes, as `POST /api/v1/query/explain` sends them.
     ExplainField.explain() -> Json = explanation
 }

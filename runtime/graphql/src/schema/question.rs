@@ -3,13 +3,13 @@
 //! In: the name of a field and what it does with a query. Out: an object with this one field, for the roots. All of
 //! them take the same arguments, which are stated once here.
 
-/// Defines an object with one field that takes the arguments of a query.
+/// Defines an object with one field that takes the arguments of a query. `$kind` is the attribute of the object.
 macro_rules! question_field {
-    ($(#[$attribute:meta])* $object:ident . $field:ident ( $($name:ident : $ty:ty),* ) -> $output:ty = $answer:path) => {
+    ([$kind:meta] $(#[$attribute:meta])* $object:ident . $field:ident ( $($name:ident : $ty:ty),* ) -> $output:ty = $answer:path) => {
         #[derive(Default)]
         pub(crate) struct $object;
 
-        #[async_graphql::Object]
+        #[$kind]
         impl $object {
             $(#[$attribute])*
             #[expect(clippy::too_many_arguments, reason = "each is an argument of the field")]

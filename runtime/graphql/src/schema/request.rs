@@ -74,6 +74,11 @@ impl RequestState {
 }
 
 impl RequestParts {
+    /// Returns the parts of the same request over another snapshot, for a changed answer of a subscription.
+    pub(crate) fn over(&self, snapshot: Arc<Snapshot>, now: Timestamp) -> Self {
+        RequestParts { services: self.services.clone(), context: self.context.clone(), snapshot, now }
+    }
+
     /// Returns the request with queries of a kind.
     pub(crate) fn request(&self, kind: QueryKind) -> RequestContext {
         self.context.request.with_kind(kind)

@@ -1,6 +1,6 @@
 //! The types of the schema's fields, for nullability and for limits.
 //!
-//! In: the schema's own text. Out: the type of each field. The types of introspection are in a text of their own, since
+//! In: the schema's own text. Out: the type of each field. The types of introspection are in a file of their own, since
 //! the schema's text leaves them out.
 
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ impl FieldType {
 }
 
 impl TypeTable {
-    /// Reads the types of a schema's text. A text that cannot be read has no types.
+    /// Reads the types of a schema in GraphQL's definition language. What cannot be read has no types.
     pub(crate) fn new(schema: &str) -> Self {
         let mut objects: HashMap<String, HashMap<String, Arc<FieldType>>> = HashMap::new();
         for text in [schema, INTROSPECTION] {

@@ -12,7 +12,6 @@ use terrane_app::limits::RateExceeded;
 use terrane_app::security::{AuthError, AuthMethod, Credential, Identity};
 use terrane_wire::{Code, ErrorBody};
 
-use super::connected::ConnectionAdmission;
 use super::credentials::{Credentials, CredentialsError};
 use super::error::ApiError;
 use super::protocol::{Protocol, protocol_of};
@@ -52,10 +51,10 @@ impl<'a> AuthRequirement<'a> {
     pub(super) fn of_connection(
         app: &'a App,
         access: RouteAccess,
-        connection: ConnectionAdmission,
+        context: RequestContext,
+        is_host_known: bool,
         credentials: Credentials,
     ) -> Self {
-        let ConnectionAdmission { context, is_host_known } = connection;
         AuthRequirement { app, access, context, is_host_known, credentials: Ok(credentials) }
     }
 

@@ -35,7 +35,7 @@ impl ConnectionAdmission {
         credentials: Credentials,
     ) -> Result<ConnectedCaller, ApiError> {
         let secret = credentials.clone().into_secret();
-        let requirement = AuthRequirement::of_connection(app, access, self, credentials);
+        let requirement = AuthRequirement::of_connection(app, access, self.context, self.is_host_known, credentials);
         let (context, credential) = requirement.check().await?;
         Ok(ConnectedCaller { context, credential, secret })
     }

@@ -52,7 +52,7 @@ fn respond(body_type: BodyType, status: StatusCode, response: GraphQlResponse) -
     answer
 }
 
-/// Returns a text with its media type.
+/// Returns a string with its media type.
 pub(super) fn text(text: &str, content_type: &'static str) -> Response {
     let mut answer = Response::new(Body::from(text.to_owned()));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -48,7 +48,7 @@ async fn run(
 ) -> Result<Response, ApiError> {
     let body_type = match form {
         AnswerForm::Body(body_type) => body_type,
-        // An error before the first event has its own status, since it is no event.
+        // An error before the first event has a status of its own.
         AnswerForm::Events | AnswerForm::Page => BodyType::GraphQlResponse,
     };
     let operation = match operation::read(&app, request) {

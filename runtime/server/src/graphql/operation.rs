@@ -72,7 +72,7 @@ pub(super) fn start(
     transport: Transport,
 ) -> Result<BoxStream<'static, Response>, ApiError> {
     let place = match operation.kind() {
-        OperationKind::Subscription => Some(app.graphql_places.subscription(caller)?),
+        OperationKind::Subscription => Some(place(app, caller)?),
         OperationKind::Query | OperationKind::Mutation => None,
     };
     let record = Record::begin(app, &operation, transport);
@@ -93,6 +93,11 @@ pub(super) fn start(
     });
     let mut started = Started { responses: responses.boxed(), record, _place: place };
     Ok(stream::poll_fn(move |context| span.in_scope(|| started.poll_next(context))).boxed())
+}
+
+fn place(app: &App, caller: &ConnectedCaller) -> Result<SubscriptionPlace, ApiError> {
+    let place = app.graphql_places.subscription(&caller.context, &caller.credential);
+    place.map_err(|full| ErrorBody::from(full).into())
 }
 
 /// A running operation.

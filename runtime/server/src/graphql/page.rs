@@ -34,7 +34,7 @@ struct Packaged {
 // Defines `PACKAGED`, which is empty if the packages were not prepared.
 include!(concat!(env!("OUT_DIR"), "/playground.rs"));
 
-/// The files of this folder: a name, a media type, a text.
+/// The files of this folder: name and content.
 const OWN: [(&str, &str); 2] = [("page.js", include_str!("page/page.js")), ("page.css", include_str!("page/page.css"))];
 
 /// Returns the page.

@@ -6,12 +6,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use terrane_app::domain::AuthMethod;
-use terrane_wire::Code;
+use terrane_app::domain::{AuthMethod, RequestContext};
+use terrane_wire::{Code, ErrorBody};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::GraphQlHttpSettings;
-use crate::edge::{ApiError, ConnectedCaller};
+use super::settings::GraphQlHttpSettings;
 
 /// The places of one server.
 pub(crate) struct Places {
@@ -24,6 +23,30 @@ pub(crate) struct Places {
 /// The number of subscriptions of each caller that has some.
 #[derive(Default)]
 struct Callers(Mutex<HashMap<Box<str>, usize>>);
+
+/// The bound that is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Full {
+    Sockets,
+    Subscriptions,
+    /// The subscriptions of one caller.
+    Caller {
+        max: usize,
+    },
+}
+
+impl From<Full> for ErrorBody {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::Sockets => ErrorBody::new(Code::Overloaded, "too many open sockets; retry later"),
+            Full::Subscriptions => ErrorBody::new(Code::Overloaded, "too many subscriptions; retry later"),
+            Full::Caller { max } => {
+                let message = format!("too many subscriptions of this caller; allowed: {max}");
+                ErrorBody::new(Code::RateLimited, message)
+            }
+        }
+    }
+}
 
 /// The place of a subscription.
 #[derive(Debug)]
@@ -43,23 +66,21 @@ impl Places {
         }
     }
 
-    pub(super) fn socket(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let permit = self.sockets.clone().try_acquire_owned();
-        permit.map_err(|_| ApiError::overloaded("too many open sockets; retry later".to_owned()))
+    pub(super) fn socket(&self) -> Result<OwnedSemaphorePermit, Full> {
+        self.sockets.clone().try_acquire_owned().map_err(|_| Full::Sockets)
     }
 
-    pub(super) fn subscription(&self, caller: &ConnectedCaller) -> Result<SubscriptionPlace, ApiError> {
-        self.subscription_of(name(caller))
+    /// Returns the place of a subscription. `credential` is the id of the caller's key or session.
+    pub(super) fn subscription(&self, caller: &RequestContext, credential: &str) -> Result<SubscriptionPlace, Full> {
+        self.subscription_of(name(caller, credential))
     }
 
-    fn subscription_of(&self, caller: Box<str>) -> Result<SubscriptionPlace, ApiError> {
-        let permit = self.subscriptions.clone().try_acquire_owned();
-        let permit = permit.map_err(|_| ApiError::overloaded("too many subscriptions; retry later".to_owned()))?;
+    fn subscription_of(&self, caller: Box<str>) -> Result<SubscriptionPlace, Full> {
+        let permit = self.subscriptions.clone().try_acquire_owned().map_err(|_| Full::Subscriptions)?;
         let mut callers = self.callers.lock();
         let count = callers.entry(caller.clone()).or_default();
         if *count >= self.max_per_caller {
-            let message = format!("too many subscriptions of this caller; allowed: {}", self.max_per_caller);
-            return Err(ApiError::new(Code::RateLimited, message));
+            return Err(Full::Caller { max: self.max_per_caller });
         }
         *count += 1;
         drop(callers);
@@ -93,11 +114,10 @@ impl Drop for SubscriptionPlace {
 }
 
 /// Names a caller: by the key, the user with all their tokens, or the address of an anonymous client.
-fn name(caller: &ConnectedCaller) -> Box<str> {
-    let context = &caller.context;
+fn name(context: &RequestContext, credential: &str) -> Box<str> {
     match context.caller.auth_method {
         AuthMethod::Anonymous => context.client.map(|client| client.to_string()).unwrap_or_default().into(),
-        AuthMethod::ApiKey => (&*caller.credential).into(),
+        AuthMethod::ApiKey => credential.into(),
         AuthMethod::Jwt | AuthMethod::OAuth | AuthMethod::Operator => format!("user:{}", context.caller.user_id).into(),
     }
 }
@@ -116,18 +136,14 @@ mod tests {
         Places::new(&settings)
     }
 
-    fn code(refused: Result<impl Sized, ApiError>) -> Option<Code> {
-        refused.err().map(|error| error.into_parts().body.code)
-    }
-
     #[test]
     fn subscriptions_are_limited_for_each_caller_and_in_total() {
         let places = places();
         let of = |caller: &str| places.subscription_of(caller.into());
         let (first, second) = (of("a").unwrap(), of("a").unwrap());
-        assert_eq!(code(of("a")), Some(Code::RateLimited));
+        assert_eq!(of("a").unwrap_err(), Full::Caller { max: 2 });
         let other = of("b").unwrap();
-        assert_eq!(code(of("c")), Some(Code::Overloaded));
+        assert_eq!(of("c").unwrap_err(), Full::Subscriptions);
         drop(first);
         let third = of("a").unwrap();
         drop((second, other, third));
@@ -139,7 +155,7 @@ mod tests {
     fn sockets_are_limited() {
         let places = places();
         let socket = places.socket().unwrap();
-        assert_eq!(code(places.socket()), Some(Code::Overloaded));
+        assert_eq!(places.socket().unwrap_err(), Full::Sockets);
         drop(socket);
         assert!(places.socket().is_ok());
     }

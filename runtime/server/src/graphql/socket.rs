@@ -50,7 +50,7 @@ pub(super) async fn open(app: App, call: Call) -> Result<Response, ApiError> {
             "pages of this origin may not open sockets: the operator lists those that may in `server.cors.origins`";
         return Err(ApiError::new(Code::Forbidden, message));
     }
-    let place = app.graphql_places.socket()?;
+    let place = app.graphql_places.socket().map_err(ErrorBody::from)?;
     let connected = (!call.credential().is_empty()).then(|| call.connected());
     let (admission, request) = call.into_connection(&app);
     let (mut parts, _) = request.into_parts();
@@ -172,7 +172,7 @@ impl Socket {
                     silent_intervals = 0;
                     let text = match message? {
                         Ok(Message::Text(text)) => text,
-                        Ok(Message::Binary(_)) => return Some(Close::bad_request("expected a text message")),
+                        Ok(Message::Binary(_)) => return Some(Close::bad_request("expected text, found binary data")),
                         Ok(Message::Ping(_) | Message::Pong(_)) => continue,
                         Ok(Message::Close(_)) => return None,
                         Err(error) => return close_of(&error),

@@ -7,6 +7,7 @@ use terrane_app::domain::Scopes;
 use terrane_app::invalidation::InvalidationError;
 use terrane_app::jobs::JobError;
 use terrane_app::lineage::UnknownNode;
+use terrane_app::live::LiveError;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
 use terrane_app::security::ScopeError;
@@ -69,6 +70,16 @@ impl From<&InvalidationError> for ErrorBody {
             }
             InvalidationError::Store(error) => ErrorBody::from_store(error),
         }
+    }
+}
+
+impl From<LiveError> for ErrorBody {
+    fn from(error: LiveError) -> Self {
+        let code = match error {
+            LiveError::CallerFull { .. } => Code::RateLimited,
+            LiveError::Full { .. } => Code::Overloaded,
+        };
+        ErrorBody::new(code, error.to_string())
     }
 }
 

@@ -61,7 +61,7 @@ pub fn from_client(text: &[u8]) -> Result<ClientMessage, FieldError> {
         "subscribe" => {
             let id = id(&mut object)?;
             let payload = object.remove("payload").unwrap_or_default();
-            // A payload without a document is no message of the protocol. A document that is not supported is one.
+            // A payload without a document breaks the protocol. A document that is not supported does not.
             let is_object = payload.is_object();
             match request(payload, &root.field("payload")) {
                 Ok(request) => Ok(ClientMessage::Subscribe { id, request: Ok(request) }),

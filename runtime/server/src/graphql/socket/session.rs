@@ -110,7 +110,7 @@ impl Session {
         self.phase == Phase::Opened
     }
 
-    /// Reads a text message.
+    /// Reads one message.
     pub(super) fn receive(&mut self, text: &str) -> Action {
         match messages::from_client(text.as_bytes()) {
             Ok(message) => self.handle(message),

@@ -7,7 +7,6 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,14 +16,14 @@ use terrane_system_tests::{FLIGHTS, Program, Server, path, request_as};
 use crate::BINARY;
 
 /// A server that needs a key, and the key.
-pub(crate) struct Service {
+struct Service {
     server: Server,
     key: String,
     folder: tempfile::TempDir,
 }
 
 impl Service {
-    pub(crate) fn start() -> Self {
+    fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state_url = format!("sqlite://{}", folder.path().join("state.db").display());
         let program =
@@ -34,20 +33,6 @@ impl Service {
         let server = program(&["serve"]).arguments(&["--port", "0"]).variable("SERVICE_METRICS__ENABLED", "true");
         let server = server.serve().unwrap();
         Service { server, key: key["key"].as_str().unwrap().to_owned(), folder }
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.server.address
-    }
-
-    /// Returns a folder that is removed with the server.
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Returns the address and the key, as the scripts take them.
-    pub(crate) fn arguments(&self) -> [String; 2] {
-        [self.base(), self.key.clone()]
     }
 
     fn base(&self) -> String {
@@ -63,7 +48,7 @@ impl Service {
 }
 
 /// Runs a command, and returns what it printed on both streams.
-pub(crate) fn run(command: &mut Command) -> String {
+fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -148,12 +133,12 @@ fn data_frames_have_integers_and_doubles() {
 }
 
 /// Returns a program that `cargo xtask setup` installed with pip.
-pub(crate) fn tool(program: &str) -> Option<PathBuf> {
+fn tool(program: &str) -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
     Some(target.join("tools").join(program)).filter(|program| program.is_file())
 }
 
 /// Returns a folder that `cargo xtask setup` installed with npm.
-pub(crate) fn prepared(folder: &str) -> Option<PathBuf> {
+fn prepared(folder: &str) -> Option<PathBuf> {
     Some(path(".prepared").join(folder)).filter(|folder| folder.is_dir())
 }

@@ -5,7 +5,7 @@
 
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
-use async_graphql::{Name, Positioned, Variables};
+use async_graphql::{Positioned, Variables};
 use serde_json::{Map, Value as Json};
 
 use crate::limits::{fragments, scan};

@@ -103,3 +103,60 @@ fn scalar(value: &Value, out: &mut Vec<u8>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::Name;
+    use async_graphql::indexmap::IndexMap;
+    use serde_json::json;
+
+    use super::*;
+    use crate::operation::Operation;
+    use crate::settings::GraphQlSettings;
+    use crate::shape::TypeTable;
+
+    const SCHEMA: &str = "type Query { must: Item! may: Item list: [Item!] sparse: [Item]! }
+        type Item { name: String! title: String inner: Item! }";
+
+    fn written(document: &str, data: serde_json::Value) -> String {
+        let (settings, types) = (GraphQlSettings::default(), TypeTable::new(SCHEMA));
+        let operation = Operation::read(document, None, serde_json::Map::new(), &settings, &types).unwrap();
+        let mut out = Vec::new();
+        super::data(&Value::from_json(data).unwrap(), operation.shape.fields(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn null_goes_up_to_the_next_field_that_may_be_null() {
+        // Fields that failed are absent.
+        for (document, data, expected) in [
+            ("{ may { title name } }", json!({"may": {"name": "a"}}), r#"{"may":{"title":null,"name":"a"}}"#),
+            ("{ may { name title } }", json!({"may": {"title": "a"}}), r#"{"may":null}"#),
+            ("{ may { inner { name } } }", json!({"may": {"inner": {}}}), r#"{"may":null}"#),
+            ("{ must { name } }", json!({"must": {}}), "null"),
+            ("{ list { name } }", json!({"list": [{"name": "a"}, {}]}), r#"{"list":null}"#),
+            ("{ sparse { name } }", json!({"sparse": [{"name": "a"}, {}]}), r#"{"sparse":[{"name":"a"},null]}"#),
+            ("{ sparse { name } }", json!({}), "null"),
+        ] {
+            assert_eq!(written(document, data), expected, "{document}");
+        }
+    }
+
+    #[test]
+    fn keys_stand_in_the_order_of_the_document() {
+        let data = json!({"b": {"z": "1", "name": "2"}, "a": {"name": "3"}});
+        assert_eq!(
+            written("{ a: must { name } b: must { name z: title } }", data),
+            r#"{"a":{"name":"3"},"b":{"name":"2","z":"1"}}"#
+        );
+    }
+
+    #[test]
+    fn bytes_are_written_as_they_are() {
+        let rows = Value::List(vec![Value::Binary("{\"a\":1},{\"a\":2}".into())]);
+        let object = Value::Object(IndexMap::from([(Name::new("rows"), rows)]));
+        let mut out = Vec::new();
+        scalar(&object, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), r#"{"rows":[{"a":1},{"a":2}]}"#);
+    }
+}

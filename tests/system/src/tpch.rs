@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use crate::{Program, Scratch, path};
-use connection::KeptConnection;
+use connection::PersistentConnection;
 use database::Database;
 
 const FOLDER: &str = "tests/load/tpch";
@@ -57,13 +57,13 @@ pub fn run(binary: &str, scale: f64, rounds: u64) -> Result<Vec<Timing>> {
     Database::make(&file, scale, &read("data.sql")?)?;
     let server = Program::new(binary, &["serve"], project.path());
     let server = server.serve_unheard(Stdio::null(), Stdio::inherit())?;
-    let mut service = KeptConnection::open(server.address)?;
+    let mut service = PersistentConnection::open(server.address)?;
     let database = Database::open(&file)?;
     let questions: Vec<Value> = serde_json::from_str(&read("questions.json")?)?;
     questions.iter().map(|question| measure(question, rounds, &database, &mut service)).collect()
 }
 
-fn measure(question: &Value, rounds: u64, database: &Database, service: &mut KeptConnection) -> Result<Timing> {
+fn measure(question: &Value, rounds: u64, database: &Database, service: &mut PersistentConnection) -> Result<Timing> {
     let text = |key: &str| question[key].as_str().map(str::to_owned).with_context(|| format!("no `{key}`"));
     let (name, by_hand, query) = (text("name")?, text("by_hand")?, question["query"].to_string());
     let mut inline = question["query"].clone();

@@ -20,8 +20,7 @@ pre_aggregations: {enabled: true}
 
 /// Days by region in tables of a month, rebuilt where rows changed, and a table over rows that change by
 /// themselves.
-const PREAGGREGATIONS: &str = "\
-    pre_aggregations:
+const PREAGGREGATIONS: &str = "    pre_aggregations:
       - name: daily
         measures: [count, revenue, mean, largest]
         dimensions: [region]

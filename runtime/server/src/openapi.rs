@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use terrane_wire::Code;
 use terrane_wire::schema::Components;
 
-use crate::edge::{CONTENT_CODINGS, MAX_CORRELATION_ID_BYTES, Route, RouteAccess};
+use crate::edge::{CONTENT_CODINGS, Route, RouteAccess};
 use crate::graphql;
 use crate::rest::is_probe;
 
@@ -42,8 +42,8 @@ const OF_ALL: &[Code] = &[Code::InvalidQuery, Code::InternalError, Code::Overloa
 /// Headers of any request.
 const HEADERS_OF_ALL: &[Parameter] = &[Parameter::header(
     "X-Correlation-Id",
-    ParameterKind::Visible(MAX_CORRELATION_ID_BYTES),
-    "the id of the request in answers and logs; others than visible ASCII, and secrets, are replaced",
+    ParameterKind::String,
+    "the id of the request in answers and logs: at most 128 visible ASCII characters; others are replaced",
 )];
 /// Headers of a request for an answer that the client may have already.
 const HEADERS_OF_CONDITIONAL: &[Parameter] =

@@ -1,7 +1,7 @@
 //! Servers that are killed at random moments while they build pre-aggregations and while rows change.
 //!
 //! In: rounds and replicas over a state database and rows. Out: numbers, and each violation of the promises: an
-//! acknowledged build ends well; a table has the rows of one moment, and never of an earlier one than the table before
+//! acknowledged build ends well, or a later one does in its place; a table has the rows of one moment, and never of an earlier one than the table before
 //! it; after an acknowledged invalidation no older rows are returned; no table is left that the state does not know.
 //! Absent: starting database servers.
 
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use terrane_app::ports::preaggregations::{BuildState, PreaggregationState as _};
+use terrane_app::ports::preaggregations::{BuildState, PreaggregationState as _, RollupBuild};
 use terrane_store::StateStore;
 
 use crate::engines::Redis;
@@ -164,15 +164,24 @@ impl<'a> World<'a> {
         let built = self.command(&["preagg", "build"]).run()?;
         ensure!(built.code == Some(0), "{}", built.stderr);
         let store = StateStore::open(self.kills.state_url, self.project.path()).await?;
-        let (mut faults, mut target) = (Vec::new(), None);
+        let mut faults = Vec::new();
+        let mut ended: Vec<RollupBuild> = Vec::new();
         for id in builds {
             match store.build(id).await? {
-                Some(build) if build.state == BuildState::Success => target = Some(build.target),
-                Some(build) => faults.push(format!("build {id} ended as {build:?}")),
+                Some(build) => ended.push(build),
                 None => faults.push(format!("build {id} is lost")),
             }
         }
-        let target = target.context("no build succeeded")?;
+        let is_good = |build: &&RollupBuild| build.state == BuildState::Success;
+        let last = ended.iter().filter(is_good).max_by_key(|build| build.created_at).context("no build succeeded")?;
+        let (target, last) = (last.target.to_string(), last.created_at);
+        for build in &ended {
+            // A killed build for which another one already waited is not repeated.
+            let is_replaced = build.error_code.as_deref() == Some("INTERRUPTED") && build.created_at < last;
+            if build.state != BuildState::Success && !is_replaced {
+                faults.push(format!("build {} ended as {build:?}", build.id));
+            }
+        }
         let known: BTreeSet<String> = store.tables(&target).await?.iter().map(ToString::to_string).collect();
         let found: BTreeSet<String> = self.kills.rows.tables(self.project.path())?.into_iter().collect();
         faults.extend(found.difference(&known).map(|table| format!("table {table} is an orphan")));

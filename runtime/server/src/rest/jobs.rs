@@ -114,7 +114,9 @@ fn state(job: &Job) -> Response {
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<std::sync::Arc<str>>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| !key.is_empty() && key.len() <= MAX_KEY_CHARS);
+    let is_valid =
+        |key: &&str| (1..=MAX_KEY_CHARS).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    let key = value.to_str().ok().filter(is_valid);
     key.map(|key| Some(key.into())).ok_or_else(|| {
         let message = format!("header `Idempotency-Key` has 1 to {MAX_KEY_CHARS} visible ASCII characters");
         ApiError::new(Code::InvalidQuery, message).detail("field", "Idempotency-Key")

@@ -31,7 +31,7 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, import as import_command,
+    Terminal, anomaly, audit, auth, check, config as config_command, dax, doctor, explain, import as import_command,
     init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query, run as run_command,
     schema, serve, state, test,
 };
@@ -93,6 +93,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Answer one query on the terminal
     Query(query::QueryArguments),
+    /// Answer or check one DAX query
+    Dax(dax::DaxArguments),
     /// Tell why a query becomes the SQL that it becomes
     Explain(explain::ExplainArguments),
     /// Build the project's models in the warehouse
@@ -171,6 +173,10 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
         Command::Query(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, query::run(&arguments, project, terminal))?.map(|()| true)
+        }
+        Command::Dax(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, dax::run(&arguments, project, terminal))?
         }
         Command::Explain(arguments) => {
             let project = read(&arguments.dir)?;

@@ -372,14 +372,23 @@ fn decimal(written: &str) -> Arc<str> {
     if fraction.is_empty() { whole.into() } else { format!("{whole}.{fraction}").into() }
 }
 
-/// Reads `2024-01-31`, `2024-01-31T10:30:00` and the same with a space.
+/// Reads `2024-01-31`, `2024-1-31T10:30:00` and the same with a space. Offsets and zones have no meaning in DAX.
 fn date_time(written: &str) -> Option<DateTime> {
-    let written = written.trim();
-    // Offsets and zones have no meaning in DAX.
-    if written.contains(['Z', 'z', '[', '+']) || written.matches('-').count() != 2 {
-        return None;
-    }
-    written.parse().ok()
+    let (date, time) = match written.trim().split_once(['T', 't', ' ']) {
+        Some((date, time)) => (date, Some(time.trim())),
+        None => (written.trim(), None),
+    };
+    let is_number = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let padded = |parts: &str, separator: char| {
+        let parts: Vec<&str> = parts.split(separator).collect();
+        let padded = parts.iter().map(|part| if part.len() < 2 { format!("0{part}") } else { (*part).to_owned() });
+        parts.iter().all(is_number).then(|| padded.collect::<Vec<_>>().join(&separator.to_string()))
+    };
+    let text = match time {
+        None => padded(date, '-')?,
+        Some(time) => format!("{}T{}", padded(date, '-')?, padded(time, ':')?),
+    };
+    text.parse().ok()
 }
 
 #[cfg(test)]
@@ -422,7 +431,15 @@ mod tests {
             only("DT\"2024-02-29 10:30:05\""),
             TokenKind::Date(jiff::civil::datetime(2024, 2, 29, 10, 30, 5, 0))
         );
-        for text in ["dt\"2023-02-29\"", "dt\"today\"", "dt\"2024-01-01Z\""] {
+        assert_eq!(only("dt\"2015-1-9T02:30:00\""), TokenKind::Date(jiff::civil::datetime(2015, 1, 9, 2, 30, 0, 0)));
+        for text in [
+            "dt\"2023-02-29\"",
+            "dt\"2024-01-01T10:00+02:00\"",
+            "dt\"2024\"",
+            "dt\"2024-01-01T\"",
+            "dt\"today\"",
+            "dt\"2024-01-01Z\"",
+        ] {
             let (_, problems) = tokens(text);
             assert!(matches!(problems[0].kind, ProblemKind::InvalidDate { .. }), "{text}");
         }

@@ -255,7 +255,7 @@ impl<'q> Binder<'q> {
     }
 
     fn rollup(&mut self, arguments: &'q [Expression], place: Place, columns: &mut Vec<TableColumn>) -> Option<Group> {
-        let Some(function) = functions::find("ROLLUPADDISSUBTOTAL") else { return None };
+        let function = functions::find("ROLLUPADDISSUBTOTAL")?;
         if let Some(expected) = function.refuses(arguments.len()) {
             let kind = ProblemKind::ArgumentCount {
                 function: function.name,

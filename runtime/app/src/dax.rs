@@ -14,9 +14,8 @@ use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
 use terrane_compiler::Access;
 use terrane_compiler::sql::ResultColumn;
-use terrane_dax::parser::parse_query;
 use terrane_dax::plan::{OrderKey, Parameters, SemanticPlan, plan};
-use terrane_dax::{Problem, Type, bind};
+use terrane_dax::{Bound, Problem, Type};
 
 use crate::ports::governance::Surface;
 use crate::query::{Answer, QueryKind, QueryRunError, QueryService, QuerySession, RequestContext};
@@ -59,12 +58,11 @@ struct Planned {
 
 /// Returns all problems of a query for a caller, the constructs that cannot run yet included.
 pub fn check(text: &str, access: &Access<'_>) -> Vec<Problem> {
-    let problems = terrane_dax::check(text, access);
+    let Bound { query, problems } = terrane_dax::read(text, access);
     if !problems.is_empty() {
         return problems;
     }
-    let bound = bind(&parse_query(text).tree, access);
-    let planned = bound.query.evaluations.iter().map(|one| plan(&bound.query, one, access, &Parameters::new()));
+    let planned = query.evaluations.iter().map(|one| plan(&query, one, access, &Parameters::new()));
     // A parameter gets its value when the query runs.
     planned.filter_map(Result::err).filter(|problem| !problem.is_missing_value()).collect()
 }
@@ -77,12 +75,13 @@ pub async fn execute(queries: &QueryService, context: &RequestContext, text: &st
     let context = dax_context(context);
     let session = queries.session(&context);
     let Planned { mut plan, warnings } = planned(&session, &context, text)?;
-    let most = MAX_ROWS.min(session.max_rows());
-    plan.query.limit = Some((MAX_ROWS + 1).min(session.max_rows()));
+    let limit = (MAX_ROWS + 1).min(session.max_rows());
+    plan.query.limit = Some(limit);
     let answer = async { session.prepare(&plan.query).await?.run().await }.await?;
-    let is_cut = answer.returned_rows > MAX_ROWS || most < MAX_ROWS && answer.returned_rows >= most;
-    if is_cut {
-        return Err(DaxError::TooManyRows { limit: most });
+    // A policy may leave fewer rows than were asked for; the first rows of those would not be the first of all.
+    let is_cut = answer.truncated != Some(false);
+    if is_cut && (answer.returned_rows >= limit || plan.top.is_some()) {
+        return Err(DaxError::TooManyRows { limit: answer.returned_rows.min(MAX_ROWS) });
     }
     finished(&plan, answer, warnings)
 }
@@ -106,15 +105,11 @@ fn dax_context(context: &RequestContext) -> RequestContext {
 
 fn planned(session: &QuerySession<'_>, context: &RequestContext, text: &str) -> Result<Planned, DaxError> {
     let access = Access::of(&session.snapshot().model, &context.caller);
-    let problems = terrane_dax::check(text, &access);
-    if !problems.is_empty() {
-        return Err(DaxError::Problems(problems));
-    }
-    let bound = bind(&parse_query(text).tree, &access);
-    let Some((first, others)) = bound.query.evaluations.split_first() else {
+    let Bound { query, problems } = terrane_dax::read(text, &access);
+    let (Some((first, others)), true) = (query.evaluations.split_first(), problems.is_empty()) else {
         return Err(DaxError::Problems(problems));
     };
-    let plan = plan(&bound.query, first, &access, &Parameters::new());
+    let plan = plan(&query, first, &access, &Parameters::new());
     let plan = plan.map_err(|problem| DaxError::Problems(vec![problem]))?;
     let warning = "only the first EVALUATE is answered";
     let warnings = if others.is_empty() { Vec::new() } else { vec![warning.to_owned()] };

@@ -24,7 +24,7 @@ use crate::problem::{Problem, ProblemKind, Shape};
 use crate::tree::{Definition, Evaluation, Expression, Name, OrderKey, Query, Variable};
 
 /// A bound query with the problems of its tree. Without problems, the query has no invalid parts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bound {
     pub query: BoundQuery,
     pub problems: Vec<Problem>,

@@ -61,7 +61,7 @@ impl CompletionKind {
     }
 }
 
-/// Returns the completions at a byte offset of a text.
+/// Returns the completions at a byte offset of a query.
 pub fn complete(text: &str, offset: usize, access: &Access<'_>) -> Vec<Completion> {
     let Some(before) = text.get(..offset) else { return Vec::new() };
     let (mut tokens, problems) = tokens(before);

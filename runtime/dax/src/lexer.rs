@@ -96,7 +96,7 @@ impl Symbol {
     }
 }
 
-/// Returns the tokens of a text, and its problems in the order of their places.
+/// Returns the tokens of a query, and its problems in the order of their places.
 pub(crate) fn tokens(text: &str) -> (Vec<Token>, Vec<Problem>) {
     let mut lexer = Lexer { text, at: 0, tokens: Vec::with_capacity(text.len() / 4 + 1), problems: Vec::new() };
     if text.len() > MAX_CHARACTERS && text.chars().nth(MAX_CHARACTERS).is_some() {
@@ -109,7 +109,7 @@ pub(crate) fn tokens(text: &str) -> (Vec<Token>, Vec<Problem>) {
     (lexer.tokens, lexer.problems)
 }
 
-/// Returns whether a text ends inside of a comment.
+/// Returns whether text ends inside of a comment.
 pub(crate) fn ends_in_comment(text: &str) -> bool {
     let (tokens, problems) = tokens(text);
     if problems.iter().any(|problem| matches!(problem.kind, ProblemKind::Unterminated { what: "comment", .. })) {

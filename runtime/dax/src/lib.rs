@@ -1,6 +1,7 @@
-//! The DAX language: text in, a bound query out.
+//! The DAX language: text in, bound queries and their plans out.
 //!
-//! `text → lexer → tokens → parser → tree → bind → bound query`; each step reports all problems of its text at once.
+//! `text → tokens → parse → tree → bind → BoundQuery → plan → SemanticPlan`; parsing and binding report all problems at
+//! once.
 //! Pure, like the compiler: no files, no clock, no environment, no async. Absent on purpose: SQL, HTTP, SOAP, results.
 
 mod bind;
@@ -18,6 +19,8 @@ mod problem;
 pub mod tree;
 mod types;
 
+use terrane_compiler::Access;
+
 pub use bind::{Bound, bind};
 pub use complete::{Completion, CompletionKind, MAX_COMPLETIONS, complete};
 pub use lexer::MAX_CHARACTERS;
@@ -25,17 +28,14 @@ pub use place::{Place, Position};
 pub use problem::{Expected, Problem, ProblemCode, ProblemInText, ProblemKind, Shape};
 pub use types::Type;
 
-use terrane_compiler::Access;
-
-/// Returns every problem of a query for a caller, in the order of their places.
+/// Parses and binds a query for a caller, with all problems in the order of their places.
 ///
 /// The names of a query whose syntax is invalid are checked too, as far as its parts are known.
-pub fn check(text: &str, access: &Access<'_>) -> Vec<Problem> {
+pub fn read(text: &str, access: &Access<'_>) -> Bound {
     let parsed = parser::parse_query(text);
-    let mut problems = parsed.problems;
-    if !problems.iter().any(|problem| problem.code() == ProblemCode::Limit) {
-        problems.extend(bind(&parsed.tree, access).problems);
-    }
-    problems.sort_by_key(|problem| problem.place);
-    problems
+    let is_refused = parsed.problems.iter().any(|problem| problem.code() == ProblemCode::Limit);
+    let mut bound = if is_refused { Bound::default() } else { bind(&parsed.tree, access) };
+    bound.problems.extend(parsed.problems);
+    bound.problems.sort_by_key(|problem| problem.place);
+    bound
 }

@@ -12,7 +12,7 @@ fn shop() -> &'static Model {
     SHOP.get_or_init(|| models().remove("shop").expect("the shop"))
 }
 
-/// Completes at the `¦` of a text.
+/// Completes at the `¦` of a query.
 fn at_for(text: &str, role: &str) -> Vec<Completion> {
     let caller = SecurityContext { roles: vec![role.into()], ..SecurityContext::default() };
     let offset = text.find('¦').expect("a position");

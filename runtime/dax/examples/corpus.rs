@@ -3,6 +3,8 @@
 //! In: files of JSON lines with `text`, `kind` and `functions`. Out: counts, and the texts that are not parsed although
 //! their functions are supported.
 
+#![allow(clippy::print_stdout, reason = "the counts are the output of the example")]
+
 use std::collections::BTreeMap;
 
 use terrane_dax::functions;

@@ -176,6 +176,10 @@ const PLANS: &[(&str, &str)] = &[
         "[orders.count] by [orders.status] -> orders[status]=0 [n]=1 top 3 1-0+ order 1+",
     ),
     (
+        "EVALUATE SELECTCOLUMNS(SUMMARIZECOLUMNS(orders[status], \"a\", [revenue], \"b\", orders[last_order]), \"status\", orders[status], \"x\", [b])",
+        "[revenue orders.last_order] by [orders.status]; (revenue set or orders.last_order set) -> [status]=0 [x]=2",
+    ),
+    (
         "DEFINE MEASURE orders[mine] = [revenue] VAR low = -2 EVALUATE FILTER(SUMMARIZECOLUMNS(orders[status], \"m\", [mine]), [m] <= low)",
         "[revenue] by [orders.status]; revenue lte -2; (revenue set) -> orders[status]=0 [m]=1",
     ),

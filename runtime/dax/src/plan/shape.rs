@@ -62,6 +62,8 @@ pub(super) struct Shape {
     pub columns: Vec<ShapeColumn>,
     /// Also the groups that no column shows.
     pub groups: Vec<DimensionId>,
+    /// Also the values that no column shows: they decide which groups exist.
+    pub values: Vec<MeasureSource>,
     pub filters: Vec<PlannedFilter>,
     /// Filters on finished groups.
     pub group_filters: Vec<Filter>,
@@ -70,22 +72,9 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    fn values(&self) -> Vec<MeasureSource> {
-        let mut values = Vec::new();
-        for column in &self.columns {
-            if let Source::Value(source) = column.source
-                && !values.contains(&source)
-            {
-                values.push(source);
-            }
-        }
-        values
-    }
-
     /// Returns the plan, or the reason why a semantic query has other rows or values.
     pub(super) fn finish(self, model: &Model, order: Vec<OrderKey>) -> Result<SemanticPlan, Problem> {
-        let values = self.values();
-        let facts = self.facts(model, &values)?;
+        let facts = self.facts(model)?;
         for filter in &self.filters {
             let is_reached = |column: &DimensionId| facts.iter().all(|fact| applies(model, *column, *fact));
             if !filter.columns.iter().all(is_reached) {
@@ -95,14 +84,14 @@ impl Shape {
         if !self.groups.iter().all(|group| facts.iter().all(|fact| applies(model, *group, *fact))) {
             return Err(not_supported("a group column that does not reach every measure", self.place));
         }
-        let members = values.iter().map(|source| value_ref(model, *source)).collect::<Option<Vec<_>>>();
+        let members = self.values.iter().map(|source| value_ref(model, *source)).collect::<Option<Vec<_>>>();
         let dimensions = self.groups.iter().map(|id| column_ref(model, *id)).collect::<Option<Vec<_>>>();
         let Some((members, dimensions)) = members.zip(dimensions) else {
             return Err(not_supported("a name with a dot", self.place));
         };
         let mut filters: Vec<Filter> = self.filters.iter().map(|filter| filter.filter.clone()).collect();
         filters.extend(self.group_filters.iter().cloned());
-        let drops_blank = self.rows == Rows::GroupsWithValues && !values.iter().any(|v| is_never_blank(model, *v));
+        let drops_blank = self.rows == Rows::GroupsWithValues && !self.values.iter().any(|v| is_never_blank(model, *v));
         if drops_blank {
             let is_set = |member: &MemberRef| Filter::Condition {
                 member: member.clone(),
@@ -119,7 +108,7 @@ impl Shape {
             let (source, is_measure) = match column.source {
                 Source::Group(id) => (self.groups.iter().position(|group| *group == id), false),
                 Source::Value(source) => {
-                    (values.iter().position(|v| *v == source).map(|at| at + self.groups.len()), true)
+                    (self.values.iter().position(|v| *v == source).map(|at| at + self.groups.len()), true)
                 }
             };
             ResultColumn { name: column.name.clone(), ty: column.ty, is_measure, source: source.unwrap_or_default() }
@@ -138,9 +127,9 @@ impl Shape {
     }
 
     /// Returns the tables whose rows are aggregated or listed.
-    fn facts(&self, model: &Model, values: &[MeasureSource]) -> Result<Vec<CubeId>, Problem> {
+    fn facts(&self, model: &Model) -> Result<Vec<CubeId>, Problem> {
         let mut aggregates = Aggregates::default();
-        values.iter().for_each(|source| aggregates.add(model, *source));
+        self.values.iter().for_each(|source| aggregates.add(model, *source));
         if aggregates.has_running_total {
             return Err(not_supported("a running total", self.place));
         }

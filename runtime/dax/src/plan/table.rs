@@ -85,7 +85,16 @@ impl Planner<'_> {
 
     fn shape(&self, rows: Rows, groups: Vec<DimensionId>, context: &Context, place: Place) -> Shape {
         let filters = context.filters.clone();
-        Shape { rows, columns: Vec::new(), groups, filters, group_filters: Vec::new(), top: None, place }
+        Shape {
+            rows,
+            groups,
+            filters,
+            place,
+            columns: Vec::new(),
+            values: Vec::new(),
+            group_filters: Vec::new(),
+            top: None,
+        }
     }
 
     fn group_columns(&self, columns: &[TableColumn]) -> Vec<ShapeColumn> {
@@ -255,6 +264,9 @@ impl Planner<'_> {
                 }
                 Some(_) => {}
                 None => common = Some(filters),
+            }
+            if !shape.values.contains(&source) {
+                shape.values.push(source);
             }
             shape.columns.push(ShapeColumn {
                 name: column.name.in_result(self.model),

@@ -26,6 +26,7 @@ mod python;
 mod schemathesis;
 mod soak;
 mod test;
+mod tpch;
 mod wasm_std;
 
 use std::process::ExitCode;
@@ -62,6 +63,8 @@ enum Command {
     Soak(soak::SoakArguments),
     /// Kill servers that run asynchronous queries, and measure submissions and memory.
     Jobs(jobs::JobsArguments),
+    /// Measure questions over the tables of TPC-H against SQL written by hand.
+    Tpch(tpch::TpchArguments),
     /// Build the release archive: the program, libduckdb, components, licenses and checksums.
     Dist(dist::DistArguments),
 }
@@ -111,6 +114,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Attack(arguments) => attack::run(&context, &arguments),
         Command::Soak(arguments) => soak::run(&context, &arguments),
         Command::Jobs(arguments) => jobs::run(&context, &arguments),
+        Command::Tpch(arguments) => tpch::run(&context, &arguments),
         Command::Dist(arguments) => dist::run(&context, &arguments),
     }
 }

@@ -133,7 +133,7 @@ pub async fn load(
     let introspector = Introspector::new(&model, &definitions, &profile, warehouse, known);
     let (types, mut introspection) = introspector.types(&mut diagnostics).await;
     introspection.tables = tables;
-    let model = model.with_types(&types);
+    let model = with_foreign_keys(model.with_types(&types), &profile, warehouse).await;
     diagnostics.extend(column_mistakes(&model, &types, &profile));
     Ok(Snapshot {
         model,
@@ -144,6 +144,21 @@ pub async fn load(
         graph: OnceLock::new(),
         lineage: OnceCell::new(),
     })
+}
+
+/// Marks the joins that never miss. If the warehouse does not report its foreign keys, no join is marked: the answers
+/// are the same.
+async fn with_foreign_keys(model: Model, profile: &DialectProfile, warehouse: &dyn Warehouse) -> Model {
+    if !model.has_joins_to_prove() {
+        return model;
+    }
+    match warehouse.foreign_keys().await {
+        Ok(keys) => model.with_foreign_keys(&keys, profile.quoting.folding),
+        Err(error) => {
+            tracing::warn!(event = "foreign_keys_unknown", warehouse = warehouse.name(), error_message = %error);
+            model
+        }
+    }
 }
 
 /// The part of a load that needs only the project's texts.

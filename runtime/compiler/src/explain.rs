@@ -63,7 +63,7 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
         let dated = if fact.period.is_dated { ", rows with a time" } else { "" };
         lines.add(0, format_args!("{role} {}{stretch}{dated}", plan.model.cube(fact.tree.cube).name));
         for (index, planned) in fact.tree.joins.iter().enumerate() {
-            let kind = match (planned.join.always, planned.is_to_many) {
+            let kind = match (planned.join.never_misses(), planned.is_to_many) {
                 (true, _) => "join that never misses",
                 (_, true) => "to-many join",
                 (_, false) => "join",

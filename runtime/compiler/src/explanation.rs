@@ -159,7 +159,7 @@ fn explained_fact(model: &Model, fact: &Fact<'_>) -> ExplainedFact {
         from: name(planned.from),
         to: name(index + 1),
         relationship: planned.join.relationship,
-        is_inner: planned.join.always,
+        is_inner: planned.join.never_misses(),
         why: why(model, fact.tree.cube, planned, fact.tree.cube_of(planned.from)),
     });
     let rollups = FactMatch { cube: name(0), served: None, misses: Vec::new() };

@@ -9,9 +9,11 @@ mod build;
 mod column_types;
 mod cycles;
 mod expansion;
+mod foreign_keys;
 mod infallible;
 mod inherit;
 mod invalid_value;
+mod join_columns;
 mod join_graph;
 mod metrics;
 mod policies;
@@ -37,6 +39,8 @@ use std::time::Duration;
 
 pub use build::build;
 pub use column_types::{ColumnTypes, ComparedId};
+pub use foreign_keys::{CatalogNames, ForeignKey};
+pub(crate) use join_columns::{JoinOperand, equalities, operands};
 pub use join_graph::{Hop, JoinPaths, Tie};
 pub use policy::{CubePolicy, Mask, Policy};
 pub use rollup::{Fingerprint, Rollup, RollupTime};
@@ -228,8 +232,10 @@ pub struct Join {
     pub target: CubeId,
     pub relationship: Relationship,
     pub on: Snippet,
-    /// Every row finds one, so an inner join is the same.
+    /// The author says that every row finds one.
     pub always: bool,
+    /// A foreign key of the warehouse proves that every row finds one.
+    pub is_enforced: bool,
     pub span: Option<Span>,
 }
 
@@ -303,6 +309,13 @@ impl Model {
     /// Returns the equally good paths from a cube; computed at first use, then cached.
     pub fn ties(&self, from: CubeId) -> &[Tie] {
         self.ties[from.0 as usize].get_or_init(|| join_graph::ties(self, from))
+    }
+}
+
+impl Join {
+    /// Returns whether every row finds one, so that an inner join has the same rows.
+    pub fn never_misses(&self) -> bool {
+        self.always || self.is_enforced
     }
 }
 

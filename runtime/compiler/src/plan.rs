@@ -6,6 +6,7 @@
 
 mod build;
 mod join_path;
+mod most_groups;
 mod rollup;
 mod rules;
 mod secure;

@@ -8,6 +8,7 @@ mod bind;
 mod build;
 mod catalog;
 mod error;
+mod foreign_keys;
 mod open;
 mod permit;
 mod pool;
@@ -25,6 +26,7 @@ use terrane_app::ports::rollup_tables::RollupTables;
 use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
 };
+use terrane_compiler::model::ForeignKey;
 
 use build::DuckDbBuilder;
 pub use error::OpenError;
@@ -103,6 +105,11 @@ impl Warehouse for DuckDb {
         let Some(lookup) = catalog::lookup(name) else { return Ok(None) };
         let rows = self.pool.run(Request::execute(lookup.statement()), PROBE_TIMEOUT).await?;
         Ok(table(&rows))
+    }
+
+    async fn foreign_keys(&self) -> Result<Vec<ForeignKey>, WarehouseError> {
+        let statement = Request::execute(Statement::plain(foreign_keys::FOREIGN_KEYS));
+        self.pool.run(statement, PROBE_TIMEOUT).await.map(|rows| crate::foreign_keys::foreign_keys(&rows))
     }
 
     async fn ping(&self) -> Result<(), WarehouseError> {

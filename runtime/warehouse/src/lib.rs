@@ -7,6 +7,7 @@ mod catalog;
 mod columns;
 mod duckdb;
 mod file_versions;
+mod foreign_keys;
 mod instants;
 pub mod mysql;
 pub mod postgres;

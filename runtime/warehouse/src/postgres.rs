@@ -9,6 +9,7 @@ mod bind;
 mod build;
 mod catalog;
 mod cell;
+mod foreign_keys;
 mod numeric;
 mod rollups;
 
@@ -100,6 +101,7 @@ impl Server {
 impl Engine for Server {
     const FAILED: Failed = FAILED;
     const BUILT: Option<&'static str> = Some(build::BUILT);
+    const FOREIGN_KEYS: Option<&'static str> = Some(foreign_keys::FOREIGN_KEYS);
     type Connection = PgConnection;
     /// The process behind the connection.
     type Handle = i32;

@@ -20,12 +20,14 @@ use terrane_app::ports::builder::BuiltRelation;
 use terrane_app::ports::warehouse::{
     CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
 };
+use terrane_compiler::model::ForeignKey;
 
 use pool::Pool;
 
 use crate::built::relations;
 use crate::catalog::{Lookup, table};
 use crate::columns::{Columns, Kind};
+use crate::foreign_keys::foreign_keys;
 
 pub(crate) use failure::{Failed, timeout, within};
 pub(crate) use open::run_init;
@@ -42,6 +44,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
     const FAILED: Failed;
     /// The query for relations that bear a marker; `None` if the engine builds none.
     const BUILT: Option<&'static str> = None;
+    /// The query for foreign keys that hold for every row; `None` if the engine does not guarantee any.
+    const FOREIGN_KEYS: Option<&'static str> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
     /// Identifies the statement of a session, to cancel it.
@@ -139,6 +143,12 @@ impl<E: Engine> Warehouse for Sessions<E> {
         let Some(lookup) = E::lookup(name) else { return Ok(None) };
         let rows = self.pool.run(Request::Execute(lookup.statement()), PROBE_TIMEOUT).await?;
         Ok(table(&rows))
+    }
+
+    async fn foreign_keys(&self) -> Result<Vec<ForeignKey>, WarehouseError> {
+        let Some(text) = E::FOREIGN_KEYS else { return Ok(Vec::new()) };
+        let rows = self.pool.run(Request::Execute(Statement::plain(text)), PROBE_TIMEOUT).await?;
+        Ok(foreign_keys(&rows))
     }
 
     async fn ping(&self) -> Result<(), WarehouseError> {

@@ -11,6 +11,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use futures_util::StreamExt as _;
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_compiler::model::{CatalogNames, ForeignKey};
 use terrane_compiler::types::Value;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError};
 
@@ -504,4 +505,41 @@ async fn a_plan_that_the_engine_cannot_run_is_run_without_the_optimizer() {
     let plan = run(&duckdb, "EXPLAIN SELECT 1 + 1", &[]).await.expect("a plan");
     let plan = plan.batches[0].column(1).as_string::<i32>().value(0);
     assert!(plan.contains('2') && !plan.contains('+'), "{plan}");
+}
+
+/// The keys as texts, each with the shortest name of its table.
+async fn foreign_keys(duckdb: &DuckDb) -> Vec<String> {
+    let shown = |key: &ForeignKey| {
+        let table = |names: &CatalogNames| names.0.last().expect("a name").join(".");
+        let columns: Vec<String> = key.columns.iter().map(|[own, other]| format!("{own}={other}")).collect();
+        format!("{} -> {}: {}", table(&key.from), table(&key.to), columns.join(" "))
+    };
+    let keys = duckdb.foreign_keys().await.expect("the catalog answers");
+    let mut keys: Vec<String> = keys.iter().map(shown).collect();
+    keys.sort();
+    keys
+}
+
+#[tokio::test]
+async fn foreign_keys_without_nullable_columns_hold_for_every_row() {
+    let duckdb = open(&[
+        "CREATE SCHEMA raw",
+        "CREATE TABLE customers (id INT PRIMARY KEY, parent INT NOT NULL REFERENCES customers (id))",
+        "CREATE TABLE raw.depots (city VARCHAR, \"no, 1\" INT, PRIMARY KEY (city, \"no, 1\"))",
+        "CREATE TABLE orders (customer INT NOT NULL REFERENCES customers (id), \
+         payer INT REFERENCES customers (id), other INT NOT NULL)",
+        "CREATE TABLE raw.trips (n INT NOT NULL, city VARCHAR NOT NULL, back VARCHAR, \
+         FOREIGN KEY (city, n) REFERENCES raw.depots (city, \"no, 1\"), \
+         FOREIGN KEY (back, n) REFERENCES raw.depots (city, \"no, 1\"))",
+        "CREATE TEMP TABLE mine (customer INT NOT NULL)",
+    ]);
+    assert_eq!(
+        foreign_keys(&duckdb).await,
+        [
+            "customers -> customers: parent=id",
+            "orders -> customers: customer=id",
+            "raw.trips -> raw.depots: city=city n=no, 1",
+        ]
+    );
+    assert_eq!(foreign_keys(&open(&[])).await, [""; 0]);
 }

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use serde_json::Value as Json;
-use terrane_compiler::model::{self, ColumnTypes, Member, Model};
+use terrane_compiler::model::{self, CatalogNames, ColumnTypes, ForeignKey, Member, Model};
 use terrane_compiler::plan::{plan, secure};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{
     CompareRange, DateRange, Filter, MemberRef, OrderBy, PreAggregations, QueryError, SemanticQuery, TimeDimension,
     TimeRange,
 };
-use terrane_compiler::sql::dialect_profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::{CaseFolding, DialectProfile};
 use terrane_compiler::sql::{Parameters, lower, print};
 use terrane_compiler::types::{Granularity, LogicalType, Value};
 use terrane_compiler::{
@@ -78,7 +78,10 @@ pub fn models() -> HashMap<String, Model> {
     names
         .map(|name| {
             let [cubes, types] = ["yml", "types.yml"].map(|ending| read(&format!("projects/{name}.{ending}")));
-            (name, model(&cubes, &types))
+            let keys = std::fs::read_to_string(root().join(format!("projects/{name}.keys.yml")));
+            let keys = keys.map_or_else(|_| Vec::new(), |keys| foreign_keys(&keys));
+            let model = model(&cubes, &types).with_foreign_keys(&keys, CaseFolding::Keep);
+            (name, model)
         })
         .collect()
 }
@@ -109,6 +112,24 @@ pub fn model(cubes: &str, types: &str) -> Model {
     let types: HashMap<String, String> = serde_saphyr::from_str(types).expect("types are a map of texts");
     let types = column_types(&model, &types);
     model.with_types(&types)
+}
+
+/// Reads foreign keys as `{from: schema.table, to: schema.table, columns: {referencing: referenced}}`. The schemas are
+/// those of the database `golden`, and no table is found without its schema.
+fn foreign_keys(text: &str) -> Vec<ForeignKey> {
+    let keys: Vec<Json> = serde_saphyr::from_str(text).expect("a list of keys");
+    let names = |table: &Json| {
+        let written: Vec<Arc<str>> = table.as_str().expect("a table").split('.').map(Arc::from).collect();
+        let full = std::iter::once(Arc::from("golden")).chain(written.iter().cloned()).collect();
+        CatalogNames(vec![full, written])
+    };
+    let column = |(own, other): (&String, &Json)| [Arc::from(own.as_str()), other.as_str().expect("a column").into()];
+    let key = |key: &Json| ForeignKey {
+        from: names(&key["from"]),
+        to: names(&key["to"]),
+        columns: key["columns"].as_object().expect("columns").iter().map(column).collect(),
+    };
+    keys.iter().map(key).collect()
 }
 
 fn column_types(model: &Model, named: &HashMap<String, String>) -> ColumnTypes {

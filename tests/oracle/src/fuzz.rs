@@ -11,7 +11,9 @@ use terrane_compiler::rollup::Flaw;
 
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
-use crate::generate::{Features, Generator, late_cube, mask_policies, policies, query, rollups, world, zone_of_query};
+use crate::generate::{
+    Features, Generator, enforce, late_cube, mask_policies, policies, query, rollups, world, zone_of_query,
+};
 use crate::invariants;
 use crate::invariants::cached::DataReport;
 use crate::oracle::{Construct, Outcome, Paths, answer};
@@ -92,13 +94,16 @@ pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
 fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Result<()> {
     let mut generator = Generator::new(seed, run.features);
     let mut world = world(&mut generator);
+    if run.features.foreign_keys {
+        // Streams of their own, so that a seed makes the same queries with and without.
+        enforce(&mut Generator::new(seed.rotate_left(32), run.features), &mut world);
+    }
     if run.features.policies && generator.random.chance(30) {
         world.policies = policies(&mut generator, &world);
     }
     if run.features.mask_policies && generator.random.chance(20) {
         world.mask_policies = mask_policies(&mut generator, &world);
     }
-    // A stream of its own, so that a seed makes the same queries with and without.
     let mut of_rollups = Generator::new(!seed, run.features);
     if run.features.rollups {
         world.rollups = rollups(&mut of_rollups, &world);
@@ -138,6 +143,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         for (name, is_used) in [
             ("row filters of policies", !world.policies.is_empty()),
             ("masks and denials", !world.mask_policies.is_empty()),
+            ("foreign keys", world.cubes.iter().flat_map(|cube| &cube.joins).any(|join| join.is_enforced)),
             ("totals", query.totals),
             ("rows ungrouped", query.ungrouped),
         ] {

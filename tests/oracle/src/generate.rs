@@ -6,6 +6,7 @@
 mod cells;
 mod conditions;
 mod filters;
+mod foreign_keys;
 mod groups;
 mod mask_policies;
 mod members;
@@ -15,6 +16,7 @@ mod queries;
 mod rollups;
 mod worlds;
 
+pub use foreign_keys::enforce;
 pub use mask_policies::mask_policies;
 pub use names::plain_names;
 pub use policies::policies;
@@ -49,6 +51,8 @@ pub struct Features {
     pub granularity_filters: bool,
     /// Pre-aggregations.
     pub rollups: bool,
+    /// Foreign keys of the warehouse.
+    pub foreign_keys: bool,
     /// Quotes, spaces, reserved words, unicode and 200 characters in names.
     pub hostile_names: bool,
 }
@@ -67,6 +71,7 @@ impl Default for Features {
             ungrouped: true,
             granularity_filters: true,
             rollups: true,
+            foreign_keys: true,
             hostile_names: true,
         }
     }

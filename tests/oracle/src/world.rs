@@ -18,7 +18,7 @@ pub use mask_policies::{Mask, MaskPolicy};
 pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use rollups::{Rollup, RollupTime, TableState};
-pub use tables::{cell_of, removal, statements, table};
+pub use tables::{cell_of, is_referenced, removal, statements, table};
 
 use crate::value::{Number, Value};
 
@@ -180,6 +180,9 @@ pub struct Join {
     pub relationship: Relationship,
     pub left: usize,
     pub right: usize,
+    /// The warehouse has a foreign key for it, as long as every row finds one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_enforced: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

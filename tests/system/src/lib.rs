@@ -9,6 +9,7 @@ mod provider;
 mod scratch;
 mod skip;
 pub mod soak;
+pub mod tpch;
 
 pub use http::{Answer, download, request, request_as, request_with};
 pub use program::{Output, Program, Server, Unheard};

@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 use jiff::Timestamp;
+use terrane_compiler::model::ForeignKey;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::types::Value;
 
@@ -185,6 +186,13 @@ pub trait Warehouse: Send + Sync {
     ///
     /// A view is found whatever it reads: making it was the operator's decision.
     async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError>;
+
+    /// Returns the foreign keys that hold for every row that a statement can read: the engine checks each change of
+    /// either table, no referencing column can be null, and no referenced row can be hidden from this program. A key
+    /// that sessions can switch off is not among them.
+    async fn foreign_keys(&self) -> Result<Vec<ForeignKey>, WarehouseError> {
+        Ok(Vec::new())
+    }
 
     async fn ping(&self) -> Result<(), WarehouseError>;
 

@@ -200,6 +200,7 @@ impl<'d> Skeleton<'d> {
                 relationship: item.relationship,
                 on: Snippet::default(),
                 always: item.always,
+                is_enforced: false,
                 span: Some(item.name.span()),
             });
             self.joins[at].push(*join);

@@ -20,8 +20,8 @@ use super::scope::{RowScope, Texts};
 use super::template::Segment;
 use crate::diagnostic::Span;
 use crate::model::{
-    ColumnName, Cube, CubeId, DimensionId, DimensionType, Join, Model, Relation, Relationship, Snippet, SqlPart,
-    TimeKind,
+    ColumnName, Cube, CubeId, DimensionType, Join, JoinOperand, Model, Relation, Relationship, SqlPart, TimeKind,
+    equalities, operands,
 };
 use crate::plan::{JoinTree, Protection, joins_for, joins_over};
 use crate::query::QueryError;
@@ -95,22 +95,6 @@ pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCh
         }
     }
     checks
-}
-
-/// One operand of an equality in a join's condition.
-#[derive(Debug, Clone, Copy)]
-enum Side<'m> {
-    Column(CubeId, &'m ColumnName),
-    Dimension(DimensionId),
-}
-
-impl Side<'_> {
-    fn cube(&self) -> CubeId {
-        match self {
-            Side::Column(cube, _) => *cube,
-            Side::Dimension(id) => id.cube,
-        }
-    }
 }
 
 struct OfCube<'m> {
@@ -205,16 +189,16 @@ impl<'m> OfCube<'m> {
     /// Returns whether the columns contain the target's primary key, which has its own check, or came before.
     fn is_proven(
         &self,
-        pairs: &[(Side<'m>, Side<'m>)],
+        pairs: &[[JoinOperand<'m>; 2]],
         target: CubeId,
         proven: &mut HashSet<(CubeId, Vec<&'m ColumnName>)>,
     ) -> bool {
         let cube = self.model.cube(target);
         let mut columns = Vec::with_capacity(pairs.len());
-        for (side, _) in pairs {
+        for [side, _] in pairs {
             match side {
-                Side::Column(_, name) => columns.push(*name),
-                Side::Dimension(id) => match &self.model.dimension(*id).sql.parts[..] {
+                JoinOperand::Column(_, name) => columns.push(*name),
+                JoinOperand::Dimension(id) => match &self.model.dimension(*id).sql.parts[..] {
                     [SqlPart::Column { cube, name }] if *cube == target => columns.push(name),
                     _ => return false,
                 },
@@ -227,17 +211,17 @@ impl<'m> OfCube<'m> {
         holds_key || !proven.insert((cube.alias_of.unwrap_or(target), columns))
     }
 
-    fn target_is_unique(&self, join: &'m Join, pairs: &[(Side<'m>, Side<'m>)]) -> Result<DataCheck, QueryError> {
+    fn target_is_unique(&self, join: &'m Join, pairs: &[[JoinOperand<'m>; 2]]) -> Result<DataCheck, QueryError> {
         let target = self.model.cube(join.target);
         let of_target = OfCube { cube: target, ..*self };
-        let dimensions = pairs.iter().filter_map(|(side, _)| match side {
-            Side::Dimension(id) => Some(&self.model.dimension(*id).sql),
-            Side::Column(..) => None,
+        let dimensions = pairs.iter().filter_map(|[side, _]| match side {
+            JoinOperand::Dimension(id) => Some(&self.model.dimension(*id).sql),
+            JoinOperand::Column(..) => None,
         });
         let tree = joins_for(self.model, join.target, dimensions)?;
         let protection = Protection::default();
         let scope = of_target.scope(&tree, &protection);
-        let key: Vec<_> = pairs.iter().map(|(side, _)| of_target.value(&scope, 0, *side)).collect();
+        let key: Vec<_> = pairs.iter().map(|[side, _]| of_target.value(&scope, 0, *side)).collect();
         let filters = key.iter().map(|(value, _)| SqlExpr::op(Op::IsNotNull, vec![value.clone()])).collect();
         let joins = of_target.joins(&scope, &tree);
         let from = of_target.rows(scope.alias(0));
@@ -251,7 +235,7 @@ impl<'m> OfCube<'m> {
         &self,
         join: &'m Join,
         claim: Claim,
-        equalities: Option<&[(Side<'m>, Side<'m>)]>,
+        equalities: Option<&[[JoinOperand<'m>; 2]]>,
     ) -> Result<DataCheck, QueryError> {
         let tree = joins_over(self.model, self.cube.id, join)?;
         let protection = Protection::default();
@@ -259,7 +243,7 @@ impl<'m> OfCube<'m> {
         let node = tree.joins.len();
         let (own, found) = (scope.alias(0), scope.alias(node));
         let shows_target = matches!(claim, Claim::IsFoundOnce { .. });
-        let shown = sides(&join.on).into_iter().filter(|side| (side.cube() == join.target) == shows_target);
+        let shown = operands(&join.on).into_iter().filter(|side| (side.cube() == join.target) == shows_target);
         let mut seen = HashSet::new();
         let key: Vec<_> = shown
             .map(|side| self.value(&scope, if shows_target { node } else { 0 }, side))
@@ -273,9 +257,9 @@ impl<'m> OfCube<'m> {
         match claim {
             Claim::FindsOne { .. } => {
                 // What an equality compares is never null where it holds.
-                let compared = equalities.and_then(|pairs| pairs.first()).map(|(side, _)| *side);
+                let compared = equalities.and_then(|pairs| pairs.first()).map(|[side, _]| *side);
                 let missing = match compared {
-                    Some(Side::Column(_, name)) => SqlExpr::Column { alias: found, name },
+                    Some(JoinOperand::Column(_, name)) => SqlExpr::Column { alias: found, name },
                     _ => {
                         if let Some(last) = last {
                             last.source = numbered(self.model.cube(join.target), found);
@@ -365,18 +349,18 @@ impl<'m> OfCube<'m> {
     }
 
     /// A side's value as `owner` means it, and its name.
-    fn value<'a>(&self, scope: &RowScope<'a>, owner: usize, side: Side<'a>) -> (SqlExpr<'a>, Arc<str>)
+    fn value<'a>(&self, scope: &RowScope<'a>, owner: usize, side: JoinOperand<'a>) -> (SqlExpr<'a>, Arc<str>)
     where
         'm: 'a,
     {
         match side {
-            Side::Dimension(id) => {
+            JoinOperand::Dimension(id) => {
                 let own = scope.tree.cube_of(owner) == id.cube;
                 let dimension = self.model.dimension(id);
                 let value = if own { scope.snippet(owner, &dimension.sql) } else { scope.dimension(0, id) };
                 (value, Arc::clone(&dimension.name))
             }
-            Side::Column(cube, name) => {
+            JoinOperand::Column(cube, name) => {
                 let node = if scope.tree.cube_of(owner) == cube { Some(owner) } else { None };
                 let node = node.or_else(|| scope.tree.find(self.model, 0, cube)).unwrap_or(0);
                 (SqlExpr::Column { alias: scope.alias(node), name }, Arc::clone(&name.text))
@@ -391,53 +375,4 @@ fn numbered<'a>(cube: &'a Cube, alias: &'a str) -> Source<'a> {
 
 fn any(mut tests: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {
     if tests.len() == 1 { tests.remove(0) } else { SqlExpr::Or(tests) }
-}
-
-/// Returns the columns that a condition reads, in reading order.
-fn sides(on: &Snippet) -> Vec<Side<'_>> {
-    let mut found = Vec::new();
-    on.for_each(&mut |part| match part {
-        SqlPart::Column { cube, name } => found.push(Side::Column(*cube, name)),
-        SqlPart::Dimension(id) => found.push(Side::Dimension(*id)),
-        _ => {}
-    });
-    found
-}
-
-/// `a = b AND c = d` as pairs, the target's side first; `None` for any other condition.
-fn equalities(on: &Snippet, target: CubeId) -> Option<Vec<(Side<'_>, Side<'_>)>> {
-    #[derive(PartialEq)]
-    enum Word {
-        Operand,
-        Equals,
-        And,
-    }
-    let mut words = Vec::new();
-    for part in &on.parts {
-        match part {
-            SqlPart::Column { .. } | SqlPart::Dimension(_) => words.push(Word::Operand),
-            SqlPart::Text(text) => {
-                let pieces = text.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
-                for word in pieces.filter(|word| !word.is_empty()) {
-                    words.push(match word {
-                        "=" => Word::Equals,
-                        and if and.eq_ignore_ascii_case("and") => Word::And,
-                        _ => return None,
-                    });
-                }
-            }
-            _ => return None,
-        }
-    }
-    let is_equality = |words: &[Word]| matches!(words, [Word::Operand, Word::Equals, Word::Operand]);
-    if !words.split(|word| *word == Word::And).all(is_equality) {
-        return None;
-    }
-    let pairs = sides(on);
-    let pairs = pairs.chunks_exact(2).map(|pair| match (pair[0].cube() == target, pair[1].cube() == target) {
-        (true, false) => Some((pair[0], pair[1])),
-        (false, true) => Some((pair[1], pair[0])),
-        _ => None,
-    });
-    pairs.collect()
 }

@@ -23,6 +23,9 @@ use crate::types::LogicalType;
 
 /// The column that holds the number of groups before paging.
 const TOTAL: &str = "total_rows";
+/// Pages that are known to hold all groups have fewer rows: a larger answer is read as a stream, which begins with the
+/// number of groups.
+const MOST_HELD: u64 = 10_000;
 /// The column that holds how many rows were added for steps of time.
 const ADDED: &str = "added_rows";
 /// In the merge: 1 for groups of selected facts, 0 for groups that are only looked up.
@@ -45,8 +48,7 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     let lowering = Lowering::new(secured, profile);
     let mut select = lowering.answer();
     lowering.order(&mut select);
-    // Without groups there is one row, and its number is known.
-    let total_column = (plan.wants_total && !plan.groups.is_empty()).then_some(select.items.len());
+    let total_column = (plan.wants_total && !holds_all_groups(secured)).then_some(select.items.len());
     if total_column.is_some() {
         select.items.push((SqlExpr::CountOverAll, Name::Fixed(TOTAL)));
     }
@@ -56,6 +58,15 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     }
     select.page = Some(Page { limit: plan.limit, offset: plan.offset });
     Lowered { query: Query::Select(Box::new(select)), total_column, added_column }
+}
+
+/// Returns whether the page holds all groups whatever the data is, so that their number is that of its rows.
+fn holds_all_groups(secured: &SecuredPlan<'_>) -> bool {
+    let plan = secured.plan();
+    let is_first_page = plan.offset == 0 && plan.limit > 0;
+    // Without groups there is one row.
+    plan.groups.is_empty()
+        || is_first_page && secured.most_groups().is_some_and(|most| most < plan.limit.min(MOST_HELD))
 }
 
 /// Lowers a plan to the number of its groups, and of rows added for steps of time: for a page that

@@ -90,13 +90,20 @@ fn join(generator: &mut Generator, cubes: &mut [Cube], names: &mut Names) -> Vec
         cubes[from].columns.push(Column { name: format!("fk {number}"), ty: ColumnType::Small });
         keys.push(ForeignKey { cube: from, column, is_unique });
         let relationship = if is_unique { Relationship::OneToOne } else { Relationship::ManyToOne };
-        cubes[from].joins.push(Join { name, cube, relationship, left: column, right: 0 });
+        cubes[from].joins.push(Join { name, cube, relationship, left: column, right: 0, is_enforced: false });
         // The same join from the other side, or only from there.
         let back = cubes[from].name.clone();
         let has_back = cubes[to].joins.iter().any(|join| join.name == back);
         if from != to && !has_back && generator.random.chance(30) {
             let relationship = if is_unique { Relationship::OneToOne } else { Relationship::OneToMany };
-            cubes[to].joins.push(Join { name: back, cube: None, relationship, left: 0, right: column });
+            cubes[to].joins.push(Join {
+                name: back,
+                cube: None,
+                relationship,
+                left: 0,
+                right: column,
+                is_enforced: false,
+            });
             if !needs_alias && generator.random.chance(30) {
                 cubes[from].joins.pop();
             }

@@ -8,7 +8,7 @@ use jiff::civil::{DateTime, date};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
-use super::{Cell, ColumnType, Cube, World};
+use super::{Cell, ColumnType, Cube, Join, World};
 use crate::value::Value;
 
 /// Hostile like the rest.
@@ -27,9 +27,14 @@ pub fn table(cube: &Cube) -> String {
 pub fn statements(world: &World) -> Vec<String> {
     let mut all =
         vec![format!("DROP SCHEMA IF EXISTS {} CASCADE", quoted(SCHEMA)), format!("CREATE SCHEMA {}", quoted(SCHEMA))];
-    for cube in &world.cubes {
-        let columns = cube.columns.iter().map(|column| format!("{} {}", quoted(&column.name), type_name(column.ty)));
-        all.push(format!("CREATE TABLE {} ({})", table(cube), columns.collect::<Vec<_>>().join(", ")));
+    for (index, cube) in world.cubes.iter().enumerate() {
+        let columns = cube.columns.iter().enumerate().map(|(at, column)| {
+            let is_key = |join: &Join| join.left == at && enforced_target(world, index, join).is_some();
+            let nullable = if cube.joins.iter().any(is_key) { " NOT NULL" } else { "" };
+            format!("{} {}{nullable}", quoted(&column.name), type_name(column.ty))
+        });
+        let columns: Vec<String> = columns.chain(constraints(world, index)).collect();
+        all.push(format!("CREATE TABLE {} ({})", table(cube), columns.join(", ")));
         if cube.rows.is_empty() {
             continue;
         }
@@ -43,6 +48,47 @@ pub fn statements(world: &World) -> Vec<String> {
         all.push(insert);
     }
     all
+}
+
+/// The foreign keys of a cube's table, and what those that lead to it need.
+fn constraints(world: &World, index: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut referenced: Vec<usize> = Vec::new();
+    for (from, cube) in world.cubes.iter().enumerate() {
+        for (join, to) in cube.joins.iter().filter_map(|join| Some((join, enforced_target(world, from, join)?))) {
+            if to == index && !referenced.contains(&join.right) {
+                referenced.push(join.right);
+            }
+            if from == index {
+                let own = quoted(&cube.columns[join.left].name);
+                let target = &world.cubes[to];
+                let other = quoted(&target.columns[join.right].name);
+                all.push(format!("FOREIGN KEY ({own}) REFERENCES {} ({other})", table(target)));
+            }
+        }
+    }
+    let unique =
+        referenced.iter().map(|column| format!("UNIQUE ({})", quoted(&world.cubes[index].columns[*column].name)));
+    all.extend(unique);
+    all
+}
+
+/// The position of the table that a join's foreign key leads to. `None`: the join has no key, or some row finds none.
+fn enforced_target(world: &World, from: usize, join: &Join) -> Option<usize> {
+    let cube = &world.cubes[from];
+    // Tables are made in their order.
+    let to = world.cubes.iter().position(|target| target.name == join.target()).filter(|to| *to < from)?;
+    let found: Vec<&Cell> = world.cubes[to].rows.iter().map(|row| &row[join.right]).collect();
+    let are_unique = found.iter().enumerate().all(|(at, cell)| **cell != Cell::Null && !found[..at].contains(cell));
+    let is_found = |row: &Vec<Cell>| row[join.left] != Cell::Null && found.contains(&&row[join.left]);
+    let holds = join.is_enforced && are_unique && cube.rows.iter().all(is_found);
+    holds.then_some(to)
+}
+
+/// Returns whether a foreign key leads to a cube's table, so that its rows cannot be removed.
+pub fn is_referenced(world: &World, cube: &Cube) -> bool {
+    let mut joins = world.cubes.iter().flat_map(|other| &other.joins);
+    joins.any(|join| join.is_enforced && join.target() == cube.name)
 }
 
 /// Removes the first half of a table's rows.

@@ -7,6 +7,7 @@ mod builds;
 mod catalog;
 mod configuration;
 mod faults;
+mod foreign_keys;
 mod lookups;
 mod preaggregations;
 mod tls;

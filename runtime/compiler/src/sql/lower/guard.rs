@@ -39,24 +39,14 @@ impl<'a> Lowering<'a> {
         (Source::Rows { query: Box::new(Query::Select(Box::new(query))), alias }, Vec::new())
     }
 
-    /// The joins of a scope. Behind a left join even a key that never misses can be null, and one that
-    /// finds only what a filter lets through may miss.
+    /// The joins of a scope.
     pub(super) fn joins(&self, scope: RowScope<'a>) -> Vec<JoinClause<'a>> {
-        let tree = scope.tree;
-        let mut retained = vec![0];
-        let mut joins = Vec::with_capacity(tree.joins.len());
-        for (index, planned) in tree.joins.iter().enumerate() {
-            let target = planned.join.target;
-            let always = planned.join.always && self.protection.rows(target).is_none();
-            let is_inner = always && retained.contains(&planned.from);
-            if is_inner {
-                retained.push(index + 1);
-            }
-            let (source, guards) = self.guarded(target, &planned.alias);
-            let mut on = vec![scope.join_condition(index + 1)];
-            on.extend(guards);
-            joins.push(JoinClause { source, kind: if is_inner { JoinKind::Inner } else { JoinKind::Left }, on });
-        }
-        joins
+        let joins = scope.tree.joins.iter().enumerate().map(|(index, planned)| {
+            let (source, guards) = self.guarded(planned.join.target, &planned.alias);
+            let on = std::iter::once(scope.join_condition(index + 1)).chain(guards).collect();
+            let kind = if scope.is_always_joined(index + 1) { JoinKind::Inner } else { JoinKind::Left };
+            JoinClause { source, kind, on }
+        });
+        joins.collect()
     }
 }

@@ -1,0 +1,117 @@
+//! Joins that never miss, proven by the foreign keys of the warehouse.
+//!
+//! In: the foreign keys that the warehouse enforces. Out: the model, whose joins know whether a key proves that each
+//! row finds one. A join is proven if it leads from one table to another, its condition compares columns and nothing
+//! else, and each pair of columns is a pair of one key. Absent: reading the keys, and deciding which of them hold for
+//! all rows (the warehouse's adapter).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::join_columns::{JoinOperand, equalities};
+use super::{ColumnName, Cube, Join, Model, Relation, SqlPart, TableName};
+use crate::sql::dialect_profile::CaseFolding;
+
+/// A foreign key that holds for each row of its table: the warehouse enforces it, and no referencing column is null.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignKey {
+    pub from: CatalogNames,
+    pub to: CatalogNames,
+    /// Each referencing column with the column that it refers to, in the catalog's own spelling.
+    pub columns: Vec<[Arc<str>; 2]>,
+}
+
+/// The names of a table: those by which a statement means this table and no other relation. Their parts are in the
+/// catalog's own spelling, outermost first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogNames(pub Vec<Vec<Arc<str>>>);
+
+impl Model {
+    /// Returns whether some join could be proven by a foreign key.
+    pub fn has_joins_to_prove(&self) -> bool {
+        let is_table = |cube: &Cube| matches!(cube.relation, Relation::Table(_));
+        let is_open = |join: &Join| join.relationship.is_to_one() && !join.always && is_table(self.cube(join.target));
+        self.cubes.iter().any(|cube| is_table(cube) && cube.joins.iter().any(is_open))
+    }
+
+    /// Returns the model with the joins marked that foreign keys prove.
+    #[must_use]
+    pub fn with_foreign_keys(mut self, keys: &[ForeignKey], folding: CaseFolding) -> Model {
+        let mut by_table: HashMap<String, Vec<&ForeignKey>> = HashMap::new();
+        for key in keys {
+            if let Some(table) = key.from.0.first().and_then(|name| name.last()) {
+                by_table.entry(table.to_lowercase()).or_default().push(key);
+            }
+        }
+        let mut proven = Vec::new();
+        for cube in &self.cubes {
+            let Relation::Table(table) = &cube.relation else { continue };
+            let Some(keys) = table.printed().last().and_then(|name| by_table.get(&name.text.to_lowercase())) else {
+                continue;
+            };
+            let keys: Vec<&ForeignKey> = keys.iter().copied().filter(|key| key.from.contains(table, folding)).collect();
+            let joins = cube.joins.iter().enumerate().filter(|(_, join)| self.is_proven(cube, join, &keys, folding));
+            proven.extend(joins.map(|(at, _)| (cube.id, at)));
+        }
+        for (cube, at) in proven {
+            self.cubes[cube.0 as usize].joins[at].is_enforced = true;
+        }
+        self
+    }
+
+    fn is_proven(&self, cube: &Cube, join: &Join, keys: &[&ForeignKey], folding: CaseFolding) -> bool {
+        let Relation::Table(target) = &self.cube(join.target).relation else { return false };
+        // Parentheses can group words otherwise than they are read.
+        let has_parentheses =
+            join.on.parts.iter().any(|part| matches!(part, SqlPart::Text(text) if text.contains(['(', ')'])));
+        if has_parentheses || !join.relationship.is_to_one() {
+            return false;
+        }
+        let Some(pairs) = equalities(&join.on, join.target) else { return false };
+        let pairs: Option<Vec<[&ColumnName; 2]>> = pairs
+            .into_iter()
+            .map(|[found, own]| {
+                let is_own = own.cube() == cube.id;
+                Some([self.column_of(own).filter(|_| is_own)?, self.column_of(found)?])
+            })
+            .collect();
+        let Some(pairs) = pairs.filter(|pairs| !pairs.is_empty()) else { return false };
+        let has_pair = |key: &ForeignKey, [own, found]: [&ColumnName; 2]| {
+            key.columns.iter().any(|[from, to]| is_same(own, from, folding) && is_same(found, to, folding))
+        };
+        keys.iter().any(|key| key.to.contains(target, folding) && pairs.iter().all(|pair| has_pair(key, *pair)))
+    }
+
+    /// Returns the column that an operand is; `None` if it is another expression.
+    fn column_of<'m>(&'m self, operand: JoinOperand<'m>) -> Option<&'m ColumnName> {
+        match operand {
+            JoinOperand::Column(_, name) => Some(name),
+            JoinOperand::Dimension(id) => match &self.dimension(id).sql.parts[..] {
+                [SqlPart::Column { cube, name }] if *cube == id.cube => Some(name),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl CatalogNames {
+    /// Returns whether a table's name in a project means this table.
+    fn contains(&self, table: &TableName, folding: CaseFolding) -> bool {
+        self.0.iter().any(|name| match &table.catalog_name {
+            Some(full) => full.iter().map(|part| &part.text).eq(name),
+            None => {
+                table.len() == name.len() && table.iter().zip(name).all(|(part, name)| is_same(part, name, folding))
+            }
+        })
+    }
+}
+
+/// Returns whether an author's name means this name of the catalog. Names that cannot be compared are different.
+fn is_same(written: &ColumnName, name: &str, folding: CaseFolding) -> bool {
+    match folding {
+        _ if written.quoted => *written.text == *name,
+        CaseFolding::ToLower => written.text.to_ascii_lowercase() == name,
+        CaseFolding::ToUpper => written.text.to_ascii_uppercase() == name,
+        CaseFolding::Keep => written.text.eq_ignore_ascii_case(name),
+    }
+}

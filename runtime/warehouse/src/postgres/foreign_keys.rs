@@ -1,0 +1,44 @@
+//! The foreign keys of PostgreSQL's catalog that hold for every row that a statement can read.
+//!
+//! Left out, since a row may miss:
+//! - keys that are not validated or not enforced, and columns whose NOT NULL is not validated;
+//! - keys whose triggers are disabled, and all keys of a database that subscribes to others: a subscription writes
+//!   without checks;
+//! - tables with children by inheritance, for whose rows a key of the parent does not hold;
+//! - keys to tables with row-level security, which hides rows;
+//! - all keys of products that speak PostgreSQL's protocol and do not enforce keys: Greenplum, Cloudberry, Redshift;
+//! - columns whose equality is not that of the key: other types, or a collation that is not deterministic.
+//!
+//! Deferred keys count: other sessions see nothing before the commit, which checks them.
+
+/// The keys, as [`crate::foreign_keys`] reads them. What older servers lack (`conenforced`, constraints of the type
+/// `n`) is read so that it holds there.
+pub(super) const FOREIGN_KEYS: &str = "\
+    SELECT k.oid::text, current_database()::text, tn.nspname::text, t.relname::text, \
+    CASE WHEN pg_catalog.pg_table_is_visible(t.oid) THEN 'table' ELSE 'schema' END, a.attname::text, \
+    current_database()::text, fn.nspname::text, f.relname::text, \
+    CASE WHEN pg_catalog.pg_table_is_visible(f.oid) THEN 'table' ELSE 'schema' END, fa.attname::text \
+    FROM pg_catalog.pg_constraint k \
+    JOIN pg_catalog.pg_class t ON t.oid = k.conrelid JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
+    JOIN pg_catalog.pg_class f ON f.oid = k.confrelid JOIN pg_catalog.pg_namespace fn ON fn.oid = f.relnamespace \
+    CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS c (own, other, place) \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = c.own \
+    JOIN pg_catalog.pg_attribute fa ON fa.attrelid = f.oid AND fa.attnum = c.other \
+    WHERE k.contype = 'f' AND k.convalidated AND coalesce(to_jsonb(k) ->> 'conenforced', 'true') = 'true' \
+    AND (t.relkind = 'p' OR t.relkind = 'r' AND NOT t.relhassubclass) AND t.relpersistence <> 't' \
+    AND f.relkind IN ('r', 'p') AND NOT f.relrowsecurity \
+    AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_constraint p ON p.oid = g.tgconstraint \
+    WHERE (p.oid = k.oid OR p.conparentid = k.oid) AND g.tgenabled NOT IN ('O', 'A')) \
+    AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_subscription_rel) \
+    AND version() !~* 'greenplum|cloudberry|redshift' \
+    AND NOT EXISTS (SELECT 1 FROM unnest(k.conkey, k.confkey) AS x (own, other) \
+    JOIN pg_catalog.pg_attribute o ON o.attrelid = t.oid AND o.attnum = x.own \
+    JOIN pg_catalog.pg_attribute r ON r.attrelid = f.oid AND r.attnum = x.other \
+    WHERE NOT o.attnotnull \
+    OR EXISTS (SELECT 1 FROM pg_catalog.pg_constraint n WHERE n.conrelid = t.oid AND n.contype = 'n' \
+    AND NOT n.convalidated AND x.own = ANY (n.conkey)) \
+    OR o.atttypid <> r.atttypid \
+    AND NOT (o.atttypid = ANY (ARRAY[20, 21, 23]::oid[]) AND r.atttypid = ANY (ARRAY[20, 21, 23]::oid[])) \
+    OR EXISTS (SELECT 1 FROM pg_catalog.pg_collation l WHERE l.oid IN (o.attcollation, r.attcollation) \
+    AND NOT l.collisdeterministic)) \
+    ORDER BY k.oid, c.place";

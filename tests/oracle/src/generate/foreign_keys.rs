@@ -1,0 +1,29 @@
+//! Foreign keys of the warehouse over joins that are there.
+
+use super::Generator;
+use crate::world::{Cell, Relationship, World};
+
+/// Gives some joins a foreign key, and their rows values that it allows; of most worlds none.
+pub fn enforce(generator: &mut Generator, world: &mut World) {
+    if !generator.random.chance(40) {
+        return;
+    }
+    for from in 0..world.cubes.len() {
+        for at in 0..world.cubes[from].joins.len() {
+            let join = &world.cubes[from].joins[at];
+            let (left, right) = (join.left, join.right);
+            // A key leads to a table that is made before.
+            let target = world.cubes[..from].iter().find(|cube| cube.name == join.target());
+            let Some(target) = target.filter(|_| join.relationship == Relationship::ManyToOne) else { continue };
+            let keys: Vec<Cell> = target.rows.iter().map(|row| row[right].clone()).collect();
+            if keys.is_empty() || generator.random.chance(25) {
+                continue;
+            }
+            let cube = &mut world.cubes[from];
+            for row in &mut cube.rows {
+                row[left] = generator.random.of(&keys).clone();
+            }
+            cube.joins[at].is_enforced = true;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! DuckDB in this process, with the settings of the server's.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use duckdb::{AccessMode, Config, Connection};
+
+/// An open file of the tables.
+pub(super) struct Database {
+    connection: Connection,
+}
+
+impl Database {
+    /// Makes the file.
+    pub(super) fn make(file: &Path, scale: f64, tables: &str) -> Result<()> {
+        let connection = Connection::open(file)?;
+        connection.execute_batch(&format!("CREATE MACRO scale() AS {scale};\n{tables}")).context("making the tables")
+    }
+
+    /// Opens the file for reading, as a server beside this process may.
+    pub(super) fn open(file: &Path) -> Result<Self> {
+        let config = Config::default().threads(2)?.access_mode(AccessMode::ReadOnly)?;
+        let connection = Connection::open_with_flags(file, config)?;
+        connection.execute_batch("SET disabled_optimizers = 'common_subplan'")?;
+        Ok(Database { connection })
+    }
+
+    /// Runs a statement and reads all of its rows in columns.
+    pub(super) fn run(&self, sql: &str) -> Result<()> {
+        let mut statement = self.connection.prepare(sql)?;
+        statement.query_arrow([])?.for_each(drop);
+        Ok(())
+    }
+
+    /// Returns whether two statements have the same rows; the first may also have the column `total_rows`.
+    pub(super) fn has_same_rows(&self, sql: &str, by_hand: &str) -> Result<bool> {
+        let columns = if sql.contains("AS total_rows") { "* EXCLUDE (total_rows)" } else { "*" };
+        let [own, other] = [format!("SELECT {columns} FROM ({sql})"), format!("SELECT * FROM ({by_hand})")];
+        let differing = format!(
+            "SELECT (SELECT count(*) FROM ({own} EXCEPT ALL {other})) + (SELECT count(*) FROM ({other} EXCEPT ALL {own}))"
+        );
+        let count: i64 = self.connection.query_row(&differing, [], |row| row.get(0))?;
+        Ok(count == 0)
+    }
+}

@@ -9,6 +9,7 @@ use jiff::civil::DateTime;
 
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
+use crate::spelling::{is_name_part, is_name_start};
 use crate::tree::Number;
 
 /// The most characters that a query may have.
@@ -355,14 +356,6 @@ impl<'t> Lexer<'t> {
         };
         self.push(TokenKind::Symbol(symbol), start);
     }
-}
-
-pub(crate) fn is_name_start(c: char) -> bool {
-    c.is_alphabetic() || c == '_'
-}
-
-pub(crate) fn is_name_part(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 /// Returns the digits with a digit on both sides of the point.

@@ -16,6 +16,7 @@ mod place;
 pub mod plan;
 mod print;
 mod problem;
+mod spelling;
 pub mod tree;
 mod types;
 

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::spelling::is_plain_name;
 use crate::tree::{
     Definition, Evaluation, Expression, ExpressionKind, Literal, Name, Number, PrefixOperator, Query, Variable,
     is_plain_name,

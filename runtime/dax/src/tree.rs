@@ -231,17 +231,3 @@ impl Expression {
         }
     }
 }
-
-/// Returns whether a name can be written without quotes.
-pub(crate) fn is_plain_name(name: &str) -> bool {
-    use crate::lexer::{is_name_part, is_name_start};
-    name.starts_with(is_name_start) && name.chars().all(is_name_part) && !is_reserved(name)
-}
-
-/// Words that a table cannot be named by without quotes.
-const RESERVED: [&str; 12] =
-    ["AT", "BY", "DEFINE", "EVALUATE", "FALSE", "IN", "MEASURE", "NOT", "ORDER", "RETURN", "TRUE", "VAR"];
-
-pub(crate) fn is_reserved(name: &str) -> bool {
-    RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name))
-}

@@ -134,7 +134,9 @@ impl<'q> Binder<'q> {
                 self.in_table(values, table, place)
             }
             Operation::Calculate => {
-                self.refuse_in_logical_filter(function.name, place);
+                if self.is_refused_in_filter(function.name, place) {
+                    return Scalar::invalid(place);
+                }
                 let filters = self.filters(&list[1..]);
                 self.calculate(&list[0], filters, place)
             }
@@ -263,7 +265,9 @@ impl<'q> Binder<'q> {
     /// TOTALYTD is CALCULATE with DATESYTD.
     fn total_ytd(&mut self, arguments: Arguments<'q>) -> Scalar {
         let Arguments { list, place, .. } = arguments;
-        self.refuse_in_logical_filter(arguments.function.name, place);
+        if self.is_refused_in_filter(arguments.function.name, place) {
+            return Scalar::invalid(place);
+        }
         // The third argument is the end of the year if it is a string.
         let is_text = |e: &&Expression| matches!(e.kind, ExpressionKind::Literal(Literal::Text(_)));
         let (filter, year_end) = match (arguments.get(2), arguments.get(3)) {

@@ -168,17 +168,20 @@ impl<'q> Binder<'q> {
                 None => return Scalar::invalid(place),
             },
         };
-        self.refuse_in_logical_filter(&format!("[{name}]"), place);
+        if self.is_refused_in_filter(&format!("[{name}]"), place) {
+            return Scalar::invalid(place);
+        }
         let call = MeasureCall { source, has_transition: self.has_row_context() };
         Scalar { kind: ScalarKind::Measure(call), ty, place }
     }
 
     /// Reports a measure or CALCULATE whose value a logical filter compares.
-    pub(super) fn refuse_in_logical_filter(&mut self, name: &str, place: Place) {
+    pub(super) fn is_refused_in_filter(&mut self, name: &str, place: Place) -> bool {
         let is_inside = self.logical_filters.last().is_some_and(|filter| filter.scope >= self.hidden);
         if is_inside {
             self.problem(ProblemKind::MeasureInFilter { name: name.into() }, place);
         }
+        is_inside
     }
 
     /// Binds a column of the model as a value: it needs a row context that has it.

@@ -7,7 +7,6 @@ use std::fmt;
 use crate::spelling::is_plain_name;
 use crate::tree::{
     Definition, Evaluation, Expression, ExpressionKind, Literal, Name, Number, PrefixOperator, Query, Variable,
-    is_plain_name,
 };
 
 impl fmt::Display for Query {

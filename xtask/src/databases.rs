@@ -1,4 +1,5 @@
-//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, and a C compiler for WebAssembly.
+//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, and a C compiler
+//! for WebAssembly.
 //!
 //! In: the machine. Out: the installed packages, or a note of the tests that are skipped. Deliberately absent: starting
 //! the programs, which each test does by itself, and failing, since the tests report a missing program themselves.
@@ -24,6 +25,7 @@ const SERVERS: &[Program] = &[
     Program { name: "PostgreSQL", package: "postgresql", is_present: has_postgres },
     Program { name: "MariaDB", package: "mariadb-server", is_present: || Path::new("/usr/sbin/mariadbd").is_file() },
     Program { name: "Redis", package: "redis-server", is_present: || is_installed("redis-server") },
+    Program { name: "Prometheus", package: "prometheus", is_present: || is_installed("promtool") },
     Program {
         name: "clang and lld",
         package: "clang lld",
@@ -35,7 +37,7 @@ const SERVERS: &[Program] = &[
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL, MariaDB, Redis, clang and lld for the system tests");
+        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, clang and lld for the system tests");
         return;
     }
     let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();

@@ -1,5 +1,5 @@
-//! `cargo xtask jobs`: kills servers that run asynchronous queries, measures the rate of submissions, and the memory of a
-//! large result.
+//! `cargo xtask jobs`: kills servers that run asynchronous queries or build pre-aggregations, measures the rate of
+//! submissions, and the memory of a large result.
 //!
 //! In: the amounts. Out: figures, and failure if a promise is broken. Deliberately absent: the rounds themselves, which
 //! are a program of `tests/system`; a few of them run with the tests.
@@ -21,6 +21,15 @@ pub(crate) struct JobsArguments {
 enum Run {
     /// Kill servers at random moments, on SQLite and on PostgreSQL.
     Kills {
+        #[arg(long, default_value_t = 200)]
+        rounds: u64,
+        /// The same seed kills at the same moments.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Kill servers that build pre-aggregations while rows change and caches are invalidated, half of the rounds on SQLite
+    /// and DuckDB, half on PostgreSQL.
+    BuildKills {
         #[arg(long, default_value_t = 200)]
         rounds: u64,
         /// The same seed kills at the same moments.
@@ -50,6 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &JobsArguments) -> Result<ExitCo
     anyhow::ensure!(built.success(), "the build failed");
     let arguments = match &arguments.run {
         Run::Kills { rounds, seed } => vec!["kills".to_owned(), rounds.to_string(), seed.to_string()],
+        Run::BuildKills { rounds, seed } => vec!["build-kills".to_owned(), rounds.to_string(), seed.to_string()],
         Run::Submissions { clients, seconds } => {
             vec!["submissions".to_owned(), clients.to_string(), seconds.to_string()]
         }

@@ -15,7 +15,7 @@
 //! 4. [`Prepared::run`] and [`Prepared::open`] run it. The statement runner (`runner`) alone acquires a
 //!    permit of the [`ConcurrencyLimiter`]; the main statement, its count and its totals share the permit
 //!    and the timeout. A large answer is read as a stream (`row_reader`), which keeps the permit.
-//! 5. `QuerySession::finish` is the only way out: it tells the observer the outcome (`recorder`), logs
+//! 5. `QuerySession::finish` is the only way out: it reports the outcome to the observer (`recorder`), logs
 //!    `query_failed`, and has denials recorded ([`AccessRecorder`]).
 //!
 //! A denial that cannot be recorded is [`QueryRunError::Unrecorded`], and nothing else is answered.
@@ -42,7 +42,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::Environment;
-use terrane_compiler::query::QueryError;
+use terrane_compiler::query::{FactMatch, QueryError};
 use terrane_compiler::rollup::ReadyRollups;
 
 pub use answer::{Answer, AnswerStream, Freshness, Opened, Piece, Totals};
@@ -159,6 +159,26 @@ impl QueryService {
     /// Lets the queries that begin from now on read these pre-aggregations, and no others.
     pub fn publish_rollups(&self, ready: Arc<ReadyRollups>) {
         *self.rollups.write().unwrap_or_else(PoisonError::into_inner) = ready;
+    }
+
+    /// Stops reading the pre-aggregations whose tables the warehouse refused to read, until a generation is published.
+    fn suspend_rollups(&self, facts: &[FactMatch], error: &QueryRunError) {
+        let mut ready = self.rollups.write().unwrap_or_else(PoisonError::into_inner);
+        let mut left = ReadyRollups::clone(&ready);
+        for (cube, served) in facts.iter().filter_map(|fact| Some((&fact.cube, fact.served.as_ref()?))) {
+            let name = &served.rollup;
+            // A generation that was published meanwhile has other tables.
+            if left.get(cube, name).is_some_and(|rollup| rollup.generation == served.generation) {
+                left.remove(cube, name);
+                tracing::warn!(
+                    event = "preagg_table_unreadable",
+                    cube = &**cube,
+                    preagg = &**name,
+                    error_message = %error
+                );
+            }
+        }
+        *ready = Arc::new(left);
     }
 
     /// Takes the queries that were computed from rows since the last call.

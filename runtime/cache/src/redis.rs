@@ -1,6 +1,6 @@
 //! The tier that servers share: a Redis server, which is not trusted and may be absent at any time.
 //!
-//! Every call is bounded by [`TIMEOUT`], connecting included. A server that fails several times in a row is not called
+//! `rediss://` is TLS: certificates are verified by the public authorities, or by the operator's alone. Every call is bounded by [`TIMEOUT`], connecting included. A server that fails several times in a row is not called
 //! for a while. A value that does not verify counts as a failure, and as a miss.
 
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ::redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use ::redis::{Client, RedisError, cmd};
+use ::redis::{Client, ConnectionAddr, IntoConnectionInfo as _, RedisError, TlsCertificates, cmd};
 use async_trait::async_trait;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::result_cache::{CacheKey, CacheStatistics, ResultCache, StoredResult};
@@ -27,8 +27,10 @@ const PREFIX: &str = "terrane:result:";
 /// The settings of the shared tier.
 #[derive(Debug, Clone)]
 pub struct RedisSettings {
-    /// `redis://user:password@host:6379/0`.
+    /// `redis://user:password@host:6379/0`, or `rediss://` for TLS.
     pub url: String,
+    /// The authorities of servers with TLS, as PEM. `None`: the public ones.
+    pub authorities: Option<Vec<u8>>,
     pub secret: CacheSecret,
     /// The most bytes of a result's columns.
     pub max_entry: u64,
@@ -61,7 +63,7 @@ impl RedisCache {
     /// [`RedisUrlError`]
     pub fn new(settings: RedisSettings, clock: Arc<dyn Clock>) -> Result<Self, RedisUrlError> {
         let invalid = |error: RedisError| RedisUrlError { reason: error.category().to_owned() };
-        let client = Client::open(settings.url.as_str()).map_err(invalid)?;
+        let client = client(&settings).map_err(invalid)??;
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(TIMEOUT))
             .set_response_timeout(Some(TIMEOUT))
@@ -125,6 +127,21 @@ impl RedisCache {
                 None
             }
         }
+    }
+}
+
+/// Makes the client of an address. It connects later.
+fn client(settings: &RedisSettings) -> Result<Result<Client, RedisUrlError>, RedisError> {
+    let address = settings.url.as_str().into_connection_info()?;
+    match (address.addr(), &settings.authorities) {
+        (ConnectionAddr::TcpTls { insecure: true, .. }, _) => {
+            Ok(Err(RedisUrlError { reason: "certificates are always verified; remove `#insecure`".to_owned() }))
+        }
+        (ConnectionAddr::TcpTls { .. }, Some(authorities)) => {
+            let certificates = TlsCertificates { client_tls: None, root_cert: Some(authorities.clone()) };
+            Client::build_with_tls(address, certificates).map(Ok)
+        }
+        _ => Client::open(address).map(Ok),
     }
 }
 

@@ -126,12 +126,19 @@ impl ReadyRollups {
         self.cubes.entry(cube.into()).or_default().insert(name.into(), rollup);
     }
 
+    /// Removes a rollup: queries read the rows instead.
+    pub fn remove(&mut self, cube: &str, name: &str) {
+        if let Some(rollups) = self.cubes.get_mut(cube) {
+            rollups.remove(name);
+        }
+    }
+
     pub fn get(&self, cube: &str, name: &str) -> Option<&ReadyRollup> {
         self.cubes.get(cube)?.get(name)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.cubes.is_empty()
+        self.cubes.values().all(HashMap::is_empty)
     }
 }
 

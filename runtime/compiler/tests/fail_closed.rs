@@ -1,5 +1,7 @@
 //! Mistakes of a project that is served all the same: whatever becomes of a policy, what it was to protect is
 //! protected or closed, never open.
+//!
+//! The cases are in one file: they change one project, and a reviewer reads them as the list of all such mistakes.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -263,8 +265,7 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
     assert!(open.is_empty(), "{open:#?}");
 }
 
-/// What is closed to everyone is not shown by the lineage either, and neither is a column that only the
-/// warehouse told of.
+/// Lineage does not show cubes and columns that are closed to everyone, nor columns that only the warehouse reported.
 #[test]
 fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
     let (definitions, model, _) = served(&[("policies/a.yml", "policies: [{name: own")], None);

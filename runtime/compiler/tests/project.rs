@@ -152,7 +152,7 @@ cubes:
     }
 }
 
-/// What is told of columns that are all of one type.
+/// Returns the diagnostics of a project whose columns are all of one type.
 fn of_columns(cubes: &str, ty: LogicalType, profile: &DialectProfile) -> Vec<String> {
     let files = BTreeMap::from([("cubes/orders.yml".to_owned(), cubes.to_owned())]);
     let (model, _) = load(files, BTreeMap::new(), "duckdb");

@@ -160,7 +160,7 @@ fn long_chains_of_definitions_load() {
     assert!(check(&files).contains(&"model-cycle"));
 }
 
-/// What a cube asks of another is noted once each, however much it is.
+/// A lookup of a member by another cube is recorded once, however often it is made.
 #[test]
 fn a_wide_cube_over_another_wide_cube_loads() {
     let members = |sql: &dyn Fn(usize) -> String| {

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use case::{Case, Told, cases};
 use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
 
-/// What is wrong with what was told; empty when it is as the case wants it.
+/// Returns the differences between the reported diagnostics and those of the case.
 fn faults(case: &Case, told: &[Diagnostic], marks: &[Span]) -> Vec<String> {
     let mut faults = Vec::new();
     if told.len() != case.told.len() {

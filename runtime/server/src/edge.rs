@@ -48,6 +48,7 @@ use call::CorrelationId;
 pub(crate) use call::{Call, correlation_id};
 pub(crate) use compression::NeverCompressed;
 pub(crate) use content_coding::SUPPORTED as CONTENT_CODINGS;
+pub(crate) use correlation::MAX_CORRELATION_ID_BYTES;
 pub use cors::Cors;
 pub(crate) use credentials::Credentials;
 pub(crate) use error::{ApiError, Parts};

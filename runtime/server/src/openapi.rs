@@ -6,14 +6,14 @@
 
 mod doc;
 
-pub(crate) use doc::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+pub(crate) use doc::{Answer, Compression, Content, Doc, Parameter, ParameterKind, ParameterPlace, RequestBody};
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 use terrane_wire::Code;
 use terrane_wire::schema::Components;
 
-use crate::edge::{CONTENT_CODINGS, Route, RouteAccess};
+use crate::edge::{CONTENT_CODINGS, MAX_CORRELATION_ID_BYTES, Route, RouteAccess};
 use crate::rest::is_probe;
 
 const DESCRIPTION: &str = "A semantic layer: measures grouped by dimensions, answered by your warehouse. A member is \
@@ -37,6 +37,16 @@ const OF_CALLERS: &[Code] = &[
 const OF_COUNTED: &[Code] = &[Code::RateLimited];
 /// The errors of any request.
 const OF_ALL: &[Code] = &[Code::InvalidQuery, Code::InternalError, Code::Overloaded];
+
+/// Headers of any request.
+const HEADERS_OF_ALL: &[Parameter] = &[Parameter::header(
+    "X-Correlation-Id",
+    ParameterKind::Visible(MAX_CORRELATION_ID_BYTES),
+    "the id of the request in answers and logs; others than visible ASCII, and secrets, are replaced",
+)];
+/// Headers of a request for an answer that the client may have already.
+const HEADERS_OF_CONDITIONAL: &[Parameter] =
+    &[Parameter::header("If-None-Match", ParameterKind::String, "the `ETag` of the answer that the client has")];
 
 /// Callers without a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,9 +101,10 @@ fn operation(route: &Route, anonymous: AnonymousCallers, components: &mut Compon
         "summary": summary,
         "responses": responses(route, components),
     });
-    if !parameters.is_empty() {
-        operation["parameters"] = parameters.iter().map(|parameter| parameter.to_json(components)).collect();
-    }
+    let is_conditional = route.doc.answers.iter().any(|answer| answer.status == StatusCode::NOT_MODIFIED);
+    let conditional = if is_conditional { HEADERS_OF_CONDITIONAL } else { &[] };
+    let parameters = parameters.iter().chain(conditional).chain(HEADERS_OF_ALL);
+    operation["parameters"] = parameters.map(|parameter| parameter.to_json(components)).collect();
     if let Some(body) = body {
         operation["requestBody"] = json!({
             "description": COMPRESSED_BODY,
@@ -262,7 +273,7 @@ mod tests {
             assert!(ids.insert(route.doc.id), "two operations are called {}", route.doc.id);
             assert!(!route.doc.answers.is_empty(), "{} has no answer", route.path);
             let named = route.path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
-            let declared = route.doc.parameters.iter().filter(|p| p.is_in_path).map(|p| p.name);
+            let declared = route.doc.parameters.iter().filter(|p| p.place == ParameterPlace::Path).map(|p| p.name);
             assert_eq!(named.collect::<Vec<_>>(), declared.collect::<Vec<_>>(), "{}", route.path);
         }
     }
@@ -281,6 +292,24 @@ mod tests {
         assert_eq!(schemas["InvalidMeasureInfo"]["properties"]["available_measures"]["type"], "array");
         assert_eq!(schemas["InvalidMeasureInfo"]["properties"]["code"]["enum"], json!(["INVALID_MEASURE"]));
         assert_eq!(schemas["RateLimitedDetails"]["properties"]["limit"], reference("RateLimit"));
+    }
+
+    #[test]
+    fn headers_that_routes_read_are_described() {
+        let document = document(&routes(), "1", AnonymousCallers::MayRead);
+        let headers = |path: &str, method: &str| -> Vec<String> {
+            let parameters = document["paths"][path][method]["parameters"].as_array().unwrap();
+            let headers = parameters.iter().filter(|parameter| parameter["in"] == "header");
+            assert!(headers.clone().all(|header| header["required"] == false));
+            headers.map(|header| header["name"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(headers("/api/v1/query", "post"), ["Cache-Control", "If-None-Match", "X-Correlation-Id"]);
+        assert_eq!(headers("/api/v1/query", "get"), ["Cache-Control", "If-None-Match", "X-Correlation-Id"]);
+        assert_eq!(headers("/api/v1/query/async", "post"), ["Idempotency-Key", "Prefer", "X-Correlation-Id"]);
+        assert_eq!(headers("/api/v1/query/meta/cubes", "get"), ["If-None-Match", "X-Correlation-Id"]);
+        assert_eq!(headers("/health/live", "get"), ["X-Correlation-Id"]);
+        let key = &document["paths"]["/api/v1/query/async"]["post"]["parameters"][0];
+        assert_eq!((&key["in"], &key["schema"]["maxLength"]), (&json!("header"), &json!(255)));
     }
 
     fn schemas_of<'d>(document: &'d Json, schema: &str) -> Vec<&'d str> {

@@ -31,26 +31,8 @@ async fn lease(store: &StateStore, holder: &str) -> Lease {
 }
 
 fn build(id: &str, name: &str, due: i64) -> RollupBuild {
-    RollupBuild {
-        id: id.into(),
-        target: TARGET.into(),
-        rollup: RollupName { cube: "orders".into(), name: name.into() },
-        state: BuildState::Pending,
-        origin: BuildOrigin::Schedule,
-        partitions: Vec::new(),
-        requested_by: None,
-        created_at: at(due),
-        due_at: at(due),
-        started_at: None,
-        ended_at: None,
-        attempts: 0,
-        tables_done: 0,
-        tables_total: None,
-        rows: None,
-        generation: None,
-        error_code: None,
-        error: None,
-    }
+    let rollup = RollupName { cube: "orders".into(), name: name.into() };
+    RollupBuild::pending(id, TARGET, rollup, BuildOrigin::Schedule, at(due))
 }
 
 fn table(name: &str, start: i64) -> PublishedTable {

@@ -3,10 +3,13 @@
 //! In: one row of totals of the cube's rows, and one of the table's. Out: whether they are equal. Absent: how an engine
 //! makes a table.
 
+use std::sync::Arc;
+
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use sqlx::{ColumnIndex, Decode, Row, Type};
 use terrane_app::ports::rollup_tables::{NewRollupTable, RollupTableError};
 use terrane_app::ports::warehouse::ResultSet;
 use terrane_compiler::rollup::TotalColumn;
@@ -29,6 +32,21 @@ impl RollupPlace {
     /// Returns whether a table of the schema is one of this target.
     pub(crate) fn owns(&self, table: &str) -> bool {
         table.strip_prefix(&self.target).is_some_and(|rest| rest.starts_with('_'))
+    }
+
+    /// Returns the tables of this target among rows of a catalog, whose column `name` names tables.
+    pub(crate) fn owned<R>(&self, rows: &[R]) -> Result<Vec<Arc<str>>, sqlx::Error>
+    where
+        R: Row,
+        for<'c> &'c str: ColumnIndex<R>,
+        for<'r> String: Decode<'r, R::Database> + Type<R::Database>,
+    {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for row in rows {
+            let name: String = row.try_get("name")?;
+            names.extend(self.owns(&name).then(|| name.into()));
+        }
+        Ok(names)
     }
 
     /// Returns the statements that make the indexes of a table, with names that are unique in the schema.

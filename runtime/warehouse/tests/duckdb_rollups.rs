@@ -94,6 +94,8 @@ async fn a_table_is_made_beside_a_file_that_is_only_read() {
     let version = duckdb.data_version().unwrap();
     let built = rollups.build(&table("r1_one", GROUPED), LIMIT).await.unwrap();
     assert_eq!(built.rows, 10);
+    // Whole blocks of the file.
+    assert!(built.bytes.is_some_and(|bytes| bytes > 0 && bytes % (256 * 1_024) == 0), "{built:?}");
     assert_eq!(rollups.relation("r1_one"), ["terrane_preaggregations", "main", "r1_one"]);
     assert_eq!(number(&duckdb, "SELECT count(*) FROM terrane_preaggregations.main.r1_one").await, 10);
     assert_eq!(rollups.tables().await.unwrap(), ["r1_one".into()]);

@@ -13,9 +13,10 @@ use serde_json::{Map, Value as Json, json};
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_app::query::{Denied, QueryRunError};
 use terrane_app::security::{Scope, Scopes};
-use terrane_compiler::query::{ErrorCode, Operator, QueryError};
+use terrane_compiler::query::{ErrorCode, FactMatch, Operator, QueryError};
 use terrane_compiler::types::Granularity;
 
+use crate::pre_aggregation::FactPreAggregation;
 use crate::project::Problem;
 
 /// The number of characters of a client's text that a message repeats.
@@ -79,7 +80,8 @@ macro_rules! codes {
 codes! {
     InvalidQuery "INVALID_QUERY" 400 {
         field: String, line: u64, column: u64, known_fields: Vec<String>, available_cubes: Vec<String>,
-        available_metrics: Vec<String>, available_granularities: Vec<String>, max_limit: u64
+        available_metrics: Vec<String>, available_granularities: Vec<String>, max_limit: u64,
+        pre_aggregation: Vec<FactPreAggregation<'static>>
     };
     InvalidMeasure "INVALID_MEASURE" 400 { field: String } [available_measures: Vec<String>];
     InvalidDimension "INVALID_DIMENSION" 400 { field: String }
@@ -230,10 +232,11 @@ impl ErrorBody {
         Map::from_iter([(name.to_owned(), value)])
     }
 
-    /// Reports an error of a query. Text of the warehouse is disclosed to callers with the scope `admin`.
+    /// Reports an error of a query. Text of the warehouse and policies behind misses of pre-aggregations are
+    /// disclosed to callers with the scope `admin`.
     pub fn from_run(error: QueryRunError, scopes: Scopes) -> Self {
         match error {
-            QueryRunError::Query(error) => error.into(),
+            QueryRunError::Query(error) => from_query(error, scopes.hold(Scope::Admin)),
             QueryRunError::Timeout { timeout } => {
                 let message = format!("query ran longer than {} seconds", timeout.as_secs_f64());
                 ErrorBody::new(Code::QueryTimeout, message).extra("suggestion", SHORTEN_QUERY)
@@ -281,40 +284,54 @@ fn shorten(text: &str) -> String {
 
 impl From<QueryError> for ErrorBody {
     fn from(error: QueryError) -> Self {
-        let code = match error.code() {
-            ErrorCode::InvalidQuery => Code::InvalidQuery,
-            ErrorCode::InvalidMeasure => Code::InvalidMeasure,
-            ErrorCode::InvalidDimension => Code::InvalidDimension,
-            ErrorCode::InvalidFilter => Code::InvalidFilter,
-            ErrorCode::NoJoinPath => Code::NoJoinPath,
-            ErrorCode::Forbidden => Code::Forbidden,
-        };
-        let body = ErrorBody::new(code, error.to_string());
-        match error {
-            QueryError::UnknownCube { nearest, .. } => body.detail("available_cubes", names(&nearest)),
-            QueryError::UnknownMetric { nearest, .. } => body.detail("available_metrics", names(&nearest)),
-            QueryError::UnknownMeasure { nearest, .. } => body.extra("available_measures", names(&nearest)),
-            QueryError::UnknownDimension { nearest, .. } => body.extra("available_dimensions", names(&nearest)),
-            QueryError::UnknownSegment { nearest, .. } => body.extra("available_segments", names(&nearest)),
-            QueryError::UnknownOperator { .. } => {
-                body.extra("valid_operators", Operator::ALL.map(Operator::as_str).to_vec())
-            }
-            QueryError::OperatorNotAllowed { valid_operators, .. } => body.extra("valid_operators", valid_operators),
-            QueryError::UnknownGranularity { .. } => {
-                body.detail("available_granularities", Granularity::ALL.map(Granularity::as_str).to_vec())
-            }
-            QueryError::GranularityNotAllowed { allowed, .. } => {
-                let allowed: Vec<&str> = allowed.into_iter().map(Granularity::as_str).collect();
-                body.detail("available_granularities", allowed)
-            }
-            QueryError::NoJoinPath { reachable, .. } => body.detail("reachable_cubes", names(&reachable)),
-            QueryError::ValueDoesNotFit { member, expected, .. } => {
-                body.detail("member", &*member).detail("expected", expected)
-            }
-            QueryError::LimitTooLarge { max, .. } => body.detail("max_limit", max),
-            _ => body,
-        }
+        from_query(error, false)
     }
+}
+
+fn from_query(error: QueryError, is_admin: bool) -> ErrorBody {
+    let code = match error.code() {
+        ErrorCode::InvalidQuery => Code::InvalidQuery,
+        ErrorCode::InvalidMeasure => Code::InvalidMeasure,
+        ErrorCode::InvalidDimension => Code::InvalidDimension,
+        ErrorCode::InvalidFilter => Code::InvalidFilter,
+        ErrorCode::NoJoinPath => Code::NoJoinPath,
+        ErrorCode::Forbidden => Code::Forbidden,
+    };
+    let body = ErrorBody::new(code, error.to_string());
+    match error {
+        QueryError::UnknownCube { nearest, .. } => body.detail("available_cubes", names(&nearest)),
+        QueryError::UnknownMetric { nearest, .. } => body.detail("available_metrics", names(&nearest)),
+        QueryError::UnknownMeasure { nearest, .. } => body.extra("available_measures", names(&nearest)),
+        QueryError::UnknownDimension { nearest, .. } => body.extra("available_dimensions", names(&nearest)),
+        QueryError::UnknownSegment { nearest, .. } => body.extra("available_segments", names(&nearest)),
+        QueryError::UnknownOperator { .. } => {
+            body.extra("valid_operators", Operator::ALL.map(Operator::as_str).to_vec())
+        }
+        QueryError::OperatorNotAllowed { valid_operators, .. } => body.extra("valid_operators", valid_operators),
+        QueryError::UnknownGranularity { .. } => {
+            body.detail("available_granularities", Granularity::ALL.map(Granularity::as_str).to_vec())
+        }
+        QueryError::GranularityNotAllowed { allowed, .. } => {
+            let allowed: Vec<&str> = allowed.into_iter().map(Granularity::as_str).collect();
+            body.detail("available_granularities", allowed)
+        }
+        QueryError::NoJoinPath { reachable, .. } => body.detail("reachable_cubes", names(&reachable)),
+        QueryError::ValueDoesNotFit { member, expected, .. } => {
+            body.detail("member", &*member).detail("expected", expected)
+        }
+        QueryError::LimitTooLarge { max, .. } => body.detail("max_limit", max),
+        QueryError::NotPreAggregated { facts, .. } => {
+            body.detail("pre_aggregation", pre_aggregations(&facts, is_admin))
+        }
+        _ => body,
+    }
+}
+
+/// Returns the pre-aggregations of facts as answers and explanations show them. `is_admin`: with policies.
+fn pre_aggregations(facts: &[FactMatch], is_admin: bool) -> Json {
+    let facts: Vec<FactPreAggregation<'_>> = facts.iter().map(|fact| FactPreAggregation::new(fact, is_admin)).collect();
+    // Strings, numbers and lists are always values.
+    serde_json::to_value(facts).unwrap_or_default()
 }
 
 fn names(names: &[Arc<str>]) -> Vec<&str> {

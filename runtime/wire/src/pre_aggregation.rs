@@ -43,10 +43,10 @@ struct PreAggregationMiss<'a> {
     #[schemars(schema_with = "reasons")]
     reason: &'static str,
     message: &'static str,
-    /// The members that the reason is about; in explanations only.
+    /// The members that the reason is about; in explanations and errors only.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     members: &'a [String],
-    /// The line of YAML that the pre-aggregation lacks; in explanations only.
+    /// The line of YAML that the pre-aggregation lacks; in explanations and errors only.
     #[serde(skip_serializing_if = "Option::is_none")]
     add: Option<&'a str>,
 }

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::limits::RateSettings;
 use terrane_app::ports::checks::NoChecks;
+use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::detectors::NoDetectors;
 use terrane_app::ports::result_cache::ResultCache;
 use terrane_app::preaggregations::PreaggregationSettings;
@@ -102,6 +103,8 @@ pub struct World {
     pub has_cache: bool,
     /// Pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
+    /// The project has pre-aggregations with tables, which are one hour old.
+    pub has_tables: bool,
     /// The number of statements that the warehouse ran.
     #[serde(skip)]
     pub statements: Arc<AtomicUsize>,
@@ -206,6 +209,7 @@ impl World {
         if self.has_cache_url {
             let redis = RedisSettings {
                 url: "redis://127.0.0.1:1".to_owned(),
+                authorities: None,
                 secret: settings.secret.clone(),
                 max_entry: settings.max_entry,
                 stale: Duration::ZERO,
@@ -226,7 +230,8 @@ impl World {
 
     /// With metrics and traces.
     pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
-        let snapshot = project::snapshot();
+        let snapshot = if self.has_tables { project::snapshot_with_tables() } else { project::snapshot() };
+        let tables = self.has_tables.then(|| project::tables(&snapshot, FakeClock::default().now()));
         let profile = match (self.is_dialect_missing, self.is_dialect_out_of_fuel) {
             (true, _) => Err(missing_dialect()),
             (_, true) => Err(dialect_out_of_fuel()),
@@ -306,8 +311,12 @@ impl World {
             process_id: "w1".into(),
         };
         let texts = projects::texts(None).expect("the project");
+        let services = ServerServices::new(snapshot, texts, ports, server, settings);
+        if let Some(tables) = tables {
+            services.queries.publish_rollups(Arc::new(tables));
+        }
         let app = App::watched(
-            ServerServices::new(snapshot, texts, ports, server, settings),
+            services,
             HttpSettings {
                 version: "1.2.3".into(),
                 anonymous: self.caller.anonymous(),

@@ -31,26 +31,8 @@ pub fn backend() -> PreaggregationBackend {
 }
 
 fn waiting() -> RollupBuild {
-    RollupBuild {
-        id: WAITING.into(),
-        target: TARGET.into(),
-        rollup: RollupName { cube: "orders".into(), name: "removed".into() },
-        state: BuildState::Pending,
-        origin: BuildOrigin::Schedule,
-        partitions: Vec::new(),
-        requested_by: None,
-        created_at: Timestamp::UNIX_EPOCH,
-        due_at: Timestamp::UNIX_EPOCH,
-        started_at: None,
-        ended_at: None,
-        attempts: 0,
-        tables_done: 0,
-        tables_total: None,
-        rows: None,
-        generation: None,
-        error_code: None,
-        error: None,
-    }
+    let rollup = RollupName { cube: "orders".into(), name: "removed".into() };
+    RollupBuild::pending(WAITING, TARGET, rollup, BuildOrigin::Schedule, Timestamp::UNIX_EPOCH)
 }
 
 impl MemoryPreaggregations {

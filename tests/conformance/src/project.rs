@@ -1,8 +1,10 @@
-//! The small project that cases ask.
+//! The small project that cases ask, and the tables of its pre-aggregations.
 
+use jiff::{SignedDuration, Timestamp};
 use terrane_app::catalog::Snapshot;
 use terrane_compiler::model::{self, ColumnTypes, DimensionId, DimensionType, MeasureId, Model};
 use terrane_compiler::project::{self, Inputs, SourceTree};
+use terrane_compiler::rollup::{ReadyPartition, ReadyRollup, ReadyRollups, RollupOf};
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::duckdb_profile;
 
@@ -23,8 +25,42 @@ pub fn snapshot_with(policies: &str) -> Snapshot {
     if !policies.is_empty() {
         tree.files.insert("policies/of_a_bench.yml".into(), policies.into());
     }
+    snapshot_of(&tree)
+}
+
+/// The same with cubes that have pre-aggregations.
+///
+/// # Panics
+/// Where the project has a problem.
+pub fn snapshot_with_tables() -> Snapshot {
+    let mut tree = tree();
+    tree.files.insert("cubes/sales.yml".into(), include_str!("../project_with_tables/sales.yml").into());
+    snapshot_of(&tree)
+}
+
+/// Returns one table of 40 rows for each pre-aggregation of a project, built one hour ago.
+///
+/// # Panics
+/// If a pre-aggregation cannot be built for the snapshot's dialect.
+pub fn tables(snapshot: &Snapshot, now: Timestamp) -> ReadyRollups {
+    let mut ready = ReadyRollups::default();
+    for rollup in RollupOf::all(&snapshot.model) {
+        let fingerprint = rollup.fingerprint(&snapshot.profile).expect("the rollup can be built");
+        let partition = ReadyPartition {
+            relation: ReadyPartition::relation_of(["terrane_preaggregations", &rollup.cube.name]),
+            range: None,
+            rows: 40,
+            built_at: now - SignedDuration::from_hours(1),
+        };
+        let built = ReadyRollup { fingerprint, generation: 1, extent: None, partitions: vec![partition] };
+        ready.insert(rollup.cube.name.clone(), rollup.rollup.name.clone(), built);
+    }
+    ready
+}
+
+fn snapshot_of(tree: &SourceTree) -> Snapshot {
     let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
-    let (definitions, mut diagnostics) = project::read(&tree, &inputs);
+    let (definitions, mut diagnostics) = project::read(tree, &inputs);
     let (model, more) = model::build(&definitions);
     diagnostics.extend(more);
     let problems: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();

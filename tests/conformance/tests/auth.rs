@@ -1,4 +1,7 @@
 //! Tests of authentication: keys, tokens and sessions over a real state database, and everything that must fail.
+//!
+//! One file: all of them share an edge over one state database, and each kind of credential is tested with the others
+//! present.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

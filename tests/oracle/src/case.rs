@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::rollup::Flaw;
 use terrane_wire::ErrorBody;
 
 use crate::compare::difference;
@@ -21,6 +22,14 @@ pub struct Case {
     pub seed: u64,
     pub query: Json,
     pub world: World,
+    /// The planted flaw with which the product answers wrongly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<String>,
+}
+
+/// Returns the planted flaw with a name.
+pub fn flaw_named(name: &str) -> Option<Flaw> {
+    Flaw::ALL.into_iter().find(|flaw| format!("{flaw:?}") == name)
 }
 
 /// The moment and the limits that cases run with.

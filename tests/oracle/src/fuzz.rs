@@ -12,7 +12,8 @@ use terrane_compiler::rollup::Flaw;
 use crate::case::{Case, read, settings};
 use crate::compare::difference;
 use crate::generate::{
-    Features, Generator, enforce, late_cube, mask_policies, policies, query, rollups, world, zone_of_query,
+    Features, Generator, crossing_segments, enforce, late_cube, mask_policies, policies, query, query_of_rollup,
+    rollups, world, zone_of_query,
 };
 use crate::invariants;
 use crate::invariants::cached::DataReport;
@@ -92,6 +93,7 @@ pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
 }
 
 fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Result<()> {
+    let flaw = run.flaw.map(|flaw| format!("{flaw:?}"));
     let mut generator = Generator::new(seed, run.features);
     let mut world = world(&mut generator);
     if run.features.foreign_keys {
@@ -108,6 +110,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     if run.features.rollups {
         world.rollups = rollups(&mut of_rollups, &world);
         world.late_cube = late_cube(&mut of_rollups, &world);
+        crossing_segments(&mut of_rollups, &mut world);
     }
     let seen = world.seen();
     let paths = Paths::new(&seen);
@@ -116,6 +119,9 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     for _ in 0..QUERIES_PER_WORLD.min(run.cases - report.queries) {
         let mut body = query(&mut generator, &seen, &paths);
         if !world.rollups.is_empty() {
+            if let Some(other) = query_of_rollup(&mut of_rollups, &world) {
+                body = other;
+            }
             // Outdated tables are to be left out.
             body["max_age"] = MAX_AGE.into();
             zone_of_query(&mut of_rollups, &world, &mut body);
@@ -174,23 +180,23 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             // Only one difference of a world is examined; the others most likely have the same cause.
             Some(about) => {
                 drop(served);
-                note(product, report, Case { about, seed, query: body, world: world.clone() });
+                note(product, report, Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
                 return Ok(());
             }
             None => checked.push((body, query, answered)),
         }
     }
     for (about, body) in invariants::within(&served, &world, &checked, &mut generator, &mut report.invariants) {
-        report.differences.push(Case { about, seed, query: body, world: world.clone() });
+        report.differences.push(Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
     }
     // It changes the data, so nothing else asks this world after it.
     let data = (&mut report.invariants, run.report);
     for (about, body) in invariants::cached::cached((product, &served), &world, &checked, &mut generator, data)? {
-        report.differences.push(Case { about, seed, query: body, world: world.clone() });
+        report.differences.push(Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
     }
     drop(served);
     for (about, body) in invariants::between(product, &world, seed, run.features, &checked, &mut report.invariants)? {
-        report.differences.push(Case { about, seed, query: body, world: world.clone() });
+        report.differences.push(Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ pub use mask_policies::mask_policies;
 pub use names::plain_names;
 pub use policies::policies;
 pub use queries::query;
-pub use rollups::{late_cube, rollups, zone_of_query};
+pub use rollups::{crossing_segments, late_cube, query_of_rollup, rollups, zone_of_query};
 pub use worlds::world;
 
 use crate::random::Random;

@@ -264,7 +264,14 @@ impl Served<'_> {
         let context = context(asker);
         let session = self.services.queries.session(&context);
         let run = async { session.prepare(query).await?.with_cache(cache).run().await };
-        match self.product.runtime.block_on(run) {
+        let tables = self.services.queries.ready_rollups();
+        let outcome = self.product.runtime.block_on(run);
+        if !Arc::ptr_eq(&tables, &self.services.queries.ready_rollups()) {
+            // It was answered from rows after all. The next query is to read tables again.
+            self.services.queries.publish_rollups(tables);
+            return (Answered::Broken("DuckDB refused the statement over tables".to_owned()), false);
+        }
+        match outcome {
             Ok(answer) => {
                 let is_cached = answer.freshness.is_cached;
                 (read_answer(answer), is_cached)

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use terrane_oracle_tests::case::{Case, settings};
+use terrane_oracle_tests::case::{Case, flaw_named, settings};
 use terrane_oracle_tests::product::Product;
 
 #[test]
@@ -17,6 +17,21 @@ fn what_differed_once_agrees() {
             panic!("{}: {about}\n{}", path.display(), case.sql(&product));
         }
     }
+}
+
+/// A case that agrees because nothing reads a table would prove nothing.
+#[test]
+fn cases_of_planted_flaws_differ_with_them() {
+    let mut product = Product::start(settings()).unwrap();
+    let mut count = 0;
+    for (path, case) in cases("cases") {
+        let Some(name) = &case.flaw else { continue };
+        product.flaw = Some(flaw_named(name).unwrap_or_else(|| panic!("{}: unknown flaw `{name}`", path.display())));
+        let difference = case.difference(&product).unwrap();
+        assert!(difference.is_some(), "{} agrees with the flaw `{name}`", path.display());
+        count += 1;
+    }
+    assert!(count > 0, "no case has a flaw");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The shared parts of the system tests: the program in a process, a server and requests to it, projects made
 //! for one test, database servers.
 
+pub mod builds;
 pub mod engines;
 mod http;
 pub mod jobs;

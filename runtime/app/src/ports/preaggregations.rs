@@ -76,6 +76,38 @@ pub struct RollupBuild {
     pub error: Option<Arc<str>>,
 }
 
+impl RollupBuild {
+    /// Returns a build of all partitions that waits to be started from now on.
+    pub fn pending(
+        id: impl Into<Arc<str>>,
+        target: impl Into<Arc<str>>,
+        rollup: RollupName,
+        origin: BuildOrigin,
+        now: Timestamp,
+    ) -> Self {
+        RollupBuild {
+            id: id.into(),
+            target: target.into(),
+            rollup,
+            state: BuildState::Pending,
+            origin,
+            partitions: Vec::new(),
+            requested_by: None,
+            created_at: now,
+            due_at: now,
+            started_at: None,
+            ended_at: None,
+            attempts: 0,
+            tables_done: 0,
+            tables_total: None,
+            rows: None,
+            generation: None,
+            error_code: None,
+            error: None,
+        }
+    }
+}
+
 /// The generation of a rollup that queries may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {

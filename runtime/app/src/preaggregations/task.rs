@@ -226,27 +226,7 @@ impl Preaggregations {
     }
 
     pub(super) fn new_build(&self, target: &str, rollup: RollupName, origin: BuildOrigin) -> RollupBuild {
-        let now = self.ports.clock.now();
-        RollupBuild {
-            id: self.random::<16>().into(),
-            target: target.into(),
-            rollup,
-            state: BuildState::Pending,
-            origin,
-            partitions: Vec::new(),
-            requested_by: None,
-            created_at: now,
-            due_at: now,
-            started_at: None,
-            ended_at: None,
-            attempts: 0,
-            tables_done: 0,
-            tables_total: None,
-            rows: None,
-            generation: None,
-            error_code: None,
-            error: None,
-        }
+        RollupBuild::pending(self.random::<16>(), target, rollup, origin, self.ports.clock.now())
     }
 }
 

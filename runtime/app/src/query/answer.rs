@@ -29,7 +29,7 @@ pub struct Answer {
     pub total_rows: Option<u64>,
     /// `None` if the query does not ask for totals, or has no measure.
     pub totals: Option<Totals>,
-    /// Whether groups follow after this page; `None` if unknown, since the total was not asked for.
+    /// True if groups follow after this page; `None` if unknown, since the total was not asked for.
     pub truncated: Option<bool>,
     /// Warnings for the reader of these rows.
     pub warnings: Vec<String>,

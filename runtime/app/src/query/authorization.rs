@@ -1,4 +1,4 @@
-//! The one step at which governance hooks decide about a query, before any of its statements is compiled.
+//! The only step at which governance hooks decide about a query, before any of its statements is compiled.
 //!
 //! In: a query and its caller. Out: an [`Authorization`]: the caller's [`Authorized`] for all statements of
 //! this query, or a refusal. A denial beats everything. A required hook without a usable response is a

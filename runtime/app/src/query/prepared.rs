@@ -2,7 +2,8 @@
 //!
 //! In: a query with its authorization. Out: the statement, an explanation, or rows, whole or as a stream.
 //! The main statement, its count and its totals are compiled from one authorization and run under one
-//! permit. Absent: reading a stream to its end (`row_reader`).
+//! permit. A statement over pre-aggregated tables that the warehouse refuses is replaced by one over rows, as long as
+//! nothing of the answer was sent. Absent: reading a stream to its end (`row_reader`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +11,9 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
+use terrane_compiler::Environment;
 use terrane_compiler::explanation::{Explanation, explain};
-use terrane_compiler::query::{FactMatch, SemanticQuery};
+use terrane_compiler::query::{FactMatch, PreAggregations, SemanticQuery};
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 use terrane_compiler::{compile, compile_count, compile_inline, compile_totals};
 
@@ -29,6 +31,7 @@ use super::{QueryRunError, key, milliseconds, outcome_of};
 use crate::data_versions::DataVersion;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
+use crate::ports::warehouse::WarehouseErrorKind;
 
 /// Answers with more rows are read as a stream.
 const MAX_WHOLE_ROWS: u64 = 10_000;
@@ -41,6 +44,8 @@ pub struct Prepared<'q> {
     pub(super) authorization: Authorization<'q>,
     pub(super) recorder: QueryRecorder,
     pub(super) cache: CacheControl,
+    /// The environment without pre-aggregations, after a table could not be read.
+    pub(super) rows_only: Option<Box<Environment>>,
 }
 
 /// The beginning of a streamed answer.
@@ -100,6 +105,10 @@ impl Prepared<'_> {
             Ok(sql) => self.run_whole(sql).await,
             Err(error) => Err(error),
         };
+        let answer = match answer {
+            Err(error) if self.may_read_rows(&error) => self.run_over_rows(error).await,
+            answer => answer,
+        };
         self.session.finish(&mut self.recorder, answer).await
     }
 
@@ -114,11 +123,18 @@ impl Prepared<'_> {
             error => self.session.finish(&mut self.recorder, error).await?,
         };
         if !self.is_large(&sql) {
-            let answer = self.run_whole(sql).await;
+            let answer = match self.run_whole(sql).await {
+                Err(error) if self.may_read_rows(&error) => self.run_over_rows(error).await,
+                answer => answer,
+            };
             return self.session.finish(&mut self.recorder, answer).await.map(Opened::Whole);
         }
-        let beginning = match self.begin(&sql).await {
-            Ok(beginning) => beginning,
+        let begun = match self.begin(&sql).await {
+            Err(error) if self.may_read_rows(&error) => self.begin_over_rows(error).await,
+            begun => begun.map(|beginning| (sql, beginning)),
+        };
+        let (sql, beginning) = match begun {
+            Ok(begun) => begun,
             error => self.session.finish(&mut self.recorder, error).await?,
         };
         if let Some(first) = beginning.statement.rows.batches.first().cloned() {
@@ -136,8 +152,62 @@ impl Prepared<'_> {
         Ok(Opened::Whole(self.whole(main, columns, fetched, oldest)))
     }
 
+    fn environment(&self) -> &Environment {
+        self.rows_only.as_deref().unwrap_or(&self.session.environment)
+    }
+
+    /// Returns whether the query can be answered from rows after its statement failed: it may have read a table of a
+    /// pre-aggregation that is gone.
+    fn may_read_rows(&self, error: &QueryRunError) -> bool {
+        let is_refused = matches!(error, QueryRunError::Warehouse(error) if error.kind == WarehouseErrorKind::Refused);
+        is_refused
+            && self.rows_only.is_none()
+            && self.query.pre_aggregations == PreAggregations::Auto
+            && !self.session.environment.rollups.is_empty()
+            && self.compile_silently().is_ok_and(|sql| sql.rollups.iter().any(|fact| fact.served.is_some()))
+    }
+
+    fn compile_silently(&self) -> Result<CompiledSql, QueryRunError> {
+        let snapshot = &self.session.snapshot;
+        Ok(compile(&snapshot.profile, self.query, &self.authorization.authorized, self.environment())?)
+    }
+
+    /// Answers from rows within what is left of the timeout. If that fails too, the tables were not the reason.
+    async fn run_over_rows(&mut self, error: QueryRunError) -> Result<Answer, QueryRunError> {
+        let (sql, tables) = self.forget_tables()?;
+        let left = self.time_left();
+        let answer = tokio::time::timeout(left, self.run_whole(sql)).await.unwrap_or_else(|_| Err(self.timeout()))?;
+        self.session.service.suspend_rollups(&tables, &error);
+        Ok(answer)
+    }
+
+    /// Begins to answer from rows, as [`Prepared::run_over_rows`].
+    async fn begin_over_rows(&mut self, error: QueryRunError) -> Result<(CompiledSql, Beginning), QueryRunError> {
+        let (sql, tables) = self.forget_tables()?;
+        let left = self.time_left();
+        let begun = tokio::time::timeout(left, self.begin(&sql)).await.unwrap_or_else(|_| Err(self.timeout()))?;
+        self.session.service.suspend_rollups(&tables, &error);
+        Ok((sql, begun))
+    }
+
+    /// Returns the statement over rows, and the facts that the statement before it read from tables.
+    fn forget_tables(&mut self) -> Result<(CompiledSql, Vec<FactMatch>), QueryRunError> {
+        let tables = self.compile_silently()?.rollups;
+        let environment = Environment { rollups: Arc::default(), ..self.session.environment.clone() };
+        self.rows_only = Some(Box::new(environment));
+        Ok((self.compile()?, tables))
+    }
+
+    fn time_left(&self) -> Duration {
+        self.session.service.settings.timeout.saturating_sub(self.recorder.duration())
+    }
+
+    fn timeout(&self) -> QueryRunError {
+        QueryRunError::Timeout { timeout: self.session.service.settings.timeout }
+    }
+
     fn compile(&self) -> Result<CompiledSql, QueryRunError> {
-        let QuerySession { service, snapshot, environment, .. } = self.session;
+        let (service, snapshot, environment) = (self.session.service, &self.session.snapshot, self.environment());
         let started = service.clock.elapsed();
         let compiled = compile(&snapshot.profile, self.query, &self.authorization.authorized, environment);
         let duration = service.clock.elapsed().saturating_sub(started);
@@ -168,8 +238,8 @@ impl Prepared<'_> {
 
     /// Compiles the statements that the query may need besides the main one.
     fn job(&self, main: CompiledSql) -> Result<QueryJob, QueryRunError> {
-        let QuerySession { snapshot, environment, .. } = self.session;
-        let (profile, authorized) = (&snapshot.profile, &self.authorization.authorized);
+        let (profile, authorized) = (&self.session.snapshot.profile, &self.authorization.authorized);
+        let environment = self.environment();
         let skip_total = self.query.skip_total;
         let may_count = QueryJob::may_count(&main, skip_total);
         let totals = match self.query.totals {

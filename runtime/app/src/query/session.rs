@@ -60,7 +60,7 @@ impl QuerySession<'_> {
             Ok(authorization) => authorization,
             refused => self.finish(&mut recorder, refused).await?,
         };
-        Ok(Prepared { session: self, query, authorization, recorder, cache: CacheControl::default() })
+        Ok(Prepared { session: self, query, authorization, recorder, cache: CacheControl::default(), rows_only: None })
     }
 
     /// Returns the warehouse's own plan of an explained statement, in the warehouse's words; `None` if the

@@ -16,6 +16,7 @@ use terrane_app::ports::preaggregations::{BuildState, PreaggregationState as _, 
 use terrane_app::preaggregations::{
     BUILDING, Preaggregations, Recommendation, RefreshError, RefreshRequest, RollupStatus,
 };
+use terrane_app::services::Services;
 use terrane_app::worker::{HeldLease, LeaseSettings};
 use terrane_compiler::SecurityContext;
 use terrane_expectations::Rows;
@@ -160,14 +161,24 @@ pub async fn run(arguments: &PreaggArguments, project: Project, terminal: Termin
     }
 }
 
+/// Returns the use cases of a command that reads the state alone.
+async fn load(
+    project: &Project,
+    store: &Arc<StateStore>,
+    place: &RollupPlace,
+) -> Result<(Services, Preaggregations), Failure> {
+    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let service = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+    Ok((services, service))
+}
+
 async fn status(
     arguments: &StatusArguments,
     project: &Project,
     store: &Arc<StateStore>,
     place: &RollupPlace,
 ) -> Result<(), Failure> {
-    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
-    let service = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+    let (_, service) = load(project, store, place).await?;
     let found = service.status(&request()).await.map_err(|error| Failure::new(error.to_string()))?;
     if arguments.json {
         print(&json_line(&PreaggregationsStatus::new(true, &found, Audience::Operator)));
@@ -321,8 +332,7 @@ async fn recommend(
     store: &Arc<StateStore>,
     place: &RollupPlace,
 ) -> Result<(), Failure> {
-    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
-    let service = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+    let (_, service) = load(project, store, place).await?;
     let found = service.recommend().await.map_err(|error| Failure::new(error.to_string()))?;
     if arguments.json {
         let entry = |found: &Recommendation| {
@@ -352,8 +362,7 @@ async fn explain(
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
-    let service: Preaggregations = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+    let (services, service) = load(project, store, place).await?;
     service.reload().await.map_err(|error| Failure::new(error.to_string()))?;
     let session = services.queries.session(&caller);
     let prepared = session.prepare(&query).await;

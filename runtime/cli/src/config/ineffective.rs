@@ -60,10 +60,19 @@ const RULES: &[Rule] = &[
         is_effective: |config| config.security.jwt.is_external(),
     },
     Rule {
-        keys: &["security.outgoing.allow", "security.outgoing.ca_path"],
+        keys: &["security.outgoing.allow"],
         needs: "security.jwt.external_jwks_url` or `security.oauth.providers",
         switch: Some("security.oauth.enabled"),
         is_effective: |config| config.security.jwt.is_external() || config.security.oauth.is_on(),
+    },
+    Rule {
+        keys: &["security.outgoing.ca_path"],
+        needs: "security.jwt.external_jwks_url`, `security.oauth.providers` or `cache.url: rediss://",
+        switch: Some("security.oauth.enabled"),
+        is_effective: |config| {
+            let is_tls = config.cache.url.as_ref().is_some_and(|url| url.expose().starts_with("rediss://"));
+            config.security.jwt.is_external() || config.security.oauth.is_on() || (config.cache.enabled && is_tls)
+        },
     },
     Rule {
         keys: &["security.oauth.public_url"],

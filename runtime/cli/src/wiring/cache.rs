@@ -9,6 +9,7 @@ use terrane_app::query::{CacheSecret, CacheSettings};
 use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
 use terrane_store::StateStore;
 
+use super::providers::authorities;
 use super::security::server_secret;
 use crate::failure::Failure;
 use crate::project::Project;
@@ -16,7 +17,7 @@ use crate::project::Project;
 /// Returns the settings of a server's cache.
 ///
 /// # Errors
-/// The state database is unavailable, or `cache.url` is invalid.
+/// The state database is unavailable, `cache.url` is invalid, or the file of its authorities cannot be read.
 pub(super) async fn settings(
     project: &Project,
     store: &StateStore,
@@ -31,9 +32,11 @@ pub(super) async fn settings(
     }
     if let Some(url) = config.url.as_ref().filter(|_| config.enabled) {
         let (url, max_entry) = (url.expose().to_owned(), config.max_entry);
-        let settings = RedisSettings { url, secret: secret.clone(), max_entry, stale };
+        let authorities = authorities(&project.config, project.folder.root())?.map(|(_, pem)| pem);
+        let settings = RedisSettings { url, authorities, secret: secret.clone(), max_entry, stale };
         let redis = RedisCache::new(settings, Arc::clone(clock)).map_err(|error| {
-            Failure::new(error.to_string()).hint("set `cache.url` to an address like redis://host:6379/0")
+            Failure::new(error.to_string())
+                .hint("set `cache.url` to an address like redis://host:6379/0, or rediss://host:6379/0 for TLS")
         })?;
         tiers.push(Arc::new(redis));
     }

@@ -33,12 +33,7 @@ impl<'a> Providers<'a> {
     /// `security.outgoing.ca_path` can't be read.
     pub(super) fn new(config: &'a Config, root: &Path, clock: &'a Arc<dyn Clock>) -> Result<Self, Failure> {
         let settings = &config.security.outgoing;
-        let ca = settings.ca_path.as_deref().map(|path| {
-            let text = std::fs::read(root.join(path));
-            let text = text.map_err(|problem| failed("security.outgoing.ca_path", &format!("`{path}`: {problem}")))?;
-            Ok::<_, Failure>((path, text))
-        });
-        let ca = ca.transpose()?;
+        let ca = authorities(config, root)?;
         let allow = AllowList::parse(settings.allow.iter().map(|entry| entry.value.as_str()));
         let allow = allow.map_err(|problem| failed("security.outgoing.allow", &problem))?;
         let outgoing = OutgoingClient::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
@@ -137,6 +132,17 @@ impl<'a> Providers<'a> {
     fn endpoint(&self, key: &str, url: &str) -> Result<Endpoint, Failure> {
         self.outgoing.endpoint(url).map_err(|problem| failed(key, &problem))
     }
+}
+
+/// Returns the path and the content of `security.outgoing.ca_path`.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn authorities<'a>(config: &'a Config, root: &Path) -> Result<Option<(&'a str, Vec<u8>)>, Failure> {
+    let Some(path) = config.security.outgoing.ca_path.as_deref() else { return Ok(None) };
+    let text = std::fs::read(root.join(path));
+    let text = text.map_err(|problem| failed("security.outgoing.ca_path", &format!("`{path}`: {problem}")))?;
+    Ok(Some((path, text)))
 }
 
 fn failed(key: &str, problem: &dyn std::fmt::Display) -> Failure {

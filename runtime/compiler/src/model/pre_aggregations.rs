@@ -112,6 +112,7 @@ impl PreAggregationReader<'_> {
             time,
             update_window: written.update_window,
             is_incremental: written.is_incremental,
+            max_staleness: written.max_staleness,
             build_range,
             arrival,
             indexes,

@@ -67,6 +67,8 @@ pub struct Rollup {
     pub update_window: Option<Duration>,
     /// Only partitions whose rows changed are computed again.
     pub is_incremental: bool,
+    /// The age from which a table is not read.
+    pub max_staleness: Option<Duration>,
     /// The first and the last day that are computed, in the rollup's zone.
     pub build_range: [Option<Date>; 2],
     /// The time at which a row arrived.
@@ -91,6 +93,7 @@ impl PartialEq for Rollup {
             && self.time == other.time
             && self.refresh == other.refresh
             && (self.update_window, self.is_incremental) == (other.update_window, other.is_incremental)
+            && self.max_staleness == other.max_staleness
             && (&self.build_range, &self.arrival) == (&other.build_range, &other.arrival)
             && (&self.states, &self.span) == (&other.states, &other.span)
     }

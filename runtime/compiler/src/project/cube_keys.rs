@@ -249,6 +249,12 @@ pub(super) static PRE_AGGREGATION: Shape = Shape::new(
         Key::optional("refresh", Kind::Mapping(&REFRESH), "{every: 1 hour}", "When it is computed again.")
             .also(&["refresh_key"]),
         Key::optional(
+            "max_staleness",
+            Kind::Text,
+            "2 hours",
+            "The age from which a table is not read: an integer and a unit. Default: any.",
+        ),
+        Key::optional(
             "build_range",
             Kind::Mapping(&BUILD_RANGE),
             "{start: 2024-01-01}",

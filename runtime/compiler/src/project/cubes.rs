@@ -382,6 +382,7 @@ fn pre_aggregation(
         refresh,
         update_window,
         is_incremental,
+        max_staleness: duration(&mut fields, "max_staleness"),
         build_range: build_range(&mut fields),
         arrival,
         indexes: fields.texts("indexes"),
@@ -428,14 +429,14 @@ fn refresh(fields: &mut Fields, renderer: &Renderer) -> Option<RefreshDefinition
     (every.is_some() || sql.is_some()).then_some(RefreshDefinition { every, sql })
 }
 
-/// Reads a length of time of a `refresh`.
-fn duration(refresh: &mut Fields, key: &str) -> Option<Duration> {
-    let text = refresh.text(key)?;
+/// Reads a length of time.
+fn duration(fields: &mut Fields, key: &str) -> Option<Duration> {
+    let text = fields.text(key)?;
     let duration = refresh_interval(&text.value);
     if duration.is_none() {
-        let message = format!("`{key}` of {} is `{}`, which is not a duration", refresh.what(), shorten(&text.value));
+        let message = format!("`{key}` of {} is `{}`, which is not a duration", fields.what(), shorten(&text.value));
         let hint = "Write a whole number and a unit: `10 minutes`, `1 hour`, `1 day`.";
-        refresh.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(text.span()));
+        fields.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(text.span()));
     }
     duration
 }

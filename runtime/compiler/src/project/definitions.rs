@@ -265,6 +265,7 @@ pub struct PreAggregationDefinition {
     pub update_window: Option<Duration>,
     /// `refresh.incremental`.
     pub is_incremental: bool,
+    pub max_staleness: Option<Duration>,
     /// `build_range.start` and `build_range.end`.
     pub build_range: [Option<Text>; 2],
     /// A column or expression.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::MissReason;
+use super::FactMatch;
 use crate::types::{Granularity, LogicalType};
 
 /// The interface's codes that a compile can end with.
@@ -134,7 +134,12 @@ pub enum QueryError {
     #[error("`{member}` reads what a policy covers")]
     Covered { member: Arc<str> },
     #[error("no pre-aggregation answers the query on cube `{cube}`")]
-    NotPreAggregated { cube: Arc<str>, misses: Vec<(Option<Arc<str>>, MissReason)> },
+    NotPreAggregated {
+        /// The first cube whose rows would have to be read.
+        cube: Arc<str>,
+        /// All facts of the query. Reasons that come from policies are among the misses.
+        facts: Vec<FactMatch>,
+    },
 }
 
 impl QueryError {

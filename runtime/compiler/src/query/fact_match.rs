@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 /// The pre-aggregation that serves one fact of a query, or the reasons why none does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FactMatch {
     pub cube: Arc<str>,
     pub served: Option<Served>,
@@ -38,9 +38,10 @@ pub struct Miss {
     /// `None`: the reason holds for all rollups of the cube.
     pub rollup: Option<Arc<str>>,
     pub reason: MissReason,
-    /// The members that it is about; only in an explanation.
+    /// The members that it is about; only in explanations and rejections.
     pub members: Vec<String>,
-    /// The line of YAML that the definition of the rollup lacks, if one helps; only in an explanation.
+    /// The line of YAML that the definition of the rollup lacks, if one helps; only in explanations and
+    /// rejections.
     pub fix: Option<String>,
 }
 
@@ -105,6 +106,6 @@ reasons! {
     TimeZone "TIME_ZONE" "The stored steps of time are not those of the query's time zone.",
     RangeNotCovered "RANGE_NOT_COVERED" "No partition of the query's time range is built.",
     RangeNotAligned "RANGE_NOT_ALIGNED" "The query's time range does not hold whole stored steps.",
-    Stale "STALE" "The stored data is older than the query allows.",
+    Stale "STALE" "The stored data is older than the query or the definition allows.",
     MoreExpensive "MORE_EXPENSIVE" "Another pre-aggregation answers with fewer rows.",
 }

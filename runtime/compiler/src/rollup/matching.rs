@@ -38,6 +38,13 @@ pub(crate) struct RollupRequest {
     pub(crate) explains: bool,
 }
 
+impl RollupRequest {
+    /// Returns whether misses have members and the lines that definitions lack: explanations and rejections show them.
+    fn names_members(&self) -> bool {
+        self.explains || self.mode == PreAggregations::Only
+    }
+}
+
 /// Lets facts of a plan read pre-aggregations.
 ///
 /// # Errors
@@ -62,16 +69,11 @@ pub(crate) fn match_rollups<'m>(
     for index in 0..plan.facts.len() {
         found.push(matcher.fact(index));
     }
-    let mut chosen = Vec::with_capacity(found.len());
-    let mut matches = Vec::with_capacity(found.len());
-    for (rows, fact) in found {
-        if request.mode == PreAggregations::Only && rows.is_none() {
-            let misses = fact.misses.iter().filter(|miss| miss.reason != MissReason::Policy);
-            let misses = misses.map(|miss| (miss.rollup.clone(), miss.reason)).collect();
-            return Err(QueryError::NotPreAggregated { cube: fact.cube, misses });
-        }
-        chosen.push(rows);
-        matches.push(fact);
+    let (chosen, matches): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    if request.mode == PreAggregations::Only
+        && let Some(unserved) = matches.iter().find(|fact: &&FactMatch| fact.served.is_none())
+    {
+        return Err(QueryError::NotPreAggregated { cube: Arc::clone(&unserved.cube), facts: matches });
     }
     let secured = secured.rewrite(|plan, _| {
         for (fact, rows) in plan.facts.iter_mut().zip(chosen) {
@@ -152,7 +154,7 @@ impl<'m> Matcher<'_, 'm> {
 
     fn miss(&self, rollup: Option<&Rollup>, refusal: Refusal) -> Miss {
         let Refusal { reason, members, fix } = refusal;
-        let fix = fix.or_else(|| line_of(reason, &members)).filter(|_| self.request.explains);
+        let fix = fix.or_else(|| line_of(reason, &members)).filter(|_| self.request.names_members());
         Miss { rollup: rollup.map(|rollup| Arc::clone(&rollup.name)), reason, members, fix }
     }
 }
@@ -260,9 +262,9 @@ impl<'m> Candidate<'_, '_, 'm> {
         own.map(|(index, planned)| (index, planned.aggregate))
     }
 
-    /// The names of members, if the request explains.
+    /// The names of members, if the request shows them.
     fn named(&self, name: impl FnOnce() -> String) -> Vec<String> {
-        if self.matcher.request.explains { vec![name()] } else { Vec::new() }
+        if self.matcher.request.names_members() { vec![name()] } else { Vec::new() }
     }
 
     /// The dimensions of a filter that are not stored.
@@ -280,7 +282,7 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn names_of(&self, ids: &[DimensionId]) -> Vec<String> {
-        if self.matcher.request.explains { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
+        if self.matcher.request.names_members() { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
     }
 
     /// A refusal for dimensions that are not stored. Stored times would be many groups, so none is recommended.
@@ -453,14 +455,17 @@ impl<'m> Candidate<'_, '_, 'm> {
             segments.push(match flag {
                 _ if is_filter => StoredSegment::Passed,
                 Some(index) => StoredSegment::Flag(index),
-                None if self.snippet(cube, sql) == Availability::Stored => StoredSegment::Computed,
-                None if self.has(Flaw::MissingSegment) => StoredSegment::Passed,
-                None => {
-                    let of = self.model().cube(cube);
-                    let segment = of.segments.iter().find(|segment| segment.sql == **sql);
-                    let name = || format!("{}.{}", of.name, segment.map_or("?", |segment| &segment.name));
-                    return Err(Refusal::of(MissReason::SegmentNotStored, self.named(name)));
-                }
+                None => match self.snippet(cube, sql) {
+                    Availability::Stored => StoredSegment::Computed,
+                    _ if self.has(Flaw::MissingSegment) => StoredSegment::Passed,
+                    availability => {
+                        let of = self.model().cube(cube);
+                        let segment = of.segments.iter().find(|segment| segment.sql == **sql);
+                        let name = || format!("{}.{}", of.name, segment.map_or("?", |segment| &segment.name));
+                        availability.or_refuse(MissReason::SegmentNotStored, || self.named(name))?;
+                        StoredSegment::Computed
+                    }
+                },
             });
         }
         let guarded = match self.matcher.protection.rows(self.cube.id) {
@@ -594,7 +599,7 @@ impl<'m> Candidate<'_, '_, 'm> {
         let is_it = |measure: &&Measure| {
             aggregates_of(self.model(), self.cube.id, &measure.kind, 0).iter().any(|own| std::ptr::eq(*own, aggregate))
         };
-        let measure = self.cube.measures.iter().filter(|_| self.matcher.request.explains).find(is_it);
+        let measure = self.cube.measures.iter().filter(|_| self.matcher.request.names_members()).find(is_it);
         let members = measure.map(|measure| format!("{}.{}", self.cube.name, measure.name)).into_iter().collect();
         Refusal::of(reason, members)
     }
@@ -641,7 +646,8 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn check_age(&self, coverage: &Coverage) -> Checked<()> {
-        let Some(most) = self.matcher.request.max_staleness else { return Ok(()) };
+        let limits = [self.matcher.request.max_staleness, self.rollup.max_staleness];
+        let Some(most) = limits.into_iter().flatten().min() else { return Ok(()) };
         let age = self.matcher.now.duration_since(coverage.built_at);
         let is_stale = SignedDuration::try_from(most).is_ok_and(|most| age > most);
         if is_stale && !self.has(Flaw::AnyAge) { Err(MissReason::Stale.into()) } else { Ok(()) }

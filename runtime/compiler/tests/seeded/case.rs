@@ -52,11 +52,11 @@ pub(crate) struct Told {
     pub(crate) code: String,
     #[serde(default)]
     severity: Option<Warning>,
-    /// What the message must contain.
+    /// The words that the message must contain.
     pub(crate) cause: Vec<String>,
-    /// What the hint must contain.
+    /// The words that the hint must contain.
     pub(crate) cure: Vec<String>,
-    /// Of a circle: how the place of each of its references begins.
+    /// The beginning of the place of each reference of a cycle.
     #[serde(default)]
     pub(crate) path: Vec<String>,
 }

@@ -41,7 +41,7 @@ impl Checks {
         Checks { schemas, project, definitions }
     }
 
-    /// What the schema has against a file; none where it takes it, or where it is no YAML.
+    /// Returns the error of the schema for a file; `None` if the file is valid, or is not YAML.
     fn refusal(&self, path: &str, text: &str) -> Option<String> {
         let text = text.trim_start_matches('\u{FEFF}');
         let node = parse(&Arc::new(SourceFile { path: path.into(), text: text.into() })).ok()?;

@@ -10,7 +10,8 @@ use axum::http::HeaderValue;
 
 use crate::telemetry::mask;
 
-const MAX_BYTES: usize = 128;
+/// The length of the longest id that is adopted.
+pub(crate) const MAX_CORRELATION_ID_BYTES: usize = 128;
 
 /// Makes ids that no other process and no earlier request has: a random half, and a counted half that a bijection
 /// spreads, so that ids do not look alike.
@@ -47,7 +48,7 @@ impl Ids {
 }
 
 fn is_sane(id: &str) -> bool {
-    (1..=MAX_BYTES).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=MAX_CORRELATION_ID_BYTES).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).

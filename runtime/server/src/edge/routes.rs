@@ -17,7 +17,7 @@ use super::error::ApiError;
 use super::protocol::protocol_of;
 use super::request_log::Matched;
 use crate::app::{App, Scope};
-use crate::openapi::Doc;
+use crate::openapi::{Doc, ParameterPlace};
 
 /// The access that a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Routes {
             let (correlation_id, protocol) = (correlation_id(&request), protocol_of(&request));
             let admitted = Call::admit(&app, access, path, request).await.and_then(|call| {
                 if unknown == UnknownParameters::Rejected {
-                    let known = doc.parameters.iter().filter(|parameter| !parameter.is_in_path);
+                    let known = doc.parameters.iter().filter(|parameter| parameter.place == ParameterPlace::Query);
                     reject_unknown_parameters(call.query_string(), known.map(|parameter| parameter.name))?;
                 }
                 Ok(call)

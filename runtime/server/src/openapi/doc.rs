@@ -99,14 +99,21 @@ impl Answer {
     }
 }
 
-/// A parameter in the path or in the query string.
+/// A parameter of a request, besides its body.
 #[derive(Debug)]
 pub struct Parameter {
     pub name: &'static str,
     pub description: &'static str,
     pub kind: ParameterKind,
-    /// It is in the path; else in the query string, where it is optional.
-    pub is_in_path: bool,
+    pub place: ParameterPlace,
+}
+
+/// The part of a request that has a parameter. All but those of the path are optional.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterPlace {
+    Path,
+    Query,
+    Header,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -118,17 +125,23 @@ pub enum ParameterKind {
     Within(u64, u64),
     Boolean,
     Timestamp,
+    /// Visible ASCII characters, at least one and at most this number.
+    Visible(usize),
     /// Members; the parameter can be repeated.
     Members,
 }
 
 impl Parameter {
     pub(crate) const fn query(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
-        Parameter { name, description, kind, is_in_path: false }
+        Parameter { name, description, kind, place: ParameterPlace::Query }
+    }
+
+    pub(crate) const fn header(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
+        Parameter { name, description, kind, place: ParameterPlace::Header }
     }
 
     pub(crate) const fn path(name: &'static str, description: &'static str) -> Self {
-        Parameter { name, description, kind: ParameterKind::String, is_in_path: true }
+        Parameter { name, description, kind: ParameterKind::String, place: ParameterPlace::Path }
     }
 
     pub(super) fn to_json(&self, components: &mut Components) -> Json {
@@ -139,6 +152,9 @@ impl Parameter {
                 json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
             }
             ParameterKind::Boolean => json!({ "type": "boolean" }),
+            ParameterKind::Visible(most) => {
+                json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": "^[!-~]+$" })
+            }
             ParameterKind::Timestamp => json!({ "type": "string", "format": "date-time" }),
             ParameterKind::Members => {
                 json!({ "type": "array", "items": components.request(schema::of::<Member>()) })
@@ -146,10 +162,20 @@ impl Parameter {
         };
         json!({
             "name": self.name,
-            "in": if self.is_in_path { "path" } else { "query" },
-            "required": self.is_in_path,
+            "in": self.place.as_str(),
+            "required": self.place == ParameterPlace::Path,
             "description": self.description,
             "schema": schema,
         })
+    }
+}
+
+impl ParameterPlace {
+    fn as_str(self) -> &'static str {
+        match self {
+            ParameterPlace::Path => "path",
+            ParameterPlace::Query => "query",
+            ParameterPlace::Header => "header",
+        }
     }
 }

@@ -3,6 +3,16 @@
 use axum::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use terrane_app::query::CacheControl;
 
+use crate::openapi::{Answer, Compression};
+
+/// The answer to a client that has the current one.
+pub(super) const UNCHANGED: Answer = Answer {
+    status: 304,
+    description: "as the `If-None-Match` names it",
+    content: &[],
+    compression: Compression::Accepted,
+};
+
 /// The headers of a request that decide whether and how stored rows answer it.
 pub(super) struct ConditionalHeaders(HeaderMap);
 

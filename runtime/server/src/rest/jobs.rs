@@ -156,7 +156,14 @@ static SUBMIT: Doc = Doc {
     id: "submit_job",
     tag: TAG,
     summary: "Run a query as a job; `Prefer: wait=N` waits for it, `Idempotency-Key` repeats safely",
-    parameters: &[],
+    parameters: &[
+        Parameter::header(
+            "Idempotency-Key",
+            ParameterKind::Visible(MAX_KEY_CHARS),
+            "a name of the caller's own for the job; the same body with the same name is the same job",
+        ),
+        Parameter::header("Prefer", ParameterKind::String, "`wait=N`: up to N seconds, at most 30, for the job's end"),
+    ],
     body: Some(RequestBody::required(schema::of::<Query>())),
     answers: &[
         answer(202, "the job is stored; `Location` has its address", JOB),

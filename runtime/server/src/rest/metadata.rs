@@ -15,7 +15,7 @@ use terrane_wire::project::problems;
 use terrane_wire::registration::{CubeRegistration, cube_from_wire};
 use terrane_wire::{Audience, Code, metadata, schema};
 
-use super::conditional::has_entity;
+use super::conditional::{UNCHANGED, has_entity};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_response, to_json};
 use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
@@ -161,12 +161,6 @@ fn entity_tag(body: &[u8]) -> String {
 }
 
 const TAG: &str = "metadata";
-const UNCHANGED: Answer = Answer {
-    status: 304,
-    description: "as the `If-None-Match` names it",
-    content: &[],
-    compression: Compression::Accepted,
-};
 
 static CUBES: Doc = Doc::simple(
     "cubes",

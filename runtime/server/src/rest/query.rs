@@ -9,7 +9,7 @@ use terrane_wire::query::{self, Query, QueryRequest, SqlQuery};
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, schema};
 
-use super::conditional::ConditionalHeaders;
+use super::conditional::{ConditionalHeaders, UNCHANGED};
 use super::{answer, format};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
@@ -104,16 +104,21 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 const TAG: &str = "query";
-const ROWS: &[Answer] = &[Answer {
-    status: 200,
-    description: "the rows; in CSV and Arrow the headers `x-terrane-*` say what `meta` says in JSON",
-    content: &[
-        Content::Json(schema::of::<QueryAnswer>()),
-        Content::Text("text/csv"),
-        Content::Binary("application/vnd.apache.arrow.stream"),
-    ],
-    compression: Compression::Accepted,
-}];
+const CACHE_CONTROL: Parameter =
+    Parameter::header("Cache-Control", ParameterKind::String, "`no-cache` or `no-store`: the rows are computed now");
+const ROWS: &[Answer] = &[
+    Answer {
+        status: 200,
+        description: "the rows; in CSV and Arrow the headers `x-terrane-*` say what `meta` says in JSON",
+        content: &[
+            Content::Json(schema::of::<QueryAnswer>()),
+            Content::Text("text/csv"),
+            Content::Binary("application/vnd.apache.arrow.stream"),
+        ],
+        compression: Compression::Accepted,
+    },
+    UNCHANGED,
+];
 const OF_QUERIES: &[Code] = &[
     Code::InvalidQuery,
     Code::InvalidMeasure,
@@ -138,7 +143,7 @@ static RUN_BODY: Doc = Doc {
     id: "query",
     tag: TAG,
     summary: "Answer a query",
-    parameters: &[],
+    parameters: &[CACHE_CONTROL],
     body: Some(RequestBody::required(schema::of::<Query>())),
     answers: ROWS,
     errors: OF_RUNS,
@@ -169,6 +174,7 @@ static RUN_PARAMETERS: Doc = Doc {
         Parameter::query("max_age", ParameterKind::Integer(0), "the most seconds since cached rows were read"),
         Parameter::query("stale", ParameterKind::Integer(0), "seconds for which outdated rows will do; 0: never"),
         Parameter::query("pre_aggregations", ParameterKind::String, "`off`, `auto` or `only`"),
+        CACHE_CONTROL,
     ],
     body: None,
     answers: ROWS,

@@ -27,6 +27,14 @@ const SCHEMA: &str = "main";
 const TABLES: &str = "\
     SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND schema_name = 'main' ORDER BY table_name";
 
+/// The number of blocks that have parts of a table, and of parts that are in no block. Constant columns need none.
+const BLOCKS: &str = "\
+    SELECT count(DISTINCT block) FILTER (WHERE block >= 0), count(*) FILTER (WHERE NOT persistent) FROM \
+    (SELECT persistent, unnest(list_append(coalesce(additional_block_ids, []), block_id)) AS block \
+    FROM pragma_storage_info($1))";
+
+const BLOCK_SIZE: &str = "SELECT block_size FROM pragma_database_size() WHERE database_name = $1";
+
 /// Makes tables in the attached database.
 pub(super) struct DuckDbRollups {
     builder: DuckDbBuilder,
@@ -56,13 +64,16 @@ impl RollupTables for DuckDbRollups {
     }
 
     async fn build(&self, table: &NewRollupTable, timeout: Duration) -> Result<BuiltTable, RollupTableError> {
-        let (table, relation) = (table.clone(), relation(&self.place, &table.name));
+        let (table, relation, place) = (table.clone(), relation(&self.place, &table.name), self.place.clone());
         let work = move |connection: &Connection, is_unwanted: &AtomicBool| {
             run(connection, "BEGIN TRANSACTION")?;
             let built = make(connection, &table, &relation);
             let is_wanted = !is_unwanted.load(Ordering::SeqCst);
             match built {
-                Ok(built) if is_wanted => run(connection, "COMMIT").map(|()| built),
+                Ok(built) if is_wanted => {
+                    run(connection, "COMMIT")?;
+                    Ok(BuiltTable { bytes: size(connection, &place, &relation), ..built })
+                }
                 Ok(_) => {
                     run(connection, "ROLLBACK")?;
                     Err(error::unavailable("the build was stopped").into())
@@ -119,6 +130,17 @@ fn make(connection: &Connection, table: &NewRollupTable, relation: &str) -> Resu
     let rows = connection.query_row(&format!("SELECT count(*) FROM {relation}"), [], |row| row.get::<_, u64>(0));
     let rows = rows.map_err(|error| error::from_engine(&error))?;
     Ok(BuiltTable { rows, bytes: None })
+}
+
+/// Estimates the size of a committed table: that of the blocks of the file that have parts of it, which small tables
+/// share. `None`: its rows are not in blocks yet, or its name cannot be a parameter.
+fn size(connection: &Connection, place: &RollupPlace, relation: &str) -> Option<u64> {
+    // Rows are written to blocks at a checkpoint. Statements that run meanwhile can prevent it.
+    run(connection, &format!("CHECKPOINT {}", quoted(&place.schema))).ok()?;
+    let (blocks, pending) =
+        connection.query_row(BLOCKS, [relation], |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?))).ok()?;
+    let block_size = connection.query_row(BLOCK_SIZE, [&place.schema], |row| row.get::<_, u64>(0)).ok()?;
+    (pending == 0).then(|| blocks.saturating_mul(block_size))
 }
 
 fn run(connection: &Connection, text: &str) -> Result<(), RollupTableError> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::mysql::MySqlConnection;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupTableError, RollupTables};
 use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
 use tokio::runtime::Handle;
@@ -159,12 +159,7 @@ impl RollupTables for MySqlRollups {
         let place = &self.place;
         self.with_connection(PROBE_TIMEOUT, async |connection, _| {
             let rows = sqlx::query(TABLES).persistent(false).bind(&place.schema).fetch_all(connection).await;
-            let mut names: Vec<Arc<str>> = Vec::new();
-            for row in rows.map_err(|error| FAILED.because(&error))? {
-                let name: String = row.try_get("name").map_err(|error| FAILED.because(&error))?;
-                names.extend(place.owns(&name).then(|| name.into()));
-            }
-            Ok(names)
+            Ok(rows.and_then(|rows| place.owned(&rows)).map_err(|error| FAILED.because(&error))?)
         })
         .await
     }

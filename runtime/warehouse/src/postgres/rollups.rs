@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 use terrane_app::ports::builder::{CantBuild, NotReady};
 use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupTableError, RollupTables};
@@ -88,12 +87,7 @@ impl RollupTables for PostgresRollups {
         let place = &self.place;
         self.with_connection(PROBE_TIMEOUT, async |connection, _| {
             let rows = sqlx::query(TABLES).persistent(false).bind(&place.schema).fetch_all(connection).await;
-            let mut names: Vec<Arc<str>> = Vec::new();
-            for row in rows.map_err(|error| FAILED.because(&error))? {
-                let name: String = row.try_get("name").map_err(|error| FAILED.because(&error))?;
-                names.extend(place.owns(&name).then(|| name.into()));
-            }
-            Ok(names)
+            Ok(rows.and_then(|rows| place.owned(&rows)).map_err(|error| FAILED.because(&error))?)
         })
         .await
     }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use terrane_compiler::rollup::Flaw;
-use terrane_oracle_tests::case::{Case, settings};
+use terrane_oracle_tests::case::{Case, flaw_named, settings};
 use terrane_oracle_tests::fuzz::{Report, Run, run};
 use terrane_oracle_tests::generate::Features;
 use terrane_oracle_tests::invariants::cached::DataReport;
@@ -53,8 +53,7 @@ impl FromStr for FlawName {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let known = Flaw::ALL.iter().find(|flaw| format!("{flaw:?}") == name);
-        known.map(|flaw| FlawName(*flaw)).ok_or_else(|| format!("unknown flaw `{name}`; known: {:?}", Flaw::ALL))
+        flaw_named(name).map(FlawName).ok_or_else(|| format!("unknown flaw `{name}`; known: {:?}", Flaw::ALL))
     }
 }
 
@@ -62,7 +61,8 @@ fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     if let Some(path) = &arguments.case {
         let case: Case = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-        let product = Product::start(settings())?;
+        let mut product = Product::start(settings())?;
+        product.flaw = arguments.flaw.map(|flaw| flaw.0);
         println!("{}\n", case.sql(&product));
         println!("{}", case.difference(&product)?.unwrap_or_else(|| "no difference".to_owned()));
         return Ok(ExitCode::SUCCESS);

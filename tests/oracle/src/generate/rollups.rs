@@ -1,10 +1,13 @@
-//! Pre-aggregations over the members that are there: most of them could answer some queries.
+//! Pre-aggregations over the members that are there, and queries that one of them could answer.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, json};
 
 use super::Generator;
 use crate::oracle::Paths;
-use crate::world::{Cube, DimensionKind, Relationship, Rollup, RollupTime, TableState, World};
+use crate::world::{
+    Aggregate, Cell, Column, ColumnType, Comparison, Cube, Dimension, DimensionKind, Expr, Function, Join, MeasureKind,
+    Relationship, Rollup, RollupTime, Segment, TableState, World,
+};
 
 const STEPS: &[&str] =
     &["second", "minute", "hour", "hour", "hour", "hour", "day", "day", "day", "week", "month", "quarter", "year"];
@@ -22,6 +25,10 @@ pub fn rollups(generator: &mut Generator, world: &World) -> Vec<Rollup> {
         for _ in 0..1 + generator.random.below(3) {
             let name = format!("rollup{}", rollups.len());
             rollups.push(rollup(generator, world, &paths, cube, name));
+        }
+        let has_mask = cube.dimensions.iter().any(|dimension| world.mask(&cube.name, &dimension.name).is_some());
+        if has_mask || generator.random.chance(20) {
+            rollups.push(small_rollup(generator, world, cube, format!("rollup{}", rollups.len())));
         }
     }
     rollups
@@ -43,6 +50,150 @@ pub fn late_cube(generator: &mut Generator, world: &World) -> Option<String> {
     (!cubes.is_empty()).then(|| generator.random.of(&cubes).name.clone())
 }
 
+/// Adds segments that read a cube which the rows of a pre-aggregation reach in another way, and a pre-aggregation that
+/// stores what they read.
+pub fn crossing_segments(generator: &mut Generator, world: &mut World) {
+    if world.rollups.is_empty() {
+        return;
+    }
+    if triangles(world).is_empty() && generator.random.chance(60) {
+        add_triangle(generator, world);
+    }
+    for (root, middle, end) in triangles(world) {
+        let of = &world.cubes[end];
+        let is_stored = |dimension: &&Dimension| {
+            matches!(dimension.sql, Expr::Column { cube: None, .. }) && dimension.kind != DimensionKind::Time
+        };
+        let stored: Vec<&Dimension> = of.dimensions.iter().filter(is_stored).collect();
+        if stored.is_empty() || !generator.random.chance(70) {
+            continue;
+        }
+        let dimension = *generator.random.of(&stored);
+        let Expr::Column { column, .. } = dimension.sql else { continue };
+        let read = Box::new(Expr::Column { cube: Some(of.name.clone()), column });
+        let values: Vec<Cell> = of.rows.iter().map(|row| row[column].clone()).collect();
+        let sql = match values.iter().find(|cell| is_plain_value(cell)) {
+            Some(value) if generator.random.chance(70) => {
+                Expr::Compare(Comparison::Equal, read, Box::new(Expr::Literal(value.clone())))
+            }
+            _ => Expr::IsNull(read),
+        };
+        let dimensions = vec![format!("{}.{}", of.name, dimension.name)];
+        let cube = &world.cubes[root];
+        let measures = cube.measures.iter().map(|measure| measure.name.clone()).collect();
+        let number = world.rollups.len();
+        let rollup = bare(cube, format!("rollup{number}"), measures, dimensions);
+        world.cubes[middle].segments.push(Segment { name: format!("crossing{number}"), sql });
+        world.rollups.push(rollup);
+    }
+}
+
+/// Joins two cubes that a third one joins, so that it reaches one of them in two ways.
+fn add_triangle(generator: &mut Generator, world: &mut World) {
+    let position = |name: &str| world.cubes.iter().position(|cube| cube.name == name);
+    let mut pairs = Vec::new();
+    for cube in &world.cubes {
+        let joins = cube.joins.iter().filter(|join| join.relationship.is_to_one() && join.cube.is_none());
+        let joined: Vec<usize> = joins.filter_map(|join| position(&join.name)).collect();
+        for middle in &joined {
+            let ends = joined.iter().filter(|end| *end != middle && world.cubes[**end].name != cube.name);
+            pairs.extend(ends.filter(|_| world.cubes[*middle].name != cube.name).map(|end| (*middle, *end)));
+        }
+    }
+    if pairs.is_empty() {
+        return;
+    }
+    let (middle, end) = *generator.random.of(&pairs);
+    let name = world.cubes[end].name.clone();
+    let cube = &mut world.cubes[middle];
+    if cube.joins.iter().any(|join| join.name == name) {
+        return;
+    }
+    let left = cube.columns.len();
+    cube.columns.push(Column { name: "fk crossing".to_owned(), ty: ColumnType::Small });
+    for row in &mut cube.rows {
+        row.push(Cell::Int(generator.random.between(0, 11)));
+    }
+    let relationship = Relationship::ManyToOne;
+    cube.joins.push(Join { name, cube: None, relationship, left, right: 0, is_enforced: false });
+}
+
+/// Returns the values that no braces and no rounding make others in an author's SQL.
+fn is_plain_value(cell: &Cell) -> bool {
+    match cell {
+        Cell::Text(text) => !text.contains('{'),
+        Cell::Bool(_) | Cell::Int(_) | Cell::Cents(_) => true,
+        Cell::Null | Cell::Double(_) | Cell::Day(_) | Cell::Micros(_) => false,
+    }
+}
+
+/// The cubes that one joins directly, and also by way of another one that it joins.
+fn triangles(world: &World) -> Vec<(usize, usize, usize)> {
+    let joined = |from: usize| -> Vec<usize> {
+        let joins = world.cubes[from].joins.iter().filter(|join| join.relationship.is_to_one() && join.cube.is_none());
+        joins.filter_map(|join| world.cubes.iter().position(|cube| cube.name == join.name)).collect()
+    };
+    let mut found = Vec::new();
+    for root in 0..world.cubes.len() {
+        let direct = joined(root);
+        for middle in direct.iter().filter(|middle| **middle != root) {
+            let ends = joined(*middle).into_iter().filter(|end| direct.contains(end) && end != middle && *end != root);
+            found.extend(ends.map(|end| (root, *middle, end)));
+        }
+    }
+    found
+}
+
+/// Returns a query for the groups of a pre-aggregation, which queries of members seldom have; most times none.
+pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json> {
+    if world.rollups.is_empty() || !generator.random.chance(30) {
+        return None;
+    }
+    // Those without a time have the fewest conditions, so each of theirs is decisive.
+    let plain: Vec<&Rollup> = world.rollups.iter().filter(|rollup| rollup.time.is_none()).collect();
+    let rollup = match plain.is_empty() || generator.random.chance(40) {
+        true => generator.random.of(&world.rollups),
+        false => *generator.random.of(&plain),
+    };
+    let cube = world.cube(&rollup.cube)?;
+    let mut query = Map::new();
+    let is_distinct = |name: &&String| {
+        let kind = cube.measure(name).map(|measure| &measure.kind);
+        matches!(kind, Some(MeasureKind::Aggregate(Aggregate { function: Function::CountDistinct, .. })))
+    };
+    let distinct: Vec<String> = rollup.measures.iter().filter(is_distinct).cloned().collect();
+    let from = if !distinct.is_empty() && generator.random.chance(40) { &distinct } else { &rollup.measures };
+    let count = 1 + generator.random.below(3);
+    let measures = generator.random.some(from, count);
+    let measures: Vec<String> = measures.iter().map(|name| format!("{}.{name}", cube.name)).collect();
+    query.insert("measures".to_owned(), json!(measures));
+    let takes_all = generator.random.chance(70);
+    let mut dimensions = Vec::new();
+    for name in &rollup.dimensions {
+        if takes_all || generator.random.chance(50) {
+            dimensions.push(if name.contains('.') { name.clone() } else { format!("{}.{name}", cube.name) });
+        }
+    }
+    query.insert("dimensions".to_owned(), json!(dimensions));
+    if let Some(time) = rollup.time.as_ref().filter(|time| cube.dimension(&time.dimension).is_some())
+        && (takes_all || generator.random.chance(50))
+    {
+        let member = format!("{}.{}", cube.name, time.dimension);
+        query.insert("time_dimensions".to_owned(), json!([{"dimension": member, "granularity": time.granularity}]));
+        query.insert("timezone".to_owned(), json!(time.zone));
+    }
+    let joined = cube.joins.iter().filter(|join| join.relationship.is_to_one() && join.cube.is_none());
+    let cubes = joined.filter_map(|join| world.cube(&join.name)).chain([cube]);
+    let segments = cubes.flat_map(|of| of.segments.iter().map(|segment| format!("{}.{}", of.name, segment.name)));
+    let segments: Vec<String> = segments.collect();
+    let crossing: Vec<String> = segments.iter().filter(|name| name.contains(".crossing")).cloned().collect();
+    let segments = if !crossing.is_empty() && generator.random.chance(60) { &crossing } else { &segments };
+    if !segments.is_empty() && generator.random.chance(50) {
+        query.insert("segments".to_owned(), json!([generator.random.of(segments)]));
+    }
+    Some(Json::Object(query))
+}
+
 /// Sets the zone of a query, which its own generator seldom makes that of a pre-aggregation.
 pub fn zone_of_query(generator: &mut Generator, world: &World, query: &mut Json) {
     if world.rollups.is_empty() || !generator.random.chance(35) {
@@ -55,6 +206,32 @@ pub fn zone_of_query(generator: &mut Generator, world: &World, query: &mut Json)
         *generator.random.of(&zones)
     };
     query["timezone"] = zone.into();
+}
+
+fn bare(cube: &Cube, name: String, measures: Vec<String>, dimensions: Vec<String>) -> Rollup {
+    Rollup {
+        cube: cube.name.clone(),
+        name,
+        measures,
+        dimensions,
+        segments: Vec::new(),
+        filters: Vec::new(),
+        time: None,
+        state: TableState::Current,
+    }
+}
+
+/// A pre-aggregation whose groups have several rows each: by one or two dimensions, masked ones first.
+fn small_rollup(generator: &mut Generator, world: &World, cube: &Cube, name: String) -> Rollup {
+    let is_group = |dimension: &&Dimension| !dimension.primary_key && dimension.kind != DimensionKind::Time;
+    let all: Vec<&Dimension> = cube.dimensions.iter().filter(is_group).collect();
+    let masked: Vec<&Dimension> =
+        all.iter().copied().filter(|dimension| world.mask(&cube.name, &dimension.name).is_some()).collect();
+    let from = if !masked.is_empty() && generator.random.chance(80) { &masked } else { &all };
+    let count = 1 + generator.random.below(2);
+    let dimensions = generator.random.some(from, count).iter().map(|dimension| dimension.name.clone()).collect();
+    let measures = cube.measures.iter().map(|measure| measure.name.clone()).collect();
+    bare(cube, name, measures, dimensions)
 }
 
 fn rollup(generator: &mut Generator, world: &World, paths: &Paths<'_>, cube: &Cube, name: String) -> Rollup {

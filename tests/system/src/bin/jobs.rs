@@ -1,7 +1,7 @@
-//! `cargo xtask jobs`: asynchronous queries under kills, under load, and with a large result.
+//! `cargo xtask jobs`: asynchronous queries and builds under kills, under load, and with a large result.
 //!
-//! `jobs kills ROUNDS SEED`, `jobs submissions CLIENTS SECONDS` or `jobs memory ROWS MEMORY_LIMIT`. Exit code 1 if a
-//! promise was broken.
+//! `jobs kills ROUNDS SEED`, `jobs build-kills ROUNDS SEED`, `jobs submissions CLIENTS SECONDS` or `jobs memory ROWS
+//! MEMORY_LIMIT`. Exit code 1 if a promise was broken.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use terrane_system_tests::builds::{BuildKills, Rows};
 use terrane_system_tests::engines::{Engine, Kind};
 use terrane_system_tests::jobs::{kills, memory, submissions};
 
@@ -23,6 +24,7 @@ fn main() -> Result<ExitCode> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let is_well = match arguments[..] {
         ["kills", rounds, seed] => killed(binary, number(rounds)?, number(seed)?)?,
+        ["build-kills", rounds, seed] => killed_builds(binary, number(rounds)?, number(seed)?)?,
         ["submissions", clients, seconds] => {
             let duration = Duration::from_secs(number(seconds)?);
             let (report, rate) = submissions::run(binary, "sqlite://state.db", number(clients)? as usize, duration)?;
@@ -30,7 +32,10 @@ fn main() -> Result<ExitCode> {
             true
         }
         ["memory", rows, memory_limit] => measured(binary, number(rows)?, memory_limit)?,
-        _ => bail!("jobs kills ROUNDS SEED, jobs submissions CLIENTS SECONDS, or jobs memory ROWS MEMORY_LIMIT"),
+        _ => bail!(
+            "jobs kills ROUNDS SEED, jobs build-kills ROUNDS SEED, jobs submissions CLIENTS SECONDS, or \
+             jobs memory ROWS MEMORY_LIMIT"
+        ),
     };
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -46,6 +51,31 @@ fn killed(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
     }
     let engine = Engine::start(Kind::Postgres)?;
     let shared = kills::run(binary, &engine.make_database("state")?, kills::KillSettings { replicas: 2, ..settings })?;
+    println!("PostgreSQL, 2 servers: {shared}");
+    Ok(report.faults.is_empty() && shared.faults.is_empty())
+}
+
+/// One server on SQLite and DuckDB, then two on one PostgreSQL, with half of the rounds each.
+fn killed_builds(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
+    let half = rounds / 2;
+    let alone = BuildKills {
+        binary,
+        state_url: "sqlite://state.db",
+        rows: Rows::File,
+        rounds: rounds - half,
+        replicas: 1,
+        seed,
+    };
+    let report = alone.run()?;
+    println!("SQLite and DuckDB, 1 server: {report}");
+    if let Some(missing) = Kind::Postgres.missing() {
+        println!("PostgreSQL: skipped, {}", missing.0);
+        return Ok(report.faults.is_empty());
+    }
+    let engine = Engine::start(Kind::Postgres)?;
+    let state_url = engine.make_database("state")?;
+    let rows = Rows::Postgres(&engine);
+    let shared = BuildKills { binary, state_url: &state_url, rows, rounds: half, replicas: 2, seed }.run()?;
     println!("PostgreSQL, 2 servers: {shared}");
     Ok(report.faults.is_empty() && shared.faults.is_empty())
 }

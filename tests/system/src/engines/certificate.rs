@@ -22,14 +22,19 @@ pub(super) fn missing() -> Option<Missing> {
 }
 
 /// Writes all of it into a folder; the server's own key belongs to `user`.
-pub(super) fn write(folder: &Path, user: &str) -> Result<()> {
+pub(super) fn write_for(user: &str, folder: &Path) -> Result<()> {
+    write(folder)?;
+    [CERTIFICATE, KEY].iter().try_for_each(|file| give_to(user, &folder.join(file)))
+}
+
+/// Writes all of it into a folder.
+pub(super) fn write(folder: &Path) -> Result<()> {
     for (certificate, key) in [(AUTHORITY, "authority.key"), (STRANGER, "stranger.key")] {
         request(folder, certificate, key, &[&format!("/CN={certificate}")])?;
     }
     let for_this_machine = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"];
     let signed = ["/CN=localhost", "-CA", AUTHORITY, "-CAkey", "authority.key"];
-    request(folder, CERTIFICATE, KEY, &[&signed[..], &for_this_machine].concat())?;
-    [CERTIFICATE, KEY].iter().try_for_each(|file| give_to(user, &folder.join(file)))
+    request(folder, CERTIFICATE, KEY, &[&signed[..], &for_this_machine].concat())
 }
 
 fn request(folder: &Path, certificate: &str, key: &str, subject_and_more: &[&str]) -> Result<()> {

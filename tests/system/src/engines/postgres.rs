@@ -38,7 +38,7 @@ pub(super) fn start() -> Result<Server> {
 /// With a certificate for 127.0.0.1, signed by an authority of its own.
 pub(super) fn start_with_certificate() -> Result<Server> {
     let folder = folder_of(USER)?;
-    certificate::write(folder.path(), USER)?;
+    certificate::write_for(USER, folder.path())?;
     start_over(folder)
 }
 

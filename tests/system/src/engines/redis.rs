@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,13 +10,16 @@ use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
 use super::process::{Program, Server};
-use super::{Missing, program};
+use super::{Missing, certificate, program};
 
 const FOLDERS: &[&str] = &["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
 /// A running Redis server. Dropping it stops it.
 #[derive(Debug)]
-pub struct Redis(Server);
+pub struct Redis {
+    server: Server,
+    is_tls: bool,
+}
 
 impl Redis {
     /// Returns the reason for which no server can be started on this machine.
@@ -29,7 +32,29 @@ impl Redis {
     /// # Errors
     /// It does not start.
     pub fn start() -> Result<Self> {
-        Server::start(TempDir::new()?, Program { start: command, probe, stop_at_once: "KILL" }).map(Redis)
+        let server = Server::start(TempDir::new()?, Program { start: command, probe, stop_at_once: "KILL" })?;
+        Ok(Redis { server, is_tls: false })
+    }
+
+    /// Returns the reason for which no server with TLS can be started on this machine.
+    pub fn missing_tls() -> Option<Missing> {
+        Redis::missing().or_else(certificate::missing)
+    }
+
+    /// Starts a server that speaks TLS alone, with a certificate of [`AUTHORITY`](super::AUTHORITY).
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start_tls() -> Result<Self> {
+        let folder = TempDir::new()?;
+        certificate::write(folder.path())?;
+        let program = Program { start: tls_command, probe: tls_probe, stop_at_once: "KILL" };
+        Ok(Redis { server: Server::start(folder, program)?, is_tls: true })
+    }
+
+    /// Returns the path of a file beside the server's certificate: of its authority, or of another one.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.server.folder().join(name)
     }
 
     /// Ends it without a word to its clients.
@@ -37,7 +62,7 @@ impl Redis {
     /// # Errors
     /// It cannot be ended.
     pub fn kill(&mut self) -> Result<()> {
-        self.0.kill()
+        self.server.kill()
     }
 
     /// Starts it again, empty, on the same port.
@@ -45,7 +70,7 @@ impl Redis {
     /// # Errors
     /// It cannot be started.
     pub fn restart(&mut self) -> Result<()> {
-        self.0.restart()
+        self.server.restart()
     }
 
     /// Halts the process: its connections stay open, and nothing is answered.
@@ -53,7 +78,7 @@ impl Redis {
     /// # Errors
     /// It cannot be halted.
     pub fn halt(&self) -> Result<()> {
-        self.0.send_signal("STOP")
+        self.server.send_signal("STOP")
     }
 
     /// Continues a halted process.
@@ -61,11 +86,11 @@ impl Redis {
     /// # Errors
     /// It cannot be continued.
     pub fn proceed(&self) -> Result<()> {
-        self.0.send_signal("CONT")
+        self.server.send_signal("CONT")
     }
 
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/0", self.0.port)
+        format!("{}://127.0.0.1:{}/0", if self.is_tls { "rediss" } else { "redis" }, self.server.port)
     }
 
     /// Sends a command of words without spaces, and returns the first line of its reply.
@@ -73,7 +98,7 @@ impl Redis {
     /// # Errors
     /// The server does not answer.
     pub fn send(&self, command: &str) -> Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.0.port))?;
+        let mut stream = TcpStream::connect(("127.0.0.1", self.server.port))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.write_all(format!("{command}\r\n").as_bytes())?;
         let mut line = String::new();
@@ -82,19 +107,43 @@ impl Redis {
     }
 }
 
-fn path(name: &str) -> Result<std::path::PathBuf> {
+fn path(name: &str) -> Result<PathBuf> {
     program(FOLDERS, name).map_err(|Missing(reason)| anyhow::anyhow!(reason))
 }
 
 fn command(folder: &Path, port: u16) -> Result<Command> {
+    let mut command = in_memory(folder)?;
+    command.args(["--port", &port.to_string()]);
+    Ok(command)
+}
+
+fn tls_command(folder: &Path, port: u16) -> Result<Command> {
+    let mut command = in_memory(folder)?;
+    command.args(["--port", "0", "--tls-port", &port.to_string(), "--tls-auth-clients", "no"]);
+    for (option, file) in [
+        ("--tls-cert-file", certificate::CERTIFICATE),
+        ("--tls-key-file", certificate::KEY),
+        ("--tls-ca-cert-file", certificate::AUTHORITY),
+    ] {
+        command.arg(option).arg(folder.join(file));
+    }
+    Ok(command)
+}
+
+fn in_memory(folder: &Path) -> Result<Command> {
     let mut command = Command::new(path("redis-server")?);
-    command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
-    command.arg("--dir").arg(folder);
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]).arg(folder);
     Ok(command)
 }
 
 fn probe(_: &Path, port: u16) -> Result<Command> {
     let mut command = Command::new(path("redis-cli")?);
     command.args(["-p", &port.to_string(), "ping"]);
+    Ok(command)
+}
+
+fn tls_probe(folder: &Path, port: u16) -> Result<Command> {
+    let mut command = Command::new(path("redis-cli")?);
+    command.args(["-p", &port.to_string(), "--tls", "--cacert"]).arg(folder.join(certificate::AUTHORITY)).arg("ping");
     Ok(command)
 }

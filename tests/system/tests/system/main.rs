@@ -3,6 +3,7 @@
 //! In: the built program, and the engines and tools of this machine. Out: one test binary, since linking it takes as
 //! long as running it. Deliberately absent: silence about missing tools; `skip` reports them, and fails in CI.
 
+mod alerts;
 mod auth;
 mod bad_input;
 mod clients;

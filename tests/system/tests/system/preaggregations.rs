@@ -10,6 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use terrane_app::ports::preaggregations::PreaggregationState as _;
 use terrane_store::StateStore;
+use terrane_system_tests::builds::{BuildKills, Rows};
+use terrane_system_tests::engines::Kind;
 use terrane_system_tests::{Answer, Program, Scratch, request, request_as};
 
 use crate::BINARY;
@@ -23,7 +25,7 @@ CREATE TABLE IF NOT EXISTS orders AS SELECT i AS id, CASE WHEN i % 3 = 0 THEN 'E
 (i * 7) % 100 AS amount, TIMESTAMP '2026-01-01' + INTERVAL (i) HOUR AS placed_at FROM range(2000) t(i)";
 
 /// Two pre-aggregations: one of days by region in tables of a month, and one without a time.
-const CUBE: &str = "\
+pub(crate) const CUBE: &str = "\
 cubes:
   - name: orders
     sql_table: orders
@@ -297,6 +299,30 @@ fn killed_builds_leave_no_half_generation_and_no_orphans() {
         Program::new(BINARY, &["preagg", "build"], project.path()).arguments(&["orders.totals"]).run().unwrap();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(orphans(&project), Vec::<String>::new(), "{served} are served");
+}
+
+/// `cargo xtask jobs build-kills` makes 200 rounds.
+const ROUNDS: u64 = 3;
+
+fn assert_survives(kills: &BuildKills<'_>) {
+    let report = kills.run().expect("the servers answer at the end");
+    eprintln!("{report}");
+    assert!(report.faults.is_empty(), "{report}");
+    assert!(report.builds > 0 && report.invalidations > 0 && report.answers > 0, "{report}");
+}
+
+#[test]
+fn kills_and_changed_rows_leave_nothing_stale_or_half() {
+    let (state_url, rows) = ("sqlite://state.db", Rows::File);
+    assert_survives(&BuildKills { binary: BINARY, state_url, rows, rounds: ROUNDS, replicas: 1, seed: 7 });
+}
+
+#[test]
+fn kills_of_replicas_on_one_postgres_leave_nothing_stale_or_half() {
+    let Some(engine) = crate::engines::start(Kind::Postgres) else { return };
+    let (state_url, rows) = (engine.make_database("state").unwrap(), Rows::Postgres(&engine));
+    let kills = BuildKills { binary: BINARY, state_url: &state_url, rows, rounds: ROUNDS, replicas: 2, seed: 7 };
+    assert_survives(&kills);
 }
 
 #[test]

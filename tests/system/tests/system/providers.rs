@@ -39,18 +39,26 @@ fn house() -> Result<Option<House>> {
     Ok(Some(House { project, callback, own_port, provider_port }))
 }
 
-fn settings(own_port: u16, provider_port: u16) -> String {
-    let provider = format!("http://127.0.0.1:{provider_port}");
+/// The settings of a project with a table of rows, whose tokens come from the provider.
+fn accepting(provider: &str, rows: &str) -> String {
     format!(
         r#"name: scratch
-warehouse: {{type: duckdb, init: ["CREATE TABLE t AS SELECT * FROM (VALUES (1, 'EU'), (2, 'US'), (3, 'EU')) AS v(id, region)"]}}
+warehouse: {{type: duckdb, init: ["CREATE TABLE t AS SELECT * FROM (VALUES {rows}) AS v(id, region)"]}}
 security:
   outgoing: {{allow: [127.0.0.1]}}
   jwt:
     external_jwks_url: {provider}/jwks
     issuer: {provider}
     audience: terrane-api
-    claims_mapping: {{attributes: terrane, roles: realm_access.roles}}
+"#
+    )
+}
+
+fn settings(own_port: u16, provider_port: u16) -> String {
+    let provider = format!("http://127.0.0.1:{provider_port}");
+    let accepting = accepting(&provider, "(1, 'EU'), (2, 'US'), (3, 'EU')");
+    format!(
+        r#"{accepting}    claims_mapping: {{attributes: terrane, roles: realm_access.roles}}
   oauth:
     public_url: http://127.0.0.1:{own_port}
     providers:
@@ -71,16 +79,9 @@ security:
 /// A provider with the five fields of the specification, beside the external issuer of `security.jwt`.
 fn five_fields(provider_port: u16) -> String {
     let provider = format!("http://127.0.0.1:{provider_port}");
+    let accepting = accepting(&provider, "(1, 'corp:ada'), (2, 'US')");
     format!(
-        r#"name: scratch
-warehouse: {{type: duckdb, init: ["CREATE TABLE t AS SELECT * FROM (VALUES (1, 'corp:ada'), (2, 'US')) AS v(id, region)"]}}
-security:
-  outgoing: {{allow: [127.0.0.1]}}
-  jwt:
-    external_jwks_url: {provider}/jwks
-    issuer: {provider}
-    audience: terrane-api
-  oauth:
+        r#"{accepting}  oauth:
     enabled: true
     providers:
       - name: corp

@@ -3,19 +3,25 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow::array::{Int64Array, RecordBatch};
 use jiff::Timestamp;
+use serde_json::Value;
 use terrane_app::data_versions::DataVersion;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::result_cache::{CacheKey, EncodedRows, ResultCache as _, StoredResult};
 use terrane_app::ports::warehouse::ResultSet;
 use terrane_app::query::CacheSecret;
 use terrane_cache::{RedisCache, RedisSettings};
-use terrane_system_tests::engines::Redis;
+use terrane_system_tests::engines::{AUTHORITY, Redis, STRANGER};
+use terrane_system_tests::{Scratch, request};
+
+use crate::program;
 
 /// Ends a test whose call waits for a server that never answers. A call of the cache gives up long before.
 const HANG: Duration = Duration::from_secs(30);
@@ -42,9 +48,15 @@ struct Tier {
 }
 
 fn tier(url: &str, secret: u8) -> Tier {
+    tier_trusting(None, url, secret)
+}
+
+/// Trusts the authorities of a file instead of the public ones.
+fn tier_trusting(authorities: Option<&Path>, url: &str, secret: u8) -> Tier {
     let clock = Arc::new(FakeClock::default());
     let settings = RedisSettings {
         url: url.to_owned(),
+        authorities: authorities.map(|path| fs::read(path).unwrap()),
         secret: CacheSecret::new(&[secret; 32]),
         max_entry: 8 * 1024 * 1024,
         stale: Duration::ZERO,
@@ -107,6 +119,78 @@ fn replicas_with_one_secret_share_results() {
         assert_eq!(stranger.cache.statistics().failures, 1);
         assert!(one.cache.ping().await);
     });
+}
+
+#[test]
+fn servers_with_tls_are_verified() {
+    if let Some(missing) = Redis::missing_tls() {
+        return crate::skip("the cases of Redis with TLS", &missing.0);
+    }
+    let redis = Redis::start_tls().unwrap();
+    let (authority, stranger) = (redis.file(AUTHORITY), redis.file(STRANGER));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (one, two) =
+            (tier_trusting(Some(&authority), &redis.url(), 1), tier_trusting(Some(&authority), &redis.url(), 1));
+        // A handshake on a busy machine can take longer than a call may.
+        one.recovers().await;
+        one.put(OTHER, 10_000).await;
+        two.recovers().await;
+        assert_eq!(two.rows(OTHER).await, Some(10_000));
+        let without_tls = redis.url().replace("rediss://", "redis://");
+        let other_host = redis.url().replace("127.0.0.1", "localhost");
+        for (name, authorities, url) in [
+            ("an authority that signed nothing", Some(&*stranger), &redis.url()),
+            ("the public authorities", None, &redis.url()),
+            ("no TLS", Some(&*authority), &without_tls),
+            ("the certificate of another host", Some(&*authority), &other_host),
+        ] {
+            let tier = tier_trusting(authorities, url, 1);
+            for _ in 0..3 {
+                assert_eq!(tier.rows(OTHER).await, None, "{name}");
+            }
+            assert!(!tier.cache.ping().await, "{name}");
+        }
+    });
+    let unverified = RedisSettings {
+        url: format!("{}#insecure", redis.url()),
+        authorities: None,
+        secret: CacheSecret::new(&[1; 32]),
+        max_entry: 1,
+        stale: Duration::ZERO,
+    };
+    let refused = RedisCache::new(unverified, Arc::new(FakeClock::default())).err().unwrap();
+    assert!(refused.to_string().contains("#insecure"), "{refused}");
+}
+
+#[test]
+fn a_server_of_terrane_uses_the_authorities_of_its_settings() {
+    if let Some(missing) = Redis::missing_tls() {
+        return crate::skip("the cases of Redis with TLS", &missing.0);
+    }
+    let redis = Redis::start_tls().unwrap();
+    let state = |authority: &str| {
+        let settings = format!(
+            "name: shop\nwarehouse: {{type: duckdb, init: [\"CREATE TABLE t AS SELECT 1 AS id\"]}}\n\
+             security: {{anonymous: {{scopes: [read]}}, outgoing: {{ca_path: {}}}}}\ncache: {{url: \"{}\"}}\n",
+            redis.file(authority).display(),
+            redis.url()
+        );
+        let project = Scratch::project().with("service_project.yml", &settings);
+        let serve = program("serve", project.path()).arguments(&["--port", "0"]);
+        let server = serve.variable("SERVICE_CACHE__ENABLED", "true").serve().unwrap();
+        let mut state = Value::Null;
+        for _ in 0..20 {
+            state = request(server.address, "GET", "/health/status", None).unwrap().json().unwrap()["checks"]["redis"]
+                .clone();
+            if state == "ok" {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        state
+    };
+    assert_eq!((state(AUTHORITY), state(STRANGER)), ("ok".into(), "error".into()));
 }
 
 #[test]

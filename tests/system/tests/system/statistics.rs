@@ -115,7 +115,7 @@ fn a_run_that_cannot_be_says_why() {
             &["--cube", "flights", "--measure", "count", "--detector", "magic"][..],
             "possible: iqr, mad, seasonal, z_score",
         ),
-        (&["--cube", "flight", "--measure", "count"], "there is no cube `flight`"),
+        (&["--cube", "flight", "--measure", "count"], "cube `flight`"),
         (&["--cube", "flights", "--measure", "counts"], "counts"),
         (&["--cube", "airlines", "--measure", "count"], "--time"),
         (&["--cube", "flights", "--measure", "count", "--from", "lately"], "2024-01-31"),
@@ -206,7 +206,7 @@ fn a_profile_is_narrowed_by_time_and_by_its_configuration() {
     assert_eq!(delay["percentiles"].as_object().unwrap().len(), 1);
     for (arguments, words) in [
         (&["flights", "--config", "{\"bins\": 3}"][..], "bins"),
-        (&["flight"], "there is no cube `flight`"),
+        (&["flight"], "cube `flight`"),
         (&["flights", "--date-range", "some day"], "some day"),
     ] {
         let output = call(&["profile"], &path(FLIGHTS), arguments);

@@ -94,13 +94,13 @@ fn bounds_per_tenant_hold() {
     let mut second = wait(&limiter, "a");
     assert!(is_refused(&limiter, "a"));
     let other = take(&limiter, "b");
-    let nobody = poll(
+    let without_tenant = poll(
         &mut (Box::pin({
             let limiter = limiter.clone();
             async move { limiter.acquire(None).await }
         }) as Acquiring),
     );
-    assert!(matches!(nobody, Poll::Ready(Ok(_))), "queries without a tenant are those of one");
+    assert!(matches!(without_tenant, Poll::Ready(Ok(_))), "queries without a tenant are those of one");
     drop(other);
     assert!(poll(&mut second).is_pending(), "the tenant has its share");
     drop(first);

@@ -53,7 +53,7 @@ fn postgres_finds_tables_and_views_of_its_own() {
             "DROP FOREIGN DATA WRAPPER IF EXISTS elsewhere CASCADE",
             "CREATE FOREIGN DATA WRAPPER elsewhere",
             "CREATE SERVER other FOREIGN DATA WRAPPER elsewhere",
-            "CREATE FOREIGN TABLE far (a TEXT) SERVER other",
+            "CREATE FOREIGN TABLE far (b TEXT) SERVER other",
         ],
         &[
             ("raw.listed", "raw.listed", "id amount"),

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySqlConnection, PgConnection};
 use terrane_system_tests::engines::{Engine, Kind};
-use terrane_system_tests::{Program, Scratch, Server, request_as};
+use terrane_system_tests::{Program, Scratch, Server, request, request_as};
 
 use super::start;
-use crate::preaggregations::{answer, are_ready, off, reads_tables, status, wait_until};
+use crate::preaggregations::{CUBE, answer, are_ready, off, reads_tables, status, wait_until};
 use crate::{BINARY, program};
 
 const SETTINGS: &str = "\
@@ -20,19 +20,7 @@ pre_aggregations: {enabled: true}
 
 /// Days by region in tables of a month, rebuilt where rows changed, and a table over rows that change by
 /// themselves.
-const CUBES: &str = "\
-cubes:
-  - name: orders
-    sql_table: preagg_orders
-    measures:
-      - {name: count, type: count}
-      - {name: revenue, type: sum, sql: amount}
-      - {name: mean, type: avg, sql: amount}
-      - {name: largest, type: max, sql: amount}
-    dimensions:
-      - {name: id, type: number, sql: id, primary_key: true}
-      - {name: region, type: string, sql: region}
-      - {name: placed_at, type: time, sql: placed_at}
+const PREAGGREGATIONS: &str = "\
     pre_aggregations:
       - name: daily
         measures: [count, revenue, mean, largest]
@@ -47,6 +35,14 @@ cubes:
     measures: [{name: total, type: sum, sql: amount}]
     pre_aggregations: [{name: all_rows, measures: [total], refresh: {every: 1 hour}}]
 ";
+
+/// Returns the cube of the tests of DuckDB over the table of this one, with another measure.
+fn cubes() -> String {
+    let members = CUBE.split("    pre_aggregations:").next().unwrap_or_default();
+    let members = members.replace("sql_table: orders", "sql_table: preagg_orders");
+    let largest = "      - {name: largest, type: max, sql: amount}\n    dimensions:";
+    format!("{}{PREAGGREGATIONS}", members.replace("    dimensions:", largest))
+}
 
 fn statements(kind: Kind) -> Vec<String> {
     let (numbers, moment, random) = match kind {
@@ -109,7 +105,7 @@ fn builds_of(kind: Kind) {
     for statement in statements(kind) {
         ask(&engine, &statement);
     }
-    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", &cubes());
     let server = serve(&project, &engine);
     let first = wait_until(server.address, is_ready);
     assert_eq!(daily(&first)["partitions"].as_array().map(Vec::len), Some(3), "{first:#?}");
@@ -180,13 +176,126 @@ fn mariadb_builds_and_serves_pre_aggregations() {
     builds_of(Kind::MariaDb);
 }
 
+/// Rows in three months. One pre-aggregation follows a query alone; another one builds the months of its window again.
+const EVENTS: &str = "\
+cubes:
+  - name: events
+    sql_table: preagg_events
+    measures:
+      - {name: total, type: sum, sql: amount}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: at, type: time, sql: at}
+    pre_aggregations:
+      - {name: marked, measures: [total], refresh: {every: 1 second, sql: SELECT max(n) FROM preagg_marks}}
+      - name: windowed
+        measures: [total]
+        time_dimension: at
+        granularity: day
+        partition_granularity: month
+        refresh: {every: 1 second, incremental: true, update_window: 40 days}
+";
+
+const EVENT_ROWS: [&str; 5] = [
+    "DROP TABLE IF EXISTS preagg_events",
+    "CREATE TABLE preagg_events AS SELECT i AS id, 10 AS amount, TIMESTAMP '2026-01-15' + i * INTERVAL '1 month' AS at \
+     FROM generate_series(0, 2) AS t(i)",
+    "DROP TABLE IF EXISTS preagg_marks",
+    "CREATE TABLE preagg_marks (n integer)",
+    "INSERT INTO preagg_marks VALUES (1)",
+];
+
+#[test]
+fn refreshes_follow_their_query_and_their_window() {
+    let Some(engine) = start(Kind::Postgres) else { return };
+    EVENT_ROWS.iter().for_each(|statement| ask(&engine, statement));
+    let settings = format!("{SETTINGS}cache: {{enabled: false}}\n");
+    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/events.yml", EVENTS);
+    let server = serve(&project, &engine);
+    let total = json!({"measures": ["events.total"]});
+    let by_month = json!({
+        "measures": ["events.total"], "time_dimensions": [{"dimension": "events.at", "granularity": "month"}]
+    });
+    let totals = |query: &Value| -> Vec<Value> {
+        let rows = answer(server.address, query)["data"].as_array().expect("rows").clone();
+        rows.iter().map(|row| row["events.total"].clone()).collect()
+    };
+    let named = |found: &[Value], name: &str| {
+        found.iter().find(|status| status["name"] == name).expect("the pre-aggregation").clone()
+    };
+    let first = wait_until(server.address, are_ready);
+    assert_eq!((totals(&total), totals(&by_month)), (vec![json!(30)], vec![json!(10), json!(10), json!(10)]));
+
+    // Rows change in place: their number stays the same, and they have no column of arrival.
+    ask(&engine, "UPDATE preagg_events SET amount = 20");
+    let reads_window = |_: &[Value]| totals(&by_month)[1] == 20;
+    wait_until(server.address, reads_window);
+    // The window reaches from 15 March to 3 February, so January is not rebuilt.
+    assert_eq!(totals(&by_month), [json!(10), json!(20), json!(20)]);
+    assert_eq!(totals(&off(&by_month)), [json!(20), json!(20), json!(20)]);
+    let later = status(server.address);
+    let built_at =
+        |found: &[Value], partition: usize| named(found, "windowed")["partitions"][partition]["built_at"].clone();
+    assert_eq!(built_at(&later, 0), built_at(&first, 0));
+    assert_ne!(built_at(&later, 1), built_at(&first, 1));
+
+    // Two more comparisons of the query's result change nothing, since it is the same.
+    for _ in 0..2 {
+        let before = named(&status(server.address), "marked");
+        wait_until(server.address, |found| {
+            let now = named(found, "marked");
+            now["build"]["id"] != before["build"]["id"] && now["build"]["status"] == "success"
+        });
+    }
+    let unchanged = named(&status(server.address), "marked");
+    assert_eq!(unchanged["generation"], named(&first, "marked")["generation"]);
+    assert_eq!(totals(&total), [json!(30)]);
+    ask(&engine, "UPDATE preagg_marks SET n = 2");
+    wait_until(server.address, |found| named(found, "marked")["generation"] != unchanged["generation"]);
+    assert_eq!(totals(&total), [json!(60)]);
+}
+
+#[test]
+fn a_query_notices_that_its_table_is_gone() {
+    let Some(engine) = start(Kind::Postgres) else { return };
+    for statement in statements(Kind::Postgres) {
+        ask(&engine, &statement);
+    }
+    let settings = format!("{SETTINGS}cache: {{enabled: false}}\n");
+    let cubes = cubes().replace("every: 2 seconds", "every: 1 hour");
+    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/orders.yml", &cubes);
+    let server = serve(&project, &engine);
+    let first = wait_until(server.address, is_ready);
+    let expected = answer(server.address, &by_month())["data"].clone();
+    ask(&engine, "DROP SCHEMA terrane_preaggregations CASCADE");
+    let only = json!({
+        "measures": ["orders.count"], "dimensions": ["orders.region"], "pre_aggregations": "only"
+    });
+    // It takes nothing but tables, so it has no other statement.
+    let refused = request(server.address, "POST", "/api/v1/query", Some(&only.to_string())).expect("an answer");
+    assert_eq!(refused.status, 502, "{}", refused.body);
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+    // The next query does not try it again.
+    assert!(!reads_tables(server.address, &by_month()));
+    let large = json!({"measures": ["orders.count"], "dimensions": ["orders.region"], "limit": 20_000});
+    assert_eq!(answer(server.address, &large)["data"], answer(server.address, &off(&large))["data"]);
+    let rebuilt = wait_until(server.address, |found| {
+        is_ready(found) && daily(found)["generation"].as_u64() > daily(&first)["generation"].as_u64()
+    });
+    assert!(is_ready(&rebuilt) && reads_tables(server.address, &by_month()));
+    assert_eq!(answer(server.address, &by_month())["data"], expected);
+    let (_, log) = server.terminate().expect("it ends");
+    let noticed = log.lines().filter(|line| line.contains("\"preagg_table_unreadable\"")).count();
+    assert_eq!(noticed, 1, "{log}");
+}
+
 #[test]
 fn a_warehouse_that_was_away_is_built_again() {
     let Some(mut engine) = start(Kind::Postgres) else { return };
     for statement in statements(Kind::Postgres) {
         ask(&engine, &statement);
     }
-    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", &cubes());
     let server = serve(&project, &engine);
     let first = wait_until(server.address, is_ready);
     engine.server.as_mut().expect("a server").kill().expect("it ends");
@@ -209,7 +318,7 @@ fn two_servers_share_tables_that_one_of_them_builds() {
         ask(&engine, &statement);
     }
     let state = engine.make_database("preagg_state").expect("a database for the state");
-    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", &cubes());
     let replica = || {
         let mut serve =
             program("serve", project.path()).arguments(&["--port", "0"]).variable("SERVICE_STATE__URL", &state);

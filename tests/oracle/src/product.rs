@@ -289,7 +289,9 @@ impl Served<'_> {
         let context = context(Asker::Usual);
         let run = terrane_app::dax::execute(&self.services.queries, &context, text);
         match self.product.runtime.block_on(run) {
-            Ok(answer) => serde_json::from_slice(&terrane_wire::dax::result(&answer)).map_err(|error| error.to_string()),
+            Ok(answer) => {
+                serde_json::from_slice(&terrane_wire::dax::result(&answer)).map_err(|error| error.to_string())
+            }
             Err(error) => Err(terrane_wire::dax::refusal(text, error, context.scopes).message),
         }
     }

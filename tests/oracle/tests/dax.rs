@@ -414,7 +414,7 @@ impl Query {
             });
             combinations = combinations
                 .iter()
-                .flat_map(|row| values.iter().map(|value| [&row[..], &[value.clone()]].concat()))
+                .flat_map(|row| values.iter().map(|value| [&row[..], std::slice::from_ref(value)].concat()))
                 .collect();
         }
         let rows = combinations.into_iter().filter_map(|mut row| {
@@ -451,7 +451,7 @@ fn condition(random: &mut Random, column: Column, depth: usize) -> Condition {
             let has_order = matches!(column.1, "amount" | "credit");
             let operators: &[&'static str] =
                 if has_order { &["=", "<>", "<", "<=", ">", ">=", "=="] } else { &["=", "<>", "=="] };
-            Condition::Compare(column, *random.of(operators), constant(random))
+            Condition::Compare(column, random.of(operators), constant(random))
         }
         1 => Condition::In(column, (0..1 + random.below(3)).map(|_| constant(random)).collect()),
         2 => Condition::Blank(column),

@@ -6,6 +6,7 @@ pub mod builds;
 pub mod catalog;
 pub mod data_check;
 pub mod data_versions;
+pub mod dax;
 pub mod domain;
 pub mod governance;
 mod inspection;

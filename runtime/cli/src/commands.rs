@@ -5,6 +5,7 @@ pub mod audit;
 pub mod auth;
 pub mod check;
 pub mod config;
+pub mod dax;
 pub mod doctor;
 pub mod explain;
 pub mod graphql;

@@ -31,7 +31,7 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, audit, auth, check, config as config_command, doctor, explain, graphql,
+    Terminal, anomaly, audit, auth, check, config as config_command, dax, doctor, explain, graphql,
     import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query,
     run as run_command, schema, serve, state, test,
 };
@@ -95,6 +95,8 @@ enum Command {
     Query(query::QueryArguments),
     /// Execute one GraphQL document on the terminal, or print the schema
     Graphql(graphql::GraphqlArguments),
+    /// Answer or check one DAX query
+    Dax(dax::DaxArguments),
     /// Tell why a query becomes the SQL that it becomes
     Explain(explain::ExplainArguments),
     /// Build the project's models in the warehouse
@@ -184,6 +186,10 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
                 Ok(true)
             }
         },
+        Command::Dax(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, dax::run(&arguments, project, terminal))?
+        }
         Command::Explain(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, explain::run(&arguments, project))?.map(|()| true)

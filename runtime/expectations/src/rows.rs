@@ -27,8 +27,15 @@ impl Rows {
     /// # Errors
     /// The server's writer wrote invalid JSON, which is a bug.
     pub fn of_answer(answer: &Answer) -> Result<Self, serde_json::Error> {
-        let types = answer.batches.first().map(|batch| batch.schema());
-        Rows::render(&answer.columns, &answer.batches, types.as_ref())
+        Rows::of_batches(&answer.columns, &answer.batches)
+    }
+
+    /// Returns the rows of batches with the columns of a query.
+    ///
+    /// # Errors
+    /// As [`Rows::of_answer`].
+    pub fn of_batches(columns: &[ResultColumn], batches: &[RecordBatch]) -> Result<Self, serde_json::Error> {
+        Rows::render(columns, batches, batches.first().map(RecordBatch::schema).as_ref())
     }
 
     /// Returns the rows of a statement written by hand, whose columns are named like those of a query.

@@ -9,6 +9,7 @@ mod audit;
 mod auth;
 mod cache;
 mod conditional;
+mod dax;
 mod docs;
 mod format;
 mod health;
@@ -76,6 +77,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 fn all() -> Routes {
     let routes = lineage::register(project::register(jobs::register(query::register(Routes::default()))));
     let routes = health::register(metadata::register(cache::register(preaggregations::register(routes))));
+    let routes = dax::register(routes);
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 

@@ -90,6 +90,7 @@ codes! {
         [available_dimensions: Vec<String>, available_segments: Vec<String>];
     InvalidFilter "INVALID_FILTER" 400 { field: String, member: String, expected: String }
         [valid_operators: Vec<String>];
+    DaxSyntaxError "DAX_SYNTAX_ERROR" 400 { line: u64, column: u64, problems: Vec<DaxProblem> } [suggestion: String];
     NoJoinPath "NO_JOIN_PATH" 400 { field: String, reachable_cubes: Vec<String> };
     Unauthorized "UNAUTHORIZED" 401 { provider_error: String };
     TokenExpired "TOKEN_EXPIRED" 401 {} [expired_at: String];
@@ -132,6 +133,15 @@ pub struct Finding {
     pub hook: String,
     pub rule: String,
     pub message: String,
+}
+
+/// A problem of a DAX query.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DaxProblem {
+    pub message: String,
+    pub line: u32,
+    pub column: u32,
+    pub suggestion: Option<String>,
 }
 
 /// The rate of requests that is allowed.

@@ -15,6 +15,7 @@ pub mod auth;
 mod body;
 pub mod cache;
 mod csv;
+pub mod dax;
 pub mod error;
 pub mod explanation;
 mod fields;
@@ -52,13 +53,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     use crate::schema::{self, Components, SchemaOf};
-    use crate::{accounts, auth, cache, lineage, preaggregations, project, query, registration, time};
+    use crate::{accounts, auth, cache, dax, lineage, preaggregations, project, query, registration, time};
 
     /// The schema of each body, and the fields that its reader knows.
     const BODIES: &[(&str, SchemaOf, &[&str])] = &[
         ("Query", schema::of::<query::Query>(), query::FIELDS),
         ("SqlQuery", schema::of::<query::SqlQuery>(), query::FIELDS_FOR_SQL),
         ("CacheInvalidation", schema::of::<cache::CacheInvalidation>(), cache::INVALIDATION),
+        ("DaxQuery", schema::of::<dax::DaxQuery>(), dax::QUERY),
+        ("DaxPosition", schema::of::<dax::DaxPosition>(), dax::POSITION),
         ("PreaggregationRefresh", schema::of::<preaggregations::PreaggregationRefresh>(), preaggregations::REFRESH),
         ("SignIn", schema::of::<auth::SignIn>(), auth::SIGN_IN),
         ("RefreshToken", schema::of::<auth::RefreshToken>(), auth::REFRESH_TOKEN),

@@ -14,6 +14,7 @@ use terrane_compiler::types::Value;
 use crate::world::{Cell, RowPolicy, World};
 
 /// The obligations of each hook for its cube.
+#[derive(Default)]
 pub struct WorldHooks(Vec<RowFilter>);
 
 impl WorldHooks {

@@ -301,6 +301,21 @@ impl Served<'_> {
         (self.product.runtime.block_on(run), context.scopes)
     }
 
+    /// Runs a DAX query and reads the answer as a client would; the error is the message with its place.
+    ///
+    /// # Errors
+    /// The message of the refusal.
+    pub fn run_dax(&self, text: &str) -> Result<Json, String> {
+        let context = context(Asker::Usual);
+        let run = terrane_app::dax::execute(&self.services.queries, &context, text);
+        match self.product.runtime.block_on(run) {
+            Ok(answer) => {
+                serde_json::from_slice(&terrane_wire::dax::result(&answer)).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(terrane_wire::dax::refusal(text, error, context.scopes).message),
+        }
+    }
+
     /// Reports that the data changed.
     pub fn invalidate(&self) {
         self.product.runtime.block_on(self.services.versions.invalidate_all());

@@ -44,6 +44,11 @@ impl QuerySession<'_> {
         &self.snapshot
     }
 
+    /// Returns the most rows that a query of this session can return.
+    pub fn max_rows(&self) -> u64 {
+        self.environment.max_limit
+    }
+
     /// Authorizes a query: asks the governance hooks for their decisions.
     ///
     /// # Errors

@@ -41,9 +41,10 @@ const IMPURE: &[&str] = &[
 const RULES: &[Rule] = &[
     Rule { package: "terrane-compiler", may_use: &[], must_not_reach: IMPURE },
     Rule { package: "terrane-lineage", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
+    Rule { package: "terrane-dax", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule {
         package: "terrane-app",
-        may_use: &["terrane-compiler", "terrane-lineage"],
+        may_use: &["terrane-compiler", "terrane-dax", "terrane-lineage"],
         must_not_reach: &[
             "axum",
             "hyper",
@@ -119,7 +120,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-wire",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-json", "terrane-lineage"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-dax", "terrane-json", "terrane-lineage"],
         must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule {
@@ -132,6 +133,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "terrane-app",
             "terrane-compiler",
+            "terrane-dax",
             "terrane-graphql",
             "terrane-lineage",
             "terrane-terminal",

@@ -1,0 +1,359 @@
+//! Binding: names to ids, types, and the context of every node.
+//!
+//! In: a tree and what its caller may name. Out: a [`BoundQuery`], and every problem of the query in one run. A node
+//! that cannot be bound is invalid and causes no further problems.
+
+mod call;
+mod expression;
+mod filter;
+mod table;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use terrane_compiler::Access;
+use terrane_compiler::model::{CubeId, Model};
+
+use crate::bound::{
+    BoundEvaluation, BoundExpression, BoundOrder, BoundQuery, BoundVariable, ColumnName, QueryMeasure, QueryMeasureId,
+    Scalar, ScalarKind, Table, TableColumn, VariableId,
+};
+use crate::names::{Names, equal_names};
+use crate::place::Place;
+use crate::problem::{Problem, ProblemKind, Shape};
+use crate::tree::{Definition, Evaluation, Expression, Name, OrderKey, Query, Variable};
+
+/// A bound query with the problems of its tree. Without problems, the query has no invalid parts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bound {
+    pub query: BoundQuery,
+    pub problems: Vec<Problem>,
+}
+
+/// Binds a query to what a caller may name.
+pub fn bind(query: &Query, access: &Access<'_>) -> Bound {
+    let mut binder = Binder {
+        names: Names::new(access),
+        bound: BoundQuery::default(),
+        problems: Vec::new(),
+        definitions: query.definitions.iter().map(|tree| (tree, State::Open)).collect(),
+        measures: Vec::new(),
+        open: Vec::new(),
+        locals: Vec::new(),
+        scopes: Vec::new(),
+        hidden: 0,
+        logical_filters: Vec::new(),
+    };
+    binder.definitions();
+    for evaluation in &query.evaluations {
+        let bound = binder.evaluation(evaluation);
+        binder.bound.evaluations.push(bound);
+    }
+    binder.problems.sort_by_key(|problem| problem.place);
+    let mut seen = HashSet::new();
+    binder.problems.retain(|problem| seen.insert((problem.place, problem.kind.to_string())));
+    let mut query = binder.bound;
+    query.measures = binder.measures.into_iter().flatten().collect();
+    Bound { query, problems: binder.problems }
+}
+
+/// The state of a definition.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Open,
+    /// It is being bound: a reference to it is a cycle.
+    Binding,
+    Variable(VariableId),
+    Measure(QueryMeasureId),
+    Invalid,
+}
+
+/// A row context.
+struct Scope {
+    columns: Arc<[TableColumn]>,
+    /// Its table is invalid, so that it may have any column.
+    is_open: bool,
+}
+
+/// A logical filter, whose row context has the columns that it names.
+struct LogicalFilter {
+    /// The index of its row context.
+    scope: usize,
+}
+
+struct Binder<'q> {
+    names: Names<'q>,
+    bound: BoundQuery,
+    problems: Vec<Problem>,
+    definitions: Vec<(&'q Definition, State)>,
+    /// By [`QueryMeasureId`]; `None` while it is being bound.
+    measures: Vec<Option<QueryMeasure>>,
+    /// The definitions that are being bound, outermost first.
+    open: Vec<usize>,
+    /// Variables of the enclosing blocks, innermost last.
+    locals: Vec<(Arc<str>, VariableId)>,
+    /// Row contexts, innermost last.
+    scopes: Vec<Scope>,
+    /// Row contexts below this number turned into filters.
+    hidden: usize,
+    logical_filters: Vec<LogicalFilter>,
+}
+
+impl<'q> Binder<'q> {
+    fn model(&self) -> &'q Model {
+        self.names.model()
+    }
+
+    fn problem(&mut self, kind: ProblemKind, place: Place) {
+        self.problems.push(Problem::new(kind, place));
+    }
+
+    // Definitions
+
+    fn definitions(&mut self) {
+        for at in 0..self.definitions.len() {
+            let (definition, _) = self.definitions[at];
+            let earlier = &self.definitions[..at];
+            let is_same = |(other, _): &&(&Definition, State)| match (definition, other) {
+                (Definition::Variable(one), Definition::Variable(two)) => equal_names(&one.name.text, &two.name.text),
+                (
+                    Definition::Measure { table, name, .. },
+                    Definition::Measure { table: other_table, name: other, .. },
+                ) => equal_names(&name.text, &other.text) && equal_names(&table.text, &other_table.text),
+                _ => false,
+            };
+            let is_duplicate = earlier.iter().any(|other| is_same(&other));
+            let (what, name) = match definition {
+                Definition::Variable(variable) => ("variable", &variable.name),
+                Definition::Measure { name, .. } => ("measure", name),
+            };
+            if is_duplicate {
+                self.problem(ProblemKind::Duplicate { what, name: Arc::clone(&name.text) }, name.place);
+            }
+            self.bind_definition(at, name.place);
+        }
+    }
+
+    /// Binds a definition if it is not bound, and returns its state.
+    fn bind_definition(&mut self, at: usize, place: Place) -> State {
+        match self.definitions[at].1 {
+            State::Open => {}
+            State::Binding => {
+                let start = self.open.iter().position(|open| *open == at).unwrap_or(0);
+                let path = self.open[start..].iter().chain([&at]).map(|at| self.name_of(*at)).collect();
+                self.problem(ProblemKind::Cycle { path }, place);
+                return State::Invalid;
+            }
+            state => return state,
+        }
+        self.definitions[at].1 = State::Binding;
+        self.open.push(at);
+        // A definition knows nothing of the place that refers to it.
+        let (locals, scopes) = (std::mem::take(&mut self.locals), std::mem::take(&mut self.scopes));
+        let hidden = std::mem::take(&mut self.hidden);
+        let filters = std::mem::take(&mut self.logical_filters);
+        let state = match self.definitions[at].0 {
+            Definition::Variable(variable) => State::Variable(self.variable(variable)),
+            Definition::Measure { table, name, expression } => self.query_measure(table, name, expression),
+        };
+        (self.locals, self.scopes, self.hidden, self.logical_filters) = (locals, scopes, hidden, filters);
+        self.open.pop();
+        self.definitions[at].1 = state;
+        state
+    }
+
+    fn name_of(&self, definition: usize) -> Arc<str> {
+        match self.definitions[definition].0 {
+            Definition::Variable(variable) => Arc::clone(&variable.name.text),
+            Definition::Measure { name, .. } => format!("[{}]", name.text).into(),
+        }
+    }
+
+    fn query_measure(&mut self, table: &'q Name, name: &'q Name, expression: &'q Expression) -> State {
+        let cube = self.table_named(table);
+        let expression = self.scalar(expression);
+        let Some(table) = cube else { return State::Invalid };
+        let id = QueryMeasureId(self.measures.len() as u32);
+        self.measures.push(Some(QueryMeasure { table, name: Arc::clone(&name.text), expression }));
+        State::Measure(id)
+    }
+
+    /// Binds the value of a variable, in the current contexts.
+    fn variable(&mut self, variable: &'q Variable) -> VariableId {
+        let value = self.bind_expression(&variable.value);
+        let name = Arc::clone(&variable.name.text);
+        self.bound.variables.push(BoundVariable { name, value });
+        VariableId(self.bound.variables.len() as u32 - 1)
+    }
+
+    /// Returns the variable of a name, inner ones first.
+    fn find_variable(&mut self, name: &Name) -> Option<Option<VariableId>> {
+        if name.is_quoted {
+            return None;
+        }
+        let local = self.locals.iter().rev().find(|(local, _)| equal_names(local, &name.text));
+        if let Some((_, id)) = local {
+            return Some(Some(*id));
+        }
+        let is_it = |definition: &Definition| matches!(definition, Definition::Variable(variable) if equal_names(&variable.name.text, &name.text));
+        let at = self.definitions.iter().position(|(definition, _)| is_it(definition))?;
+        match self.bind_definition(at, name.place) {
+            State::Variable(id) => Some(Some(id)),
+            _ => Some(None),
+        }
+    }
+
+    /// Returns the query measure of a name, of any table or of one. The inner value is `None` if it is invalid.
+    fn find_query_measure(&mut self, table: Option<CubeId>, name: &Name) -> Option<Option<QueryMeasureId>> {
+        let is_it = |binder: &Self, definition: &Definition| match definition {
+            Definition::Measure { table: home, name: found, .. } if equal_names(&found.text, &name.text) => {
+                table.is_none_or(|table| binder.names.table(&home.text).is_ok_and(|cube| cube.id == table))
+            }
+            _ => false,
+        };
+        let found: Vec<usize> = (0..self.definitions.len()).filter(|at| is_it(self, self.definitions[*at].0)).collect();
+        if let [first, .., last] = found[..] {
+            let homes = [first, last].map(|at| match self.definitions[at].0 {
+                Definition::Measure { table, .. } => Arc::clone(&table.text),
+                Definition::Variable(variable) => Arc::clone(&variable.name.text),
+            });
+            if !equal_names(&homes[0], &homes[1]) {
+                let kind = ProblemKind::AmbiguousMeasure { name: Arc::clone(&name.text), tables: homes.to_vec() };
+                self.problem(kind, name.place);
+                return Some(None);
+            }
+        }
+        match self.bind_definition(*found.first()?, name.place) {
+            State::Measure(id) => Some(Some(id)),
+            _ => Some(None),
+        }
+    }
+
+    // Queries
+
+    fn evaluation(&mut self, evaluation: &'q Evaluation) -> BoundEvaluation {
+        let table = match self.bind_expression(&evaluation.table) {
+            BoundExpression::Table(table) => table,
+            BoundExpression::Scalar(scalar) => {
+                if scalar.kind != ScalarKind::Invalid {
+                    let text = evaluation.table.to_string();
+                    let text = (text.chars().count() <= 60).then(|| text.into());
+                    self.problem(ProblemKind::ScalarEvaluated { text }, scalar.place);
+                }
+                Table::invalid(scalar.place)
+            }
+        };
+        let order =
+            self.in_rows_of(&table, |binder, _| evaluation.order.iter().map(|key| binder.order_key(key)).collect());
+        let start_at = evaluation.start_at.iter().map(|value| self.constant(value)).collect();
+        BoundEvaluation { table, order, start_at, place: evaluation.place }
+    }
+
+    fn order_key(&mut self, key: &'q OrderKey) -> BoundOrder {
+        BoundOrder { expression: self.scalar(&key.expression), descending: key.descending }
+    }
+
+    /// Binds a constant or a parameter.
+    fn constant(&mut self, expression: &'q Expression) -> Scalar {
+        let scalar = self.scalar(expression);
+        let is_constant = |scalar: &Scalar| matches!(scalar.kind, ScalarKind::Constant(_) | ScalarKind::Parameter(_));
+        let is_fixed = match &scalar.kind {
+            ScalarKind::Negate(inner) => is_constant(inner),
+            ScalarKind::Invalid => true,
+            ScalarKind::Call { arguments, .. } => arguments.iter().flatten().all(is_constant),
+            _ => is_constant(&scalar),
+        };
+        if !is_fixed {
+            self.problem(ProblemKind::ExpectedConstant, scalar.place);
+        }
+        scalar
+    }
+
+    // Contexts
+
+    /// Binds something in the row context of a table, with the number of the context.
+    fn in_rows_of<T>(&mut self, table: &Table, bind: impl FnOnce(&mut Self, u32) -> T) -> T {
+        let scope = Scope { columns: Arc::clone(&table.columns), is_open: table.is_invalid() };
+        self.scopes.push(scope);
+        let bound = bind(self, self.scopes.len() as u32 - 1);
+        self.scopes.pop();
+        bound
+    }
+
+    /// Binds something in a filter context that the row contexts turn into.
+    fn in_filter_context<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let hidden = std::mem::replace(&mut self.hidden, self.scopes.len());
+        let bound = bind(self);
+        self.hidden = hidden;
+        bound
+    }
+
+    fn has_row_context(&self) -> bool {
+        self.scopes.len() > self.hidden
+    }
+
+    /// The row contexts that are visible, innermost first, with their numbers.
+    fn visible_scopes(&self) -> impl Iterator<Item = (u32, &Scope)> {
+        (self.hidden..self.scopes.len()).rev().map(|at| (at as u32, &self.scopes[at]))
+    }
+
+    // Tables
+
+    fn table_named(&mut self, name: &Name) -> Option<CubeId> {
+        match self.names.table(&name.text) {
+            Ok(cube) => Some(cube.id),
+            Err(kind) => {
+                self.problem(kind, name.place);
+                None
+            }
+        }
+    }
+
+    fn columns_of(&self, cube: CubeId) -> Arc<[TableColumn]> {
+        let model = self.model();
+        self.names.columns(model.cube(cube)).map(|id| TableColumn::of_model(model, id)).collect()
+    }
+
+    // Shapes
+
+    fn scalar(&mut self, expression: &'q Expression) -> Scalar {
+        match self.bind_expression(expression) {
+            BoundExpression::Scalar(scalar) => scalar,
+            BoundExpression::Table(table) => {
+                if !table.is_invalid() {
+                    let kind = ProblemKind::WrongShape { expected: Shape::Scalar, found: Shape::Table };
+                    self.problem(kind, table.place);
+                }
+                Scalar::invalid(table.place)
+            }
+        }
+    }
+
+    fn table(&mut self, expression: &'q Expression) -> Table {
+        match self.bind_expression(expression) {
+            BoundExpression::Table(table) => table,
+            BoundExpression::Scalar(scalar) => {
+                if scalar.kind != ScalarKind::Invalid {
+                    let kind = ProblemKind::WrongShape { expected: Shape::Table, found: Shape::Scalar };
+                    self.problem(kind, scalar.place);
+                }
+                Table::invalid(scalar.place)
+            }
+        }
+    }
+}
+
+/// Returns the column of a row context that a name means.
+fn named_column(model: &Model, columns: &[TableColumn], name: &str) -> Option<u32> {
+    let exact = columns.iter().position(|column| match &column.name {
+        ColumnName::Named(found) => equal_names(found, name),
+        ColumnName::Model(_) => false,
+    });
+    let found = exact.or_else(|| {
+        columns.iter().position(|column| match column.name {
+            ColumnName::Model(id) => equal_names(&model.dimension(id).name, name),
+            ColumnName::Named(_) => false,
+        })
+    });
+    found.map(|at| at as u32)
+}

@@ -1,0 +1,527 @@
+//! Tables: constructors and functions that return rows.
+
+use std::sync::Arc;
+
+use terrane_compiler::model::DimensionId;
+
+use super::Binder;
+use super::call::Arguments;
+use crate::bound::{
+    AllOf, BoundExpression, ColumnName, Filter, Group, NamedScalar, Scalar, ScalarKind, Table, TableColumn, TableKind,
+    column_text,
+};
+use crate::functions::{self, Function, Operation};
+use crate::names::equal_names;
+use crate::place::Place;
+use crate::problem::{ProblemKind, Shape};
+use crate::tree::{Expression, ExpressionKind, Literal};
+use crate::types::Type;
+
+impl<'q> Binder<'q> {
+    /// Binds a table constructor.
+    pub(super) fn rows(&mut self, rows: &'q [Expression], place: Place) -> Table {
+        let values_of = |row: &'q Expression| match &row.kind {
+            ExpressionKind::Tuple(values) => &values[..],
+            _ => std::slice::from_ref(row),
+        };
+        let width = rows.first().map_or(0, |row| values_of(row).len());
+        let mut types = vec![Type::Blank; width];
+        let mut bound = Vec::with_capacity(rows.len());
+        let mut is_valid = width > 0;
+        for row in rows {
+            let values: Vec<Scalar> = values_of(row).iter().map(|value| self.scalar(value)).collect();
+            if values.len() != width {
+                self.problem(ProblemKind::RowLength { expected: width, found: values.len() }, row.place);
+                is_valid = false;
+            }
+            is_valid &= values.iter().all(|value| value.kind != ScalarKind::Invalid);
+            types.iter_mut().zip(&values).for_each(|(ty, value)| *ty = ty.union(value.ty));
+            bound.push(values);
+        }
+        if !is_valid {
+            return Table::invalid(place);
+        }
+        let name = |at: usize| if width == 1 { "Value".into() } else { format!("Value{}", at + 1).into() };
+        let columns = types.iter().enumerate().map(|(at, ty)| TableColumn::named(&name(at), *ty)).collect();
+        Table { kind: TableKind::Rows(bound), columns, place }
+    }
+
+    pub(super) fn table_call(&mut self, arguments: Arguments<'q>) -> Table {
+        let Arguments { function, list, place } = arguments;
+        let bound = match function.operation {
+            Operation::Filter => self.filter_rows(arguments),
+            Operation::All | Operation::AllSelected => self.all_rows(arguments),
+            Operation::AllExcept => {
+                let of = self.all_except(function, list, place);
+                of.and_then(|of| self.all_table(function, of, place))
+            }
+            Operation::CalculateTable => self.calculate_table(arguments),
+            Operation::Values | Operation::Distinct => self.values(arguments),
+            Operation::TreatAs => self.treat_as(arguments),
+            Operation::SummarizeColumns => self.summarize_columns(arguments),
+            Operation::Summarize => self.summarize(arguments),
+            Operation::AddColumns => self.add_columns(arguments),
+            Operation::SelectColumns => self.select_columns(arguments),
+            Operation::TopN => self.top_n(arguments),
+            Operation::Row => {
+                let values = self.named(list);
+                let columns = named_columns(&values);
+                Some(Table { kind: TableKind::Row(values), columns, place })
+            }
+            Operation::CrossJoin | Operation::Union | Operation::Intersect | Operation::Except => {
+                self.combine(arguments)
+            }
+            Operation::Generate => self.generate(arguments),
+            Operation::RelatedTable => self.related_table(arguments),
+            _ => Some(self.time_table(arguments)),
+        };
+        bound.unwrap_or_else(|| Table::invalid(place))
+    }
+
+    fn valid_table(&mut self, expression: &'q Expression) -> Option<Table> {
+        Some(self.table(expression)).filter(|table| !table.is_invalid())
+    }
+
+    fn filter_rows(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let table = self.table(&list[0]);
+        let (context, condition) = self.in_rows_of(&table, |binder, context| (context, binder.scalar(&list[1])));
+        if condition.kind == ScalarKind::Invalid || table.is_invalid() {
+            return None;
+        }
+        self.expect_boolean(&condition);
+        let columns = Arc::clone(&table.columns);
+        let kind = TableKind::Filter { table: Box::new(table), context, condition: Box::new(condition) };
+        Some(Table { kind, columns, place })
+    }
+
+    fn all_rows(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { function, list, place } = arguments;
+        let of = self.all_of(list)?;
+        if of == AllOf::Everything {
+            let kind = ProblemKind::MissingArgument { function: function.name, parameter: "table_or_column" };
+            self.problem(kind, place);
+            return None;
+        }
+        self.all_table(function, of, place)
+    }
+
+    fn all_table(&mut self, function: &'static Function, of: AllOf, place: Place) -> Option<Table> {
+        let model = self.model();
+        let columns = match &of {
+            AllOf::Everything => return None,
+            AllOf::Table(cube) => self.columns_of(*cube),
+            AllOf::Columns(columns) => columns.iter().map(|id| TableColumn::of_model(model, *id)).collect(),
+            AllOf::Except(cube, except) => {
+                let all = self.columns_of(*cube);
+                let is_left = |column: &&TableColumn| column.lineage.is_none_or(|id| !except.contains(&id));
+                all.iter().filter(is_left).cloned().collect()
+            }
+        };
+        Some(Table { kind: TableKind::All { function, of }, columns, place })
+    }
+
+    fn calculate_table(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let filters = self.filters(&list[1..]);
+        let has_transition = self.has_row_context();
+        let table = self.in_filter_context(|binder| binder.valid_table(&list[0]))?;
+        let columns = Arc::clone(&table.columns);
+        Some(Table { kind: TableKind::Calculate { table: Box::new(table), filters, has_transition }, columns, place })
+    }
+
+    fn values(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { function, list, place } = arguments;
+        let has_unmatched = function.operation == Operation::Values;
+        if let ExpressionKind::Member { .. } = &list[0].kind {
+            let column = self.column(&list[0])?;
+            let columns = Arc::new([TableColumn::of_model(self.model(), column)]);
+            return Some(Table { kind: TableKind::Values { column, has_unmatched }, columns, place });
+        }
+        let table = self.valid_table(&list[0])?;
+        if has_unmatched {
+            if !matches!(table.kind, TableKind::Model(_)) {
+                let kind = ProblemKind::WrongShape { expected: Shape::TableOrColumn, found: Shape::Table };
+                self.problem(kind, list[0].place);
+                return None;
+            }
+            return Some(Table { place, ..table });
+        }
+        let columns = Arc::clone(&table.columns);
+        Some(Table { kind: TableKind::DistinctRows(Box::new(table)), columns, place })
+    }
+
+    fn treat_as(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let table = self.table(&list[0]);
+        let ids: Vec<Option<DimensionId>> = list[1..].iter().map(|column| self.column(column)).collect();
+        let ids = ids.into_iter().collect::<Option<Vec<DimensionId>>>()?;
+        if table.is_invalid() {
+            return None;
+        }
+        if table.columns.len() != ids.len() {
+            let kind = ProblemKind::ColumnCount { expected: ids.len(), found: table.columns.len() };
+            self.problem(kind, list[0].place);
+            return None;
+        }
+        let columns: Arc<[TableColumn]> = ids.iter().map(|id| TableColumn::of_model(self.model(), *id)).collect();
+        for (given, column) in table.columns.iter().zip(&*columns) {
+            if !given.ty.is_comparable(column.ty) {
+                self.problem(ProblemKind::Incomparable { left: given.ty, right: column.ty }, list[0].place);
+            }
+        }
+        Some(Table { kind: TableKind::TreatAs { table: Box::new(table), columns: ids }, columns, place })
+    }
+
+    // Names and expressions
+
+    /// Binds pairs of a name and an expression in the current context.
+    fn named(&mut self, pairs: &'q [Expression]) -> Vec<NamedScalar> {
+        let mut named: Vec<NamedScalar> = Vec::with_capacity(pairs.len() / 2);
+        for pair in pairs.chunks(2) {
+            let name = match &pair[0].kind {
+                ExpressionKind::Literal(Literal::Text(name)) => Arc::clone(name),
+                ExpressionKind::Invalid => Arc::default(),
+                _ => {
+                    self.problem(ProblemKind::ExpectedName, pair[0].place);
+                    Arc::default()
+                }
+            };
+            if !name.is_empty() && named.iter().any(|other| equal_names(&other.name, &name)) {
+                self.problem(ProblemKind::Duplicate { what: "column", name: Arc::clone(&name) }, pair[0].place);
+            }
+            let expression = match pair.get(1) {
+                Some(expression) => self.scalar(expression),
+                None => Scalar::invalid(pair[0].place),
+            };
+            named.push(NamedScalar { name, expression });
+        }
+        named
+    }
+
+    fn summarize_columns(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { function, list, place } = arguments;
+        let is_name = |e: &Expression| matches!(e.kind, ExpressionKind::Literal(Literal::Text(_)));
+        let first_name = list.iter().position(is_name).unwrap_or(list.len());
+        let (mut groups, mut filters): (Vec<Group>, Vec<Filter>) = (Vec::new(), Vec::new());
+        let (mut columns, mut is_valid) = (Vec::new(), true);
+        for argument in &list[..first_name] {
+            match &argument.kind {
+                ExpressionKind::Member { .. } if filters.is_empty() => {
+                    let Some(id) = self.column(argument) else {
+                        is_valid = false;
+                        continue;
+                    };
+                    is_valid &= self.is_new_group(&columns, id, argument.place);
+                    columns.push(TableColumn::of_model(self.model(), id));
+                    groups.push(Group::Column(id));
+                }
+                ExpressionKind::Call { function, arguments }
+                    if functions::find(&function.text)
+                        .is_some_and(|function| function.operation == Operation::RollupAddIsSubtotal) =>
+                {
+                    match self.rollup(arguments, argument.place, &mut columns) {
+                        Some(group) => groups.push(group),
+                        None => is_valid = false,
+                    }
+                }
+                _ => match self.filter_table(argument) {
+                    Some(filter) => filters.push(filter),
+                    None => is_valid = false,
+                },
+            }
+        }
+        let values = &list[first_name..];
+        if !values.len().is_multiple_of(2) {
+            let kind = ProblemKind::MissingArgument { function: function.name, parameter: "expression" };
+            self.problem(kind, values.last().map_or(place, |last| last.place));
+            is_valid = false;
+        }
+        let values = self.named(values);
+        columns.extend(named_columns(&values).iter().cloned());
+        if !is_valid {
+            return None;
+        }
+        Some(Table { kind: TableKind::SummarizeColumns { groups, filters, values }, columns: columns.into(), place })
+    }
+
+    fn is_new_group(&mut self, columns: &[TableColumn], id: DimensionId, place: Place) -> bool {
+        let is_new = columns.iter().all(|column| column.lineage != Some(id));
+        if !is_new {
+            let name = column_text(self.model(), id);
+            self.problem(ProblemKind::Duplicate { what: "group column", name }, place);
+        }
+        is_new
+    }
+
+    fn rollup(&mut self, arguments: &'q [Expression], place: Place, columns: &mut Vec<TableColumn>) -> Option<Group> {
+        let function = functions::find("ROLLUPADDISSUBTOTAL")?;
+        if let Some(expected) = function.refuses(arguments.len()) {
+            let kind = ProblemKind::ArgumentCount {
+                function: function.name,
+                expected: expected.into(),
+                found: arguments.len(),
+            };
+            self.problem(kind, place);
+            return None;
+        }
+        let mut group = Vec::new();
+        for pair in arguments.chunks(2) {
+            let id = self.column(&pair[0])?;
+            let ExpressionKind::Literal(Literal::Text(name)) = &pair[1].kind else {
+                self.problem(ProblemKind::ExpectedName, pair[1].place);
+                return None;
+            };
+            self.is_new_group(columns, id, pair[0].place).then_some(())?;
+            columns.push(TableColumn::of_model(self.model(), id));
+            columns.push(TableColumn::named(name, Type::Boolean));
+            group.push((id, Arc::clone(name)));
+        }
+        Some(Group::Rollup(group))
+    }
+
+    fn summarize(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { function, list, place } = arguments;
+        let table = self.table(&list[0]);
+        let rest = &list[1..];
+        let is_name = |e: &Expression| matches!(e.kind, ExpressionKind::Literal(Literal::Text(_)));
+        let first_name = rest.iter().position(is_name).unwrap_or(rest.len());
+        let (mut groups, mut columns, mut is_valid) = (Vec::new(), Vec::new(), true);
+        for argument in &rest[..first_name] {
+            let Some(id) = self.column(argument) else {
+                is_valid = false;
+                continue;
+            };
+            is_valid &= self.is_new_group(&columns, id, argument.place) && self.is_reached(&table, id, argument.place);
+            groups.push(id);
+            columns.push(TableColumn::of_model(self.model(), id));
+        }
+        let values = &rest[first_name..];
+        if !values.len().is_multiple_of(2) {
+            let kind = ProblemKind::MissingArgument { function: function.name, parameter: "expression" };
+            self.problem(kind, place);
+            is_valid = false;
+        }
+        let grouped = Table {
+            kind: TableKind::DistinctRows(Box::new(Table::invalid(place))),
+            columns: columns.clone().into(),
+            place,
+        };
+        let (context, values) = self.in_rows_of(&grouped, |binder, context| (context, binder.named(values)));
+        columns.extend(named_columns(&values).iter().cloned());
+        if !is_valid || table.is_invalid() {
+            return None;
+        }
+        let kind = TableKind::Summarize { table: Box::new(table), groups, context, values };
+        Some(Table { kind, columns: columns.into(), place })
+    }
+
+    /// Checks that a group of SUMMARIZE is a column of its table, or of one on the one side of it.
+    fn is_reached(&mut self, table: &Table, id: DimensionId, place: Place) -> bool {
+        let is_reached = table.is_invalid()
+            || table
+                .columns
+                .iter()
+                .filter_map(|column| column.lineage)
+                .any(|other| other == id || other.cube == id.cube || self.names.is_to_one(other.cube, id.cube));
+        if !is_reached {
+            let tables = "the summarized table".into();
+            self.problem(ProblemKind::NotRelated { column: column_text(self.model(), id), tables }, place);
+        }
+        is_reached
+    }
+
+    fn add_columns(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let table = self.table(&list[0]);
+        let (context, values) = self.in_rows_of(&table, |binder, context| (context, binder.named(&list[1..])));
+        if table.is_invalid() {
+            return None;
+        }
+        let has_name = |name: &str| {
+            let is_it =
+                |column: &TableColumn| matches!(&column.name, ColumnName::Named(found) if equal_names(found, name));
+            table.columns.iter().any(is_it)
+        };
+        if let Some(at) = values.iter().position(|value| has_name(&value.name)) {
+            let name = Arc::clone(&values[at].name);
+            self.problem(ProblemKind::Duplicate { what: "column", name }, list[1 + 2 * at].place);
+            return None;
+        }
+        let columns = table.columns.iter().chain(&*named_columns(&values)).cloned().collect();
+        Some(Table { kind: TableKind::AddColumns { table: Box::new(table), context, values }, columns, place })
+    }
+
+    fn select_columns(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let table = self.table(&list[0]);
+        let (context, values) = self.in_rows_of(&table, |binder, context| (context, binder.named(&list[1..])));
+        if table.is_invalid() {
+            return None;
+        }
+        // A column that is only renamed keeps its lineage.
+        let lineage = |value: &NamedScalar| match value.expression.kind {
+            ScalarKind::Column { context: of, column } if of == context => table.columns[column as usize].lineage,
+            _ => None,
+        };
+        let columns = values.iter().map(|value| TableColumn {
+            lineage: lineage(value),
+            ..TableColumn::named(&value.name, value.expression.ty)
+        });
+        let columns = columns.collect();
+        Some(Table { kind: TableKind::SelectColumns { table: Box::new(table), context, values }, columns, place })
+    }
+
+    fn top_n(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let count = self.scalar(&list[0]);
+        let table = self.table(&list[1]);
+        let (context, order) = self.in_rows_of(&table, |binder, context| (context, binder.order(arguments, 2)));
+        if table.is_invalid() || count.kind == ScalarKind::Invalid {
+            return None;
+        }
+        let columns = Arc::clone(&table.columns);
+        let kind = TableKind::TopN { count: Box::new(count), table: Box::new(table), context, order };
+        Some(Table { kind, columns, place })
+    }
+
+    // Several tables
+
+    fn combine(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { function, list, place } = arguments;
+        let tables: Vec<Table> = list.iter().map(|table| self.table(table)).collect();
+        if tables.iter().any(Table::is_invalid) {
+            return None;
+        }
+        let columns: Arc<[TableColumn]> = if function.operation == Operation::CrossJoin {
+            tables.iter().flat_map(|table| table.columns.iter().cloned()).collect()
+        } else {
+            let width = tables[0].columns.len();
+            if let Some(other) = tables.iter().find(|table| table.columns.len() != width) {
+                let kind = ProblemKind::ColumnCount { expected: width, found: other.columns.len() };
+                self.problem(kind, other.place);
+                return None;
+            }
+            (0..width).map(|at| common_column(&tables, at)).collect()
+        };
+        if function.operation == Operation::CrossJoin && !self.has_distinct_names(&columns, place) {
+            return None;
+        }
+        Some(Table { kind: TableKind::Combine { function, tables }, columns, place })
+    }
+
+    fn has_distinct_names(&mut self, columns: &[TableColumn], place: Place) -> bool {
+        let is_repeated =
+            |(at, column): &(usize, &TableColumn)| columns[..*at].iter().any(|one| one.name == column.name);
+        let Some((_, column)) = columns.iter().enumerate().find(is_repeated) else { return true };
+        let name = column.name.in_result(self.model()).into();
+        self.problem(ProblemKind::Duplicate { what: "column", name }, place);
+        false
+    }
+
+    fn generate(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let table = self.table(&list[0]);
+        let (context, row_table) = self.in_rows_of(&table, |binder, context| (context, binder.table(&list[1])));
+        if table.is_invalid() || row_table.is_invalid() {
+            return None;
+        }
+        let columns: Arc<[TableColumn]> = table.columns.iter().chain(&*row_table.columns).cloned().collect();
+        if !self.has_distinct_names(&columns, place) {
+            return None;
+        }
+        let kind = TableKind::Generate { table: Box::new(table), context, row_table: Box::new(row_table) };
+        Some(Table { kind, columns, place })
+    }
+
+    fn related_table(&mut self, arguments: Arguments<'q>) -> Option<Table> {
+        let Arguments { list, place, .. } = arguments;
+        let ExpressionKind::Name(name) = &list[0].kind else {
+            self.problem(ProblemKind::WrongShape { expected: Shape::Table, found: Shape::Scalar }, list[0].place);
+            return None;
+        };
+        let table = self.table_named(name)?;
+        let reaches = |scope: &super::Scope| {
+            let mut lineages = scope.columns.iter().filter_map(|column| column.lineage);
+            scope.is_open || lineages.any(|id| id.cube != table && self.names.is_to_one(table, id.cube))
+        };
+        let found = self.visible_scopes().find(|(_, scope)| reaches(scope)).map(|(context, _)| context);
+        let Some(context) = found else {
+            let column = Arc::clone(&self.model().cube(table).name);
+            let tables = "a table on the many side of the current row".into();
+            self.problem(ProblemKind::NotRelated { column, tables }, list[0].place);
+            return None;
+        };
+        Some(Table { kind: TableKind::Related { context, table }, columns: self.columns_of(table), place })
+    }
+
+    // Time
+
+    fn time_table(&mut self, arguments: Arguments<'q>) -> Table {
+        let Arguments { function, list, place } = arguments;
+        let (mut scalars, mut words) = (Vec::new(), Vec::new());
+        for (at, argument) in list.iter().enumerate().skip(1) {
+            if function.operation == Operation::DateAdd && at == 2 {
+                words.extend(self.shift_interval(argument));
+            } else {
+                scalars.push(arguments.get(at).map(|argument| self.scalar(argument)));
+            }
+        }
+        self.dates(function, &list[0], scalars, words, place)
+    }
+
+    /// Binds a function of time over a column of dates, or over a table with one.
+    pub(super) fn dates(
+        &mut self,
+        function: &'static Function,
+        dates: &'q Expression,
+        arguments: Vec<Option<Scalar>>,
+        words: Vec<&'static str>,
+        place: Place,
+    ) -> Table {
+        let (column, table) = match &dates.kind {
+            ExpressionKind::Member { .. } => (self.column(dates), None),
+            _ => match self.bind_expression(dates) {
+                BoundExpression::Table(table) if !table.is_invalid() => match &table.columns[..] {
+                    [only] => (only.lineage, Some(Box::new(table))),
+                    columns => {
+                        self.problem(ProblemKind::ColumnCount { expected: 1, found: columns.len() }, dates.place);
+                        return Table::invalid(place);
+                    }
+                },
+                BoundExpression::Scalar(scalar) if scalar.kind != ScalarKind::Invalid => {
+                    self.problem(
+                        ProblemKind::WrongShape { expected: Shape::Column, found: Shape::Scalar },
+                        dates.place,
+                    );
+                    return Table::invalid(place);
+                }
+                _ => return Table::invalid(place),
+            },
+        };
+        let Some(column) = column else { return Table::invalid(place) };
+        let ty = Type::of_dimension(self.model().dimension(column));
+        if ty != Type::DateTime {
+            self.problem(ProblemKind::WrongType { expected: "a column of dates", found: ty }, dates.place);
+            return Table::invalid(place);
+        }
+        if arguments.iter().flatten().any(|argument| argument.kind == ScalarKind::Invalid) {
+            return Table::invalid(place);
+        }
+        let columns = Arc::new([TableColumn::of_model(self.model(), column)]);
+        Table { kind: TableKind::Dates { function, column, dates: table, arguments, words }, columns, place }
+    }
+}
+
+fn named_columns(values: &[NamedScalar]) -> Arc<[TableColumn]> {
+    values.iter().map(|value| TableColumn::named(&value.name, value.expression.ty)).collect()
+}
+
+/// Returns the column of a UNION: the name of the first table, and the lineage that all have.
+fn common_column(tables: &[Table], at: usize) -> TableColumn {
+    let first = &tables[0].columns[at];
+    let mut others = tables[1..].iter().map(|table| &table.columns[at]);
+    let has_lineage = others.clone().all(|other| other.lineage == first.lineage);
+    let ty = others.by_ref().fold(first.ty, |ty, other| ty.union(other.ty));
+    TableColumn { name: first.name.clone(), lineage: first.lineage.filter(|_| has_lineage), ty }
+}

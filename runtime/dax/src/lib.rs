@@ -1,0 +1,42 @@
+//! The DAX language: text in, bound queries and their plans out.
+//!
+//! `text → tokens → parse → tree → bind → BoundQuery → plan → SemanticPlan`; parsing and binding report all problems at
+//! once.
+//! Pure, like the compiler: no files, no clock, no environment, no async. Absent on purpose: SQL, HTTP, SOAP, results.
+
+mod bind;
+pub mod bound;
+mod complete;
+pub mod functions;
+mod lexer;
+pub mod listing;
+mod names;
+pub mod parser;
+mod place;
+pub mod plan;
+mod print;
+mod problem;
+mod spelling;
+pub mod tree;
+mod types;
+
+use terrane_compiler::Access;
+
+pub use bind::{Bound, bind};
+pub use complete::{Completion, CompletionKind, MAX_COMPLETIONS, complete};
+pub use lexer::MAX_CHARACTERS;
+pub use place::{Place, Position};
+pub use problem::{Expected, Problem, ProblemCode, ProblemInText, ProblemKind, Shape};
+pub use types::Type;
+
+/// Parses and binds a query for a caller, with all problems in the order of their places.
+///
+/// The names of a query whose syntax is invalid are checked too, as far as its parts are known.
+pub fn read(text: &str, access: &Access<'_>) -> Bound {
+    let parsed = parser::parse_query(text);
+    let is_refused = parsed.problems.iter().any(|problem| problem.code() == ProblemCode::Limit);
+    let mut bound = if is_refused { Bound::default() } else { bind(&parsed.tree, access) };
+    bound.problems.extend(parsed.problems);
+    bound.problems.sort_by_key(|problem| problem.place);
+    bound
+}

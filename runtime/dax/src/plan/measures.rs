@@ -1,0 +1,97 @@
+//! The measures of a semantic query: the tables that they aggregate, and whether they can be BLANK.
+
+use std::collections::HashSet;
+
+use terrane_compiler::model::{
+    AggregateFunction, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SqlPart,
+};
+
+use crate::bound::MeasureSource;
+
+/// The aggregates that a measure or metric is computed from.
+#[derive(Debug, Default)]
+pub(super) struct Aggregates {
+    /// The tables whose rows are aggregated, each once.
+    pub facts: Vec<CubeId>,
+    /// An aggregate counts, so that it is 0 for groups without rows.
+    pub counts: bool,
+    pub has_running_total: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    Measure(MeasureId),
+    Metric(MetricId),
+}
+
+impl Aggregates {
+    /// Collects the aggregates of a measure of the model; a query measure has none of its own.
+    pub(super) fn add(&mut self, model: &Model, source: MeasureSource) {
+        let mut open = match source {
+            MeasureSource::Model(id) => vec![Part::Measure(id)],
+            MeasureSource::Metric(id) => vec![Part::Metric(id)],
+            MeasureSource::Query(_) => Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        while let Some(part) = open.pop() {
+            if !seen.insert(part) {
+                continue;
+            }
+            let (snippet, own) = match part {
+                Part::Metric(id) => (&model.metric(id).body, None),
+                Part::Measure(id) => match &model.measure(id).kind {
+                    MeasureKind::Number(snippet) => (snippet, Some(id.cube)),
+                    MeasureKind::Aggregate(aggregate) => {
+                        self.aggregate(id.cube, aggregate.function);
+                        continue;
+                    }
+                    MeasureKind::RunningTotal { aggregate, .. } => {
+                        self.has_running_total = true;
+                        self.aggregate(id.cube, aggregate.function);
+                        continue;
+                    }
+                },
+            };
+            snippet.for_each(&mut |part| match part {
+                SqlPart::Measure(id) => open.push(Part::Measure(*id)),
+                SqlPart::Metric(id) => open.push(Part::Metric(*id)),
+                SqlPart::Aggregate(aggregate) => {
+                    own.into_iter().for_each(|cube| self.aggregate(cube, aggregate.function));
+                }
+                _ => {}
+            });
+        }
+    }
+
+    fn aggregate(&mut self, cube: CubeId, function: AggregateFunction) {
+        if !self.facts.contains(&cube) {
+            self.facts.push(cube);
+        }
+        self.counts |= matches!(
+            function,
+            AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox
+        );
+    }
+}
+
+/// Returns whether a measure has a value in every group that has rows of its table.
+pub(super) fn is_never_blank(model: &Model, source: MeasureSource) -> bool {
+    let MeasureSource::Model(id) = source else { return false };
+    matches!(&model.measure(id).kind, MeasureKind::Aggregate(aggregate) if matches!(
+        aggregate.function,
+        AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox
+    ))
+}
+
+/// Returns whether rows of another table may lack their partner in a table, so that VALUES has a BLANK for them.
+pub(super) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
+    let to_it = model.cubes.iter().flat_map(|cube| &cube.joins);
+    let leads_here = to_it.filter(|join| join.target == table && join.relationship.is_to_one());
+    let leads_away = model.cube(table).joins.iter().filter(|join| !join.relationship.is_to_one());
+    leads_here.chain(leads_away).any(|join| !join.always)
+}
+
+/// Returns whether filters and groups of a column apply to a table: it is on the one side of the table, or in it.
+pub(super) fn applies(model: &Model, column: DimensionId, fact: CubeId) -> bool {
+    model.join_paths(fact).is_to_one(column.cube)
+}

@@ -1,0 +1,174 @@
+//! A semantic query while it is planned: groups, values, filters, and the columns of the table so far.
+
+use std::sync::Arc;
+
+use terrane_compiler::model::{CubeId, DimensionId, Model};
+use terrane_compiler::query::{Filter, MemberRef, SemanticQuery};
+use terrane_compiler::types::Operator;
+
+use super::measures::{Aggregates, applies, is_never_blank};
+use super::{OrderKey, ResultColumn, SemanticPlan, Top, not_supported};
+use crate::bound::MeasureSource;
+use crate::place::Place;
+use crate::problem::Problem;
+use crate::types::Type;
+
+/// The filters around a table.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Context {
+    pub filters: Vec<PlannedFilter>,
+}
+
+/// A filter of rows.
+#[derive(Debug, Clone)]
+pub(super) struct PlannedFilter {
+    pub filter: Filter,
+    /// The columns that it compares.
+    pub columns: Vec<DimensionId>,
+    pub place: Place,
+}
+
+/// The source of a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Group(DimensionId),
+    Value(MeasureSource),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ShapeColumn {
+    pub name: String,
+    pub ty: Type,
+    pub source: Source,
+}
+
+/// The rows of a semantic query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// Groups that a measure has rows for; groups in which every value is BLANK are dropped.
+    GroupsWithValues,
+    /// Groups that a measure has rows for.
+    Groups,
+    /// The combinations that exist in the rows of a table.
+    Distinct(CubeId),
+    /// Every row of a table.
+    All(CubeId),
+}
+
+/// A table that a semantic query answers.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    pub rows: Rows,
+    pub columns: Vec<ShapeColumn>,
+    /// Also the groups that no column shows.
+    pub groups: Vec<DimensionId>,
+    /// Also the values that no column shows: they decide which groups exist.
+    pub values: Vec<MeasureSource>,
+    pub filters: Vec<PlannedFilter>,
+    /// Filters on finished groups.
+    pub group_filters: Vec<Filter>,
+    pub top: Option<Top>,
+    pub place: Place,
+}
+
+impl Shape {
+    /// Returns the plan, or the reason why a semantic query has other rows or values.
+    pub(super) fn finish(self, model: &Model, order: Vec<OrderKey>) -> Result<SemanticPlan, Problem> {
+        let facts = self.facts(model)?;
+        for filter in &self.filters {
+            let is_reached = |column: &DimensionId| facts.iter().all(|fact| applies(model, *column, *fact));
+            if !filter.columns.iter().all(is_reached) {
+                return Err(not_supported("a filter that does not reach every measure", filter.place));
+            }
+        }
+        if !self.groups.iter().all(|group| facts.iter().all(|fact| applies(model, *group, *fact))) {
+            return Err(not_supported("a group column that does not reach every measure", self.place));
+        }
+        let members = self.values.iter().map(|source| value_ref(model, *source)).collect::<Option<Vec<_>>>();
+        let dimensions = self.groups.iter().map(|id| column_ref(model, *id)).collect::<Option<Vec<_>>>();
+        let Some((members, dimensions)) = members.zip(dimensions) else {
+            return Err(not_supported("a name with a dot", self.place));
+        };
+        let mut filters: Vec<Filter> = self.filters.iter().map(|filter| filter.filter.clone()).collect();
+        filters.extend(self.group_filters.iter().cloned());
+        let drops_blank = self.rows == Rows::GroupsWithValues && !self.values.iter().any(|v| is_never_blank(model, *v));
+        if drops_blank {
+            let is_set = |member: &MemberRef| Filter::Condition {
+                member: member.clone(),
+                operator: Operator::Set,
+                values: Vec::new(),
+            };
+            filters.push(Filter::Or(members.iter().map(is_set).collect()));
+        }
+        let cube = match self.rows {
+            Rows::Distinct(cube) | Rows::All(cube) if members.is_empty() => Some(Arc::clone(&model.cube(cube).name)),
+            _ => None,
+        };
+        let columns = self.columns.iter().map(|column| {
+            let (source, is_measure) = match column.source {
+                Source::Group(id) => (self.groups.iter().position(|group| *group == id), false),
+                Source::Value(source) => {
+                    (self.values.iter().position(|v| *v == source).map(|at| at + self.groups.len()), true)
+                }
+            };
+            ResultColumn { name: column.name.clone(), ty: column.ty, is_measure, source: source.unwrap_or_default() }
+        });
+        let columns = columns.collect();
+        let query = SemanticQuery {
+            cube,
+            values: members,
+            dimensions,
+            filters,
+            skip_total: true,
+            ungrouped: matches!(self.rows, Rows::All(_)),
+            ..SemanticQuery::default()
+        };
+        Ok(SemanticPlan { query, columns, top: self.top, order })
+    }
+
+    /// Returns the tables whose rows are aggregated or listed.
+    fn facts(&self, model: &Model) -> Result<Vec<CubeId>, Problem> {
+        let mut aggregates = Aggregates::default();
+        self.values.iter().for_each(|source| aggregates.add(model, *source));
+        if aggregates.has_running_total {
+            return Err(not_supported("a running total", self.place));
+        }
+        if aggregates.facts.len() > 1 && aggregates.counts && !self.groups.is_empty() {
+            // Where a table has no rows for a group, DAX has BLANK and a semantic query has 0.
+            return Err(not_supported("counts beside measures of another table", self.place));
+        }
+        match self.rows {
+            Rows::Distinct(cube) | Rows::All(cube) => {
+                let is_own = aggregates.facts.iter().all(|fact| *fact == cube);
+                if !is_own {
+                    return Err(not_supported("measures of another table in the groups of a table", self.place));
+                }
+                Ok(vec![cube])
+            }
+            Rows::GroupsWithValues | Rows::Groups if aggregates.facts.is_empty() => {
+                Err(not_supported("groups without a measure", self.place))
+            }
+            Rows::GroupsWithValues | Rows::Groups => Ok(aggregates.facts),
+        }
+    }
+}
+
+pub(super) fn column_ref(model: &Model, id: DimensionId) -> Option<MemberRef> {
+    member_ref(&model.cube(id.cube).name, &model.dimension(id).name)
+}
+
+pub(super) fn value_ref(model: &Model, source: MeasureSource) -> Option<MemberRef> {
+    match source {
+        MeasureSource::Model(id) => member_ref(&model.cube(id.cube).name, &model.measure(id).name),
+        MeasureSource::Metric(id) => {
+            let name = &model.metric(id).name;
+            if name.contains('.') { None } else { name.parse().ok() }
+        }
+        MeasureSource::Query(_) => None,
+    }
+}
+
+/// Returns the reference to a member whose names have no dots: those would be read as other parts.
+fn member_ref(cube: &str, member: &str) -> Option<MemberRef> {
+    if cube.contains('.') || member.contains('.') { None } else { format!("{cube}.{member}").parse().ok() }
+}

@@ -1,0 +1,367 @@
+//! Problems of a query: what is wrong, where, and what to do about it.
+//!
+//! In: facts from the lexer, the parser, the binder and the planner. Out: [`Problem`]s, collected and never thrown.
+//! Programs decide by [`ProblemCode`], never by the text of a message.
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrane_compiler::text::nearest::likely;
+
+use crate::place::{Place, Position};
+use crate::types::Type;
+
+/// The most names that a problem lists.
+pub(crate) const MAX_NEAREST: usize = 5;
+
+/// A problem of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    pub kind: ProblemKind,
+    pub place: Place,
+}
+
+/// The reason why a query is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProblemCode {
+    Syntax,
+    UnknownName,
+    AmbiguousName,
+    Type,
+    Context,
+    NotSupported,
+    Limit,
+}
+
+/// A part of a query that the parser waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    Query,
+    Evaluate,
+    Definition,
+    MeasureTable,
+    MeasureName,
+    VariableName,
+    Equals,
+    Return,
+    Expression,
+    Row,
+    Comma,
+    CommaOrClose(&'static str),
+    EndOfQuery,
+    EndOfExpression,
+}
+
+/// A kind of expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Scalar,
+    Table,
+    Column,
+    TableOrColumn,
+    Filter,
+}
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ProblemKind {
+    #[error("the query is longer than {limit} characters")]
+    TooLong { limit: usize },
+    #[error("the query is nested more than {limit} levels deep")]
+    TooDeep { limit: usize },
+
+    #[error("unexpected character `{character}`")]
+    UnexpectedCharacter { character: char },
+    #[error("unterminated {what}")]
+    Unterminated { what: &'static str, close: &'static str },
+    #[error("invalid number `{text}`")]
+    InvalidNumber { text: Arc<str> },
+    #[error("invalid date `{text}`")]
+    InvalidDate { text: Arc<str> },
+    #[error("expected {expected}, found {}", found.as_deref().unwrap_or("the end of the text"))]
+    Expected { expected: Expected, found: Option<Arc<str>> },
+    #[error("unclosed bracket: `{close}` is missing")]
+    UnclosedBracket { close: &'static str },
+    #[error("`{operator}` is not a DAX operator")]
+    ForeignOperator { operator: &'static str },
+    #[error("`DEFINE` after `EVALUATE`")]
+    DefineAfterEvaluate,
+    #[error("variable `{name}` has a quoted name")]
+    QuotedVariable { name: Arc<str> },
+    #[error("`START AT` without `ORDER BY`")]
+    StartWithoutOrder,
+    #[error("`START AT` has {values} values, but `ORDER BY` has {keys}")]
+    TooManyStartValues { values: usize, keys: usize },
+
+    #[error("unknown table `{name}`")]
+    UnknownTable { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("unknown column or measure `{name}` in table `{table}`")]
+    UnknownMember { table: Arc<str>, name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("unknown measure or column `[{name}]`")]
+    UnknownBareMember { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("unknown table or variable `{name}`")]
+    UnknownBareName { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("function `{name}` is not supported")]
+    UnknownFunction { name: Arc<str>, nearest: Option<&'static str> },
+    #[error("`[{name}]` is ambiguous: it is a measure of {}", tables.join(", "))]
+    AmbiguousMeasure { name: Arc<str>, tables: Vec<Arc<str>> },
+    #[error("`{name}` is ambiguous: it may name {}", names.join(", "))]
+    AmbiguousName { name: Arc<str>, names: Vec<Arc<str>> },
+    #[error("{what} `{name}` is defined more than once")]
+    Duplicate { what: &'static str, name: Arc<str> },
+    #[error("cycle of definitions: {}", path.join(" → "))]
+    Cycle { path: Vec<Arc<str>> },
+
+    #[error("{function} takes {expected} arguments, {found} given")]
+    ArgumentCount { function: &'static str, expected: Arc<str>, found: usize },
+    #[error("argument `{parameter}` of {function} is missing")]
+    MissingArgument { function: &'static str, parameter: &'static str },
+    #[error("expected {expected}, found {found}")]
+    WrongShape { expected: Shape, found: Shape },
+    #[error("`EVALUATE` needs a table, found a scalar expression")]
+    ScalarEvaluated { text: Option<Arc<str>> },
+    #[error("expected one of {}", words.join(", "))]
+    ExpectedWord { words: &'static [&'static str] },
+    #[error("expected the name of a column as a string")]
+    ExpectedName,
+    #[error("expected a constant")]
+    ExpectedConstant,
+    #[error("cannot compare {left} with {right}")]
+    Incomparable { left: Type, right: Type },
+    #[error("expected {expected}, found {found}")]
+    WrongType { expected: &'static str, found: Type },
+    #[error("expected {expected} columns, found {found}")]
+    ColumnCount { expected: usize, found: usize },
+    #[error("a row has {found} values, but the first one has {expected}")]
+    RowLength { expected: usize, found: usize },
+
+    #[error("a single value of `{column}` cannot be determined")]
+    NoRowContext { column: Arc<str> },
+    #[error("a filter of several tables: {}", tables.join(", "))]
+    FilterOfSeveralTables { tables: Vec<Arc<str>> },
+    #[error("a filter without columns")]
+    FilterWithoutColumns,
+    #[error("`{name}` in a logical filter")]
+    MeasureInFilter { name: Arc<str> },
+    #[error("`{column}` is not a column of {tables}")]
+    NotRelated { column: Arc<str>, tables: Arc<str> },
+    #[error("{modifier} outside of {allowed}")]
+    Misplaced { modifier: &'static str, allowed: &'static str },
+
+    #[error("{construct} is not supported")]
+    NotSupported { construct: Arc<str> },
+    #[error("parameter `@{name}` has no value")]
+    UnknownParameter { name: Arc<str> },
+}
+
+impl Problem {
+    pub(crate) fn new(kind: ProblemKind, place: Place) -> Self {
+        Problem { kind, place }
+    }
+
+    /// Returns the problem with its place and its suggestion, for people.
+    pub fn in_text<'p>(&'p self, text: &'p str) -> ProblemInText<'p> {
+        ProblemInText { problem: self, position: self.place.position(text) }
+    }
+
+    /// Returns whether the query lacks only the value of a parameter.
+    pub fn is_missing_value(&self) -> bool {
+        matches!(self.kind, ProblemKind::UnknownParameter { .. })
+    }
+
+    pub fn code(&self) -> ProblemCode {
+        use ProblemKind as Kind;
+        match &self.kind {
+            Kind::TooLong { .. } | Kind::TooDeep { .. } => ProblemCode::Limit,
+            Kind::UnexpectedCharacter { .. }
+            | Kind::Unterminated { .. }
+            | Kind::InvalidNumber { .. }
+            | Kind::InvalidDate { .. }
+            | Kind::Expected { .. }
+            | Kind::UnclosedBracket { .. }
+            | Kind::ForeignOperator { .. }
+            | Kind::DefineAfterEvaluate
+            | Kind::QuotedVariable { .. }
+            | Kind::StartWithoutOrder
+            | Kind::TooManyStartValues { .. } => ProblemCode::Syntax,
+            Kind::UnknownTable { .. }
+            | Kind::UnknownMember { .. }
+            | Kind::UnknownBareMember { .. }
+            | Kind::UnknownBareName { .. }
+            | Kind::UnknownParameter { .. } => ProblemCode::UnknownName,
+            Kind::AmbiguousMeasure { .. } | Kind::AmbiguousName { .. } => ProblemCode::AmbiguousName,
+            Kind::UnknownFunction { .. } | Kind::NotSupported { .. } => ProblemCode::NotSupported,
+            Kind::ArgumentCount { .. }
+            | Kind::MissingArgument { .. }
+            | Kind::WrongShape { .. }
+            | Kind::ScalarEvaluated { .. }
+            | Kind::ExpectedWord { .. }
+            | Kind::ExpectedName
+            | Kind::ExpectedConstant
+            | Kind::Incomparable { .. }
+            | Kind::WrongType { .. }
+            | Kind::ColumnCount { .. }
+            | Kind::RowLength { .. } => ProblemCode::Type,
+            Kind::Duplicate { .. }
+            | Kind::Cycle { .. }
+            | Kind::NoRowContext { .. }
+            | Kind::FilterOfSeveralTables { .. }
+            | Kind::FilterWithoutColumns
+            | Kind::MeasureInFilter { .. }
+            | Kind::NotRelated { .. }
+            | Kind::Misplaced { .. } => ProblemCode::Context,
+        }
+    }
+
+    /// Returns an action that solves the problem.
+    pub fn suggestion(&self) -> Option<String> {
+        use ProblemKind as Kind;
+        let text = match &self.kind {
+            Kind::TooLong { .. } => "Split the query.".to_owned(),
+            Kind::TooDeep { .. } => "Name inner expressions with `VAR`.".to_owned(),
+            Kind::UnexpectedCharacter { character: '@' } => "Write the parameter's name after `@`.".to_owned(),
+            Kind::UnexpectedCharacter { .. } => {
+                "Write names with this character in quotes: `'Table name'[Column name]`.".to_owned()
+            }
+            Kind::Unterminated { close, .. } => format!("Close it with `{close}`."),
+            Kind::InvalidNumber { .. } => "Write names that start with a digit in quotes.".to_owned(),
+            Kind::InvalidDate { .. } => "Write a date as `dt\"2024-01-31\"` or `dt\"2024-01-31 10:30:00\"`.".to_owned(),
+            Kind::Expected { expected, found } => return expected.suggestion(found.as_deref()),
+            Kind::UnclosedBracket { close } => format!("Add `{close}`."),
+            Kind::ForeignOperator { operator: "AND" } => "Use `&&`.".to_owned(),
+            Kind::ForeignOperator { operator: "OR" } => "Use `||`.".to_owned(),
+            Kind::ForeignOperator { .. } => "Write `NOT value IN {…}`.".to_owned(),
+            Kind::DefineAfterEvaluate => "Move the definitions before the first `EVALUATE`.".to_owned(),
+            Kind::QuotedVariable { .. } => "Use a name of letters, digits and `_` without quotes.".to_owned(),
+            Kind::StartWithoutOrder => "Add `ORDER BY` before `START AT`.".to_owned(),
+            Kind::TooManyStartValues { .. } => "Give at most one value for each key of `ORDER BY`.".to_owned(),
+            Kind::UnknownTable { name, nearest }
+            | Kind::UnknownMember { name, nearest, .. }
+            | Kind::UnknownBareMember { name, nearest }
+            | Kind::UnknownBareName { name, nearest } => return among(name, nearest),
+            Kind::UnknownFunction { nearest, .. } => format!("The nearest supported function is {}.", (*nearest)?),
+            Kind::AmbiguousMeasure { name, tables } => {
+                format!("Name the table too, for example `{}[{name}]`.", tables.first()?)
+            }
+            Kind::AmbiguousName { .. } => "Write the name in the case in which the project declares it.".to_owned(),
+            Kind::Duplicate { .. } => "Rename or remove one of them.".to_owned(),
+            Kind::Cycle { .. } => "Remove one of the references.".to_owned(),
+            Kind::ArgumentCount { function, .. } | Kind::MissingArgument { function, .. } => {
+                let found = crate::functions::find(function)?;
+                format!("Write {}.", found.signature())
+            }
+            Kind::WrongShape { expected: Shape::Scalar, found: Shape::Table } => {
+                "Aggregate the table, for example with COUNTROWS or SUMX.".to_owned()
+            }
+            Kind::WrongShape { expected: Shape::Table, .. } => {
+                "Use a table, or make one with VALUES, ROW or `{…}`.".to_owned()
+            }
+            Kind::WrongShape { expected, .. } => format!("Use {expected}."),
+            Kind::ScalarEvaluated { text: Some(text) } => format!("Use ROW or write `EVALUATE {{ {text} }}`."),
+            Kind::ScalarEvaluated { text: None } => "Use ROW or a table constructor `{…}`.".to_owned(),
+            Kind::ExpectedName => "Write the name as a string, for example \"Total\".".to_owned(),
+            Kind::Incomparable { .. } => "Convert one side, for example with `& \"\"` or `+ 0`.".to_owned(),
+            Kind::RowLength { .. } => "Give each row the same number of values.".to_owned(),
+            Kind::NoRowContext { column } => {
+                format!("Aggregate it, for example SUM({column}), or use SELECTEDVALUE({column}).")
+            }
+            Kind::FilterOfSeveralTables { .. } => {
+                "Give one filter for each table, or use FILTER over CROSSJOIN.".to_owned()
+            }
+            Kind::FilterWithoutColumns => "Compare a column, for example `Table[Column] = 1`.".to_owned(),
+            Kind::MeasureInFilter { .. } => "Use FILTER with a table, for example FILTER(VALUES(…), …).".to_owned(),
+            Kind::NotRelated { .. } => "Use a column of the table or of a table on the one side of it.".to_owned(),
+            Kind::UnknownParameter { .. } => "Write the value into the query, or send it with the query.".to_owned(),
+            Kind::Misplaced { allowed, .. } => format!("Use it in {allowed}."),
+            Kind::ExpectedWord { .. }
+            | Kind::ExpectedConstant
+            | Kind::WrongType { .. }
+            | Kind::ColumnCount { .. }
+            | Kind::NotSupported { .. } => return None,
+        };
+        Some(text)
+    }
+}
+
+/// Returns `Did you mean …?`, or the names that exist.
+fn among(name: &str, nearest: &[Arc<str>]) -> Option<String> {
+    if let Some(best) = likely(name, nearest.iter().map(|name| &**name)) {
+        return Some(format!("Did you mean `{best}`?"));
+    }
+    (!nearest.is_empty()).then(|| format!("Nearest names: {}.", nearest.join(", ")))
+}
+
+impl Expected {
+    fn suggestion(self, found: Option<&str>) -> Option<String> {
+        let text = match self {
+            Expected::Query | Expected::Evaluate => {
+                let word = found.unwrap_or_default().trim_matches('`');
+                return match likely(word, ["EVALUATE", "DEFINE"]) {
+                    Some(keyword) => Some(format!("Did you mean `{keyword}`?")),
+                    None => Some("Write `EVALUATE` and a table expression.".to_owned()),
+                };
+            }
+            Expected::Definition => "Define `MEASURE Table[Name] = …` or `VAR name = …`.",
+            Expected::MeasureTable | Expected::MeasureName => "Write `MEASURE Table[Name] = …`.",
+            Expected::VariableName => "Write `VAR name = …`.",
+            Expected::Equals => "Write `=` and the expression.",
+            Expected::Return => "Write `RETURN` and the result after the variables.",
+            Expected::Expression => "Write a column, a measure, a constant or a function.",
+            Expected::Row => "Write at least one value between the braces.",
+            Expected::Comma => "Separate arguments with commas.",
+            Expected::CommaOrClose(_) => "Remove it, or complete the expression before it.",
+            Expected::EndOfQuery => "Start another query with `EVALUATE`, or remove it.",
+            Expected::EndOfExpression => "Remove it.",
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Expected::Query => "`DEFINE` or `EVALUATE`",
+            Expected::Evaluate => "`EVALUATE`",
+            Expected::Definition => "a definition",
+            Expected::MeasureTable => "the table of the measure",
+            Expected::MeasureName => "the name of the measure in brackets",
+            Expected::VariableName => "the name of the variable",
+            Expected::Equals => "`=`",
+            Expected::Return => "`RETURN`",
+            Expected::Expression => "an expression",
+            Expected::Row => "a value",
+            Expected::Comma => "`,`",
+            Expected::CommaOrClose(close) => return write!(f, "`,` or `{close}`"),
+            Expected::EndOfQuery => "the end of the query",
+            Expected::EndOfExpression => "the end of the expression",
+        })
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shape::Scalar => "a scalar expression",
+            Shape::Table => "a table",
+            Shape::Column => "a column",
+            Shape::TableOrColumn => "a table or a column",
+            Shape::Filter => "a filter",
+        })
+    }
+}
+
+/// A problem with its line and column: `line 1, column 10: unknown table `x`. Did you mean `y`?`.
+#[derive(Debug)]
+pub struct ProblemInText<'p> {
+    problem: &'p Problem,
+    pub position: Position,
+}
+
+impl fmt::Display for ProblemInText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.position, self.problem.kind)?;
+        match self.problem.suggestion() {
+            Some(suggestion) => write!(f, ". {suggestion}"),
+            None => Ok(()),
+        }
+    }
+}

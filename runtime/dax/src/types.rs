@@ -1,0 +1,138 @@
+//! Types of DAX values, and the types of a model's members.
+//!
+//! In: the model's types. Out: [`Type`]. BLANK belongs to every type.
+
+use std::fmt;
+
+use terrane_compiler::model::{Aggregate, AggregateFunction, Dimension, DimensionType, MeasureKind};
+use terrane_compiler::types::LogicalType;
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Type {
+    Text,
+    Integer,
+    /// Decimal digits, exact.
+    Decimal,
+    Double,
+    Boolean,
+    DateTime,
+    /// Only BLANK.
+    Blank,
+    /// Known only for each value, such as a parameter's.
+    Variant,
+}
+
+impl Type {
+    /// The word in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Type::Text => "String",
+            Type::Integer => "Integer",
+            Type::Decimal => "Decimal",
+            Type::Double => "Double",
+            Type::Boolean => "Boolean",
+            Type::DateTime => "DateTime",
+            Type::Blank | Type::Variant => "Variant",
+        }
+    }
+
+    pub fn is_number(self) -> bool {
+        matches!(self, Type::Integer | Type::Decimal | Type::Double)
+    }
+
+    /// Returns whether the type depends on the value, so that no check is possible before it is known.
+    pub fn is_open(self) -> bool {
+        matches!(self, Type::Blank | Type::Variant)
+    }
+
+    /// Returns the type that holds values of both.
+    #[must_use]
+    pub fn union(self, other: Type) -> Type {
+        match (self, other) {
+            (one, two) if one == two => one,
+            (Type::Blank, other) | (other, Type::Blank) => other,
+            (one, two) if one.is_number() && two.is_number() => one.wider(two),
+            _ => Type::Variant,
+        }
+    }
+
+    /// Returns the wider of two types of numbers; dates and Booleans count as numbers.
+    #[must_use]
+    pub(crate) fn wider(self, other: Type) -> Type {
+        match (self, other) {
+            (Type::Integer | Type::Boolean | Type::Blank, Type::Integer | Type::Boolean | Type::Blank) => Type::Integer,
+            (Type::Integer | Type::Boolean | Type::Blank | Type::Decimal, Type::Decimal)
+            | (Type::Decimal, Type::Integer | Type::Boolean | Type::Blank) => Type::Decimal,
+            _ => Type::Double,
+        }
+    }
+
+    /// Returns whether `=` and `<` can compare values of the two types.
+    pub(crate) fn is_comparable(self, other: Type) -> bool {
+        let class = |ty: Type| match ty {
+            Type::Text => 0,
+            Type::Boolean => 1,
+            // Dates are numbers of days.
+            _ => 2,
+        };
+        self.is_open() || other.is_open() || class(self) == class(other)
+    }
+
+    pub(crate) fn of_dimension(dimension: &Dimension) -> Type {
+        match dimension.ty {
+            DimensionType::String | DimensionType::Geo => Type::Text,
+            DimensionType::Boolean => Type::Boolean,
+            DimensionType::Time => Type::DateTime,
+            DimensionType::Number => Type::of_number(dimension.column_type),
+        }
+    }
+
+    fn of_number(ty: LogicalType) -> Type {
+        match ty {
+            LogicalType::Integer => Type::Integer,
+            LogicalType::Decimal => Type::Decimal,
+            _ => Type::Double,
+        }
+    }
+
+    pub(crate) fn of_measure(kind: &MeasureKind) -> Type {
+        match kind {
+            MeasureKind::Number(_) => Type::Double,
+            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                Type::of_aggregate(aggregate)
+            }
+        }
+    }
+
+    fn of_aggregate(aggregate: &Aggregate) -> Type {
+        match aggregate.function {
+            AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
+                Type::Integer
+            }
+            AggregateFunction::Avg => Type::Double,
+            AggregateFunction::Sum => Type::of_number(aggregate.argument_type),
+            AggregateFunction::Min | AggregateFunction::Max => match aggregate.argument_type {
+                LogicalType::Text => Type::Text,
+                LogicalType::Boolean => Type::Boolean,
+                LogicalType::Date | LogicalType::Timestamp | LogicalType::TimestampTz => Type::DateTime,
+                LogicalType::Unknown => Type::Variant,
+                ty => Type::of_number(ty),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Type::Text => "a string",
+            Type::Integer => "an integer",
+            Type::Decimal | Type::Double => "a number",
+            Type::Boolean => "TRUE or FALSE",
+            Type::DateTime => "a date",
+            Type::Blank => "BLANK",
+            Type::Variant => "a value",
+        })
+    }
+}

@@ -1,0 +1,332 @@
+//! DAX: queries to check, positions to complete, functions and tables.
+//!
+//! In: bodies of requests, what the DAX language reports, and the rows of queries. Out: the same as JSON. Positions count characters from
+//! the start of the query; lines and columns count from 1.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use terrane_app::dax::{DaxAnswer, DaxError};
+use terrane_app::security::Scopes;
+use terrane_compiler::Access;
+use terrane_compiler::model::Model;
+use terrane_dax::functions::{FUNCTIONS, Presence};
+use terrane_dax::listing::{self, Listing};
+use terrane_dax::{Completion, CompletionKind, Position, Problem};
+
+use crate::answer::Row;
+use crate::body::parse;
+use crate::error::{Code, DaxProblem, ErrorBody};
+use crate::fields::{FieldError, Fields, Path};
+use crate::json::{Numbers, write_rows};
+use crate::schema;
+
+pub(crate) const QUERY: &[&str] = &["query"];
+pub(crate) const POSITION: &[&str] = &["query", "position"];
+const TEXT: &str = "the text of a DAX query";
+
+/// A DAX query.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DaxQuery {
+    pub query: String,
+}
+
+/// A position of a DAX query, which may be incomplete.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DaxPosition {
+    pub query: String,
+    /// The number of characters before the position; the end of the query if it is absent.
+    pub position: Option<u64>,
+}
+
+/// The result of checking a DAX query without running it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxValidation {
+    /// True if the query has no errors.
+    pub valid: bool,
+    /// Each with line, column, and an action that solves the problem.
+    pub errors: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// The rows of a DAX query.
+#[derive(Debug, JsonSchema)]
+pub struct DaxResult {
+    pub columns: Vec<DaxColumn>,
+    /// The rows, each an object with the names of the columns as keys.
+    pub data: Vec<Row>,
+    pub row_count: u64,
+    pub execution_time_ms: f64,
+    /// True if the rows are from the cache.
+    pub from_cache: bool,
+    pub warnings: Vec<String>,
+}
+
+/// A column of the rows.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxColumn {
+    /// `Table[Column]`, or `[Name]` for what the query names.
+    pub name: String,
+    /// For example `String`, `Integer`, `Double` or `DateTime`.
+    pub data_type: &'static str,
+    pub is_measure: bool,
+}
+
+/// The functions that DAX queries can call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxFunctions {
+    pub functions: Vec<DaxFunction>,
+}
+
+/// A function of DAX.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxFunction {
+    pub name: &'static str,
+    /// For example `aggregation`, `filter` or `table`.
+    pub category: &'static str,
+    /// The call with its parameters, such as `DIVIDE(<numerator>, <denominator>[, <alternate>])`.
+    pub signature: String,
+    pub description: &'static str,
+    /// `Table`, `Filter`, or the type of a value.
+    pub return_type: &'static str,
+    pub parameters: Vec<DaxParameter>,
+}
+
+/// A parameter of a function.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxParameter {
+    pub name: &'static str,
+    pub required: bool,
+    /// True if it can be given several times.
+    pub repeats: bool,
+}
+
+/// Completions at a position of a query.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxCompletions {
+    /// The best ones first.
+    pub items: Vec<DaxCompletion>,
+}
+
+/// A completion.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxCompletion {
+    #[schemars(schema_with = "kinds")]
+    pub kind: &'static str,
+    pub label: String,
+    /// The text that replaces the characters from `start` to `end`.
+    pub insert_text: String,
+    pub documentation: Option<String>,
+    pub start: u64,
+    pub end: u64,
+}
+
+fn kinds(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&CompletionKind::ALL.map(CompletionKind::as_str))
+}
+
+/// The tables that DAX queries can name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxCubes<'m> {
+    pub cubes: Vec<DaxCube<'m>>,
+    /// Measures of no single table: `[name]`.
+    pub metrics: Vec<DaxMember<'m>>,
+}
+
+/// A table: a cube of the project.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxCube<'m> {
+    pub name: &'m str,
+    pub title: &'m str,
+    pub description: Option<&'m str>,
+    pub columns: Vec<DaxMember<'m>>,
+    pub measures: Vec<DaxMember<'m>>,
+}
+
+/// A column or a measure.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxMember<'m> {
+    pub name: &'m str,
+    pub title: &'m str,
+    pub description: Option<&'m str>,
+    /// For example `String`, `Integer`, `Double` or `DateTime`.
+    pub data_type: &'static str,
+}
+
+/// Reads the body of a request with a query.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn query_from_wire(body: &[u8]) -> Result<String, FieldError> {
+    let value = parse(body)?;
+    let fields = Fields::new(&value, &Path::ROOT, "an object like {\"query\": \"EVALUATE orders\"}", QUERY)?;
+    fields.required_string("query", TEXT).map(str::to_owned)
+}
+
+/// Reads the body of a request for completions: the query, and the position in bytes.
+///
+/// # Errors
+/// Names the field that is invalid; the position may be behind the end of the query.
+pub fn position_from_wire(body: &[u8]) -> Result<(String, usize), FieldError> {
+    let value = parse(body)?;
+    let expected = "an object like {\"query\": \"EVALUATE ord\", \"position\": 12}";
+    let fields = Fields::new(&value, &Path::ROOT, expected, POSITION)?;
+    let query = fields.required_string("query", TEXT)?;
+    let characters = query.chars().count() as u64;
+    let position = fields.integer("position")?.unwrap_or(characters);
+    if position > characters {
+        let expected = format!("an integer from 0 to {characters}");
+        return Err(Path::ROOT.field("position").invalid_value(&position.to_string(), expected));
+    }
+    let offset = query.char_indices().nth(position as usize).map_or(query.len(), |(at, _)| at);
+    Ok((query.to_owned(), offset))
+}
+
+/// Returns the problems of a query.
+pub fn validation(query: &str, problems: &[Problem]) -> DaxValidation {
+    let errors: Vec<String> = problems.iter().map(|problem| problem.in_text(query).to_string()).collect();
+    DaxValidation { valid: errors.is_empty(), errors, warnings: Vec::new() }
+}
+
+/// Returns the body of a result. The rows are written straight from their columns.
+pub fn result(answer: &DaxAnswer) -> Vec<u8> {
+    let columns: Vec<DaxColumn> = answer
+        .columns
+        .iter()
+        .zip(&answer.types)
+        .map(|(column, ty)| DaxColumn {
+            name: column.key.to_string(),
+            data_type: ty.as_str(),
+            is_measure: column.is_measure,
+        })
+        .collect();
+    // Their keys are strings, so they always serialize.
+    let text = |value: serde_json::Result<String>| value.unwrap_or_default();
+    let mut body = format!("{{\"columns\":{},\"data\":", text(serde_json::to_string(&columns))).into_bytes();
+    write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut body);
+    let milliseconds = answer.duration.as_secs_f64() * 1_000.0;
+    let end = format!(
+        ",\"row_count\":{},\"execution_time_ms\":{},\"from_cache\":{},\"warnings\":{}}}",
+        answer.rows,
+        text(serde_json::to_string(&milliseconds)),
+        answer.is_cached,
+        text(serde_json::to_string(&answer.warnings)),
+    );
+    body.extend_from_slice(end.as_bytes());
+    body
+}
+
+/// Returns the error of a query that has no rows.
+pub fn refusal(query: &str, error: DaxError, scopes: Scopes) -> ErrorBody {
+    match error {
+        DaxError::Problems(problems) => of_problems(query, &problems),
+        DaxError::TooManyRows { limit } => {
+            let message = format!("the result has more than {limit} rows; add filters or TOPN");
+            ErrorBody::new(Code::InvalidQuery, message).detail("max_limit", limit)
+        }
+        DaxError::Run(error) => ErrorBody::from_run(error, scopes),
+        DaxError::Order(error) => ErrorBody::new(Code::InternalError, error.to_string()),
+    }
+}
+
+/// Reports the first problem, with its suggestion, and all problems as details.
+fn of_problems(query: &str, problems: &[Problem]) -> ErrorBody {
+    let to_wire = |problem: &Problem| {
+        let Position { line, column } = problem.place.position(query);
+        DaxProblem { message: problem.kind.to_string(), line, column, suggestion: problem.suggestion() }
+    };
+    let all: Vec<DaxProblem> = problems.iter().map(to_wire).collect();
+    let Some(first) = all.first() else { return ErrorBody::new(Code::DaxSyntaxError, "the query has no EVALUATE") };
+    let message = format!("{} in line {}, column {}", first.message, first.line, first.column);
+    let body = ErrorBody::new(Code::DaxSyntaxError, message).detail("line", first.line).detail("column", first.column);
+    let body = match &first.suggestion {
+        Some(suggestion) => body.extra("suggestion", suggestion.as_str()),
+        None => body,
+    };
+    body.detail("problems", serde_json::to_value(&all).unwrap_or_default())
+}
+
+/// Returns all functions.
+pub fn functions() -> DaxFunctions {
+    let functions = FUNCTIONS.iter().map(|function| DaxFunction {
+        name: function.name,
+        category: function.category.as_str(),
+        signature: function.signature(),
+        description: function.description,
+        return_type: function.returns.as_str(),
+        parameters: function
+            .parameters
+            .iter()
+            .map(|parameter| DaxParameter {
+                name: parameter.name,
+                required: matches!(parameter.presence, Presence::Required | Presence::Repeated),
+                repeats: !matches!(parameter.presence, Presence::Required | Presence::Optional),
+            })
+            .collect(),
+    });
+    DaxFunctions { functions: functions.collect() }
+}
+
+/// Returns completions, whose places are bytes of the query.
+pub fn completions(query: &str, items: Vec<Completion>) -> DaxCompletions {
+    let characters = |offset: u32| query.get(..offset as usize).map_or(0, |before| before.chars().count() as u64);
+    let items = items.into_iter().map(|item| DaxCompletion {
+        kind: item.kind.as_str(),
+        label: item.label,
+        insert_text: item.insert_text,
+        documentation: item.documentation,
+        start: characters(item.replaces.start),
+        end: characters(item.replaces.end),
+    });
+    DaxCompletions { items: items.collect() }
+}
+
+/// Returns the tables and metrics that the caller may see.
+pub fn cubes<'m>(access: &'m Access<'m>) -> DaxCubes<'m> {
+    let model = access.model();
+    let metrics = listing::metrics(access).into_iter().map(|id| {
+        let metric = model.metric(id);
+        let (title, description) = (&*metric.presentation.title, metric.presentation.description.as_deref());
+        DaxMember { name: &metric.name, title, description, data_type: terrane_dax::Type::Double.as_str() }
+    });
+    DaxCubes {
+        cubes: listing::tables(access).iter().map(|table| cube(model, table)).collect(),
+        metrics: metrics.collect(),
+    }
+}
+
+fn cube<'m>(model: &'m Model, table: &Listing<'m>) -> DaxCube<'m> {
+    let columns = table.columns.iter().map(|(id, ty)| {
+        let dimension = model.dimension(*id);
+        let (title, description) = (&*dimension.presentation.title, dimension.presentation.description.as_deref());
+        DaxMember { name: &dimension.name, title, description, data_type: ty.as_str() }
+    });
+    let measures = table.measures.iter().map(|(id, ty)| {
+        let measure = model.measure(*id);
+        let (title, description) = (&*measure.presentation.title, measure.presentation.description.as_deref());
+        DaxMember { name: &measure.name, title, description, data_type: ty.as_str() }
+    });
+    DaxCube {
+        name: &table.cube.name,
+        title: &table.cube.title,
+        description: table.cube.description.as_deref(),
+        columns: columns.collect(),
+        measures: measures.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters() {
+        let (query, offset) = position_from_wire("{\"query\": \"é[x]\", \"position\": 2}".as_bytes()).unwrap();
+        assert_eq!((&*query, offset), ("é[x]", 3));
+        let (_, end) = position_from_wire("{\"query\": \"é\"}".as_bytes()).unwrap();
+        assert_eq!(end, 2);
+        assert!(position_from_wire(b"{\"query\": \"ab\", \"position\": 3}").is_err());
+        assert!(position_from_wire(b"{\"position\": 3}").is_err());
+    }
+}

@@ -451,7 +451,8 @@ fn condition(random: &mut Random, column: Column, depth: usize) -> Condition {
             let has_order = matches!(column.1, "amount" | "credit");
             let operators: &[&'static str] =
                 if has_order { &["=", "<>", "<", "<=", ">", ">=", "=="] } else { &["=", "<>", "=="] };
-            Condition::Compare(column, random.of(operators), constant(random))
+            let operator = operators[random.below(operators.len())];
+            Condition::Compare(column, operator, constant(random))
         }
         1 => Condition::In(column, (0..1 + random.below(3)).map(|_| constant(random)).collect()),
         2 => Condition::Blank(column),

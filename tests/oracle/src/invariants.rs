@@ -1,7 +1,7 @@
 //! Invariants that need no oracle: the product held against itself.
 //!
 //! In: queries that were answered as they should be. Out: the ones whose answer changes with what must
-//! not matter. I4 is in `cached`; I9 needs a second warehouse, and I3 and I7 are compared with the oracle.
+//! not matter. I4 is in `cached`, I7 in `surfaces`; I9 needs a second warehouse, and I3 is compared with the oracle.
 
 pub mod cached;
 

@@ -21,6 +21,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("metrics", "[String!]"),
     ("measures", "[String!]"),
     ("dimensions", "[String!]"),
+    ("filters", "[FilterInput!]"),
     ("where", "WhereInput"),
     ("segments", "[String!]"),
     ("timeDimensions", "[TimeDimensionInput!]"),
@@ -43,29 +44,44 @@ enum Seen {
     Error { code: String, message: String },
 }
 
-/// The GraphQL surface of a served project.
-pub struct Surfaces<'s, 'p> {
-    served: &'s Served<'p>,
-    graphql: GraphQl,
+/// The result of a comparison.
+#[derive(Debug)]
+pub enum Compared {
+    /// GraphQL cannot ask the query.
+    NotInGraphql,
+    Same,
+    /// The difference in words.
+    Different(String),
 }
 
-impl<'s, 'p> Surfaces<'s, 'p> {
-    pub fn new(served: &'s Served<'p>) -> Self {
-        let graphql = GraphQl::new(GraphQlServices::from(served.services()), GraphQlSettings::default());
-        Surfaces { served, graphql }
-    }
+/// Returns the GraphQL surface of a served project.
+pub fn executor(served: &Served<'_>) -> GraphQl {
+    GraphQl::new(GraphQlServices::from(served.services()), GraphQlSettings::default())
+}
 
-    /// Returns the difference between both surfaces; `Err(())` if GraphQL cannot ask the query.
-    pub fn difference(&self, body: &Json, asker: Asker, by_variables: bool) -> Result<Option<String>, ()> {
-        let body = without_what_graphql_lacks(body).ok_or(())?;
-        let arguments = arguments(&body).ok_or(())?;
-        let rest = self.rest(&body, asker);
-        let graphql = self.graphql(&arguments, asker, by_variables);
-        Ok((!is_same(&rest, &graphql)).then(|| {
-            format!("I7 REST and GraphQL differ on {body}\n  arguments {arguments:?}\n  REST:    {rest:?}\n  GraphQL: {graphql:?}")
-        }))
+/// Compares both surfaces on a query. `by_variables`: the arguments are variables, not literals.
+pub fn compare(graphql: &GraphQl, served: &Served<'_>, body: &Json, asker: Asker, by_variables: bool) -> Compared {
+    let body = without_what_graphql_lacks(body);
+    let Some((body, arguments)) = body.and_then(|body| arguments(&body).map(|arguments| (body, arguments))) else {
+        return Compared::NotInGraphql;
+    };
+    let surfaces = Surfaces { served, graphql };
+    let rest = surfaces.rest(&body, asker);
+    let graphql = surfaces.graphql(&arguments, asker, by_variables);
+    if is_same(&rest, &graphql) {
+        return Compared::Same;
     }
+    Compared::Different(format!(
+        "I7 REST and GraphQL differ on {body}\n  arguments {arguments:?}\n  REST:    {rest:?}\n  GraphQL: {graphql:?}"
+    ))
+}
 
+struct Surfaces<'s, 'p> {
+    served: &'s Served<'p>,
+    graphql: &'s GraphQl,
+}
+
+impl Surfaces<'_, '_> {
     fn rest(&self, body: &Json, asker: Asker) -> Seen {
         let request = match query::from_wire(body.to_string().as_bytes()) {
             Ok(request) => request,
@@ -184,7 +200,14 @@ fn without_what_graphql_lacks(body: &Json) -> Option<Json> {
         body.remove(*name);
     });
     if let Some(filters) = body.get_mut("filters") {
-        *filters = filters.as_array()?.iter().map(filter).collect::<Option<Vec<_>>>()?.into();
+        let all = filters.as_array()?.iter().map(filter).collect::<Option<Vec<_>>>()?;
+        // GraphQL has a list of conditions and one tree.
+        let (mut conditions, trees): (Vec<Json>, Vec<Json>) =
+            all.into_iter().partition(|filter| filter.get("member").is_some());
+        if !trees.is_empty() {
+            conditions.push(json!({ "and": trees }));
+        }
+        *filters = conditions.into();
     }
     for time in body.get_mut("time_dimensions").and_then(Json::as_array_mut).into_iter().flatten() {
         whole_range(time.get_mut("date_range"));
@@ -251,8 +274,17 @@ fn arguments(body: &Json) -> Option<Map<String, Json>> {
     for (name, value) in body.as_object()? {
         let (name, value) = match name.as_str() {
             "filters" => {
-                let filters = value.as_array()?.iter().map(condition).collect::<Option<Vec<_>>>()?;
-                ("where", json!({ "and": filters }))
+                let (mut conditions, mut tree) = (Vec::new(), None);
+                for filter in value.as_array()? {
+                    match condition(filter)? {
+                        Json::Object(mut input) if input.contains_key("condition") => {
+                            conditions.extend(input.remove("condition"));
+                        }
+                        input => tree = Some(input),
+                    }
+                }
+                arguments.extend(tree.map(|tree| ("where".to_owned(), tree)));
+                ("filters", conditions.into())
             }
             "order_by" => ("order", value.as_array()?.iter().map(order).collect::<Option<Vec<_>>>()?.into()),
             "time_dimensions" => {

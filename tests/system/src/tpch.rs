@@ -20,7 +20,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use crate::{Program, Scratch, path};
-use connection::KeptConnection;
+use connection::PersistentConnection;
 use database::Database;
 pub use rollup::RollupTiming;
 
@@ -59,7 +59,7 @@ pub fn run(binary: &str, scale: f64, rounds: u64) -> Result<Vec<Timing>> {
     let server = Program::new(binary, &["serve"], project.path());
     let server = server.serve_unheard(Stdio::null(), Stdio::inherit())?;
     let mut world = World {
-        service: KeptConnection::open(server.address)?,
+        service: PersistentConnection::open(server.address)?,
         server: server.child.id(),
         database: Database::open(&file)?,
         rounds,
@@ -94,7 +94,7 @@ fn read(name: &str) -> Result<String> {
 
 /// The server and the database that are measured.
 struct World {
-    service: KeptConnection,
+    service: PersistentConnection,
     /// The process of the server.
     server: u32,
     database: Database,

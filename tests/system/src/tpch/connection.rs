@@ -1,4 +1,4 @@
-//! One connection for many requests, as a client keeps it.
+//! One connection for many requests, used one after the other.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -8,17 +8,17 @@ use anyhow::{Context as _, Result, ensure};
 
 /// A connection to a server. An answer without `content-length` is an error.
 #[derive(Debug)]
-pub(super) struct KeptConnection {
+pub(super) struct PersistentConnection {
     address: SocketAddr,
     stream: BufReader<TcpStream>,
 }
 
-impl KeptConnection {
+impl PersistentConnection {
     pub(super) fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-        Ok(KeptConnection { address, stream: BufReader::new(stream) })
+        Ok(PersistentConnection { address, stream: BufReader::new(stream) })
     }
 
     /// Sends a body and returns the body of the answer.

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::connection::KeptConnection;
+use super::connection::PersistentConnection;
 use super::database::Database;
 use super::{WARM_UP, median, time};
 use crate::{Program, Scratch, request};
@@ -46,7 +46,7 @@ pub(super) fn run(binary: &str, project: &Scratch, file: &Path, rounds: u64) -> 
     let program = program.variable("SERVICE_PRE_AGGREGATIONS__ENABLED", "true");
     let server = program.serve_unheard(Stdio::null(), Stdio::inherit())?;
     let build = built(server.address)?;
-    let mut service = KeptConnection::open(server.address)?;
+    let mut service = PersistentConnection::open(server.address)?;
     let question = |mode: &str| {
         let range = json!(["1996-01-01", "1996-12-31"]);
         let time = json!([{"dimension": "lineitem.shipdate", "granularity": "month", "date_range": range}]);

@@ -17,6 +17,9 @@ pub(crate) struct TpchArguments {
     /// The number of times that each question is measured.
     #[arg(long, default_value_t = 31)]
     rounds: u64,
+    /// Measure the pre-aggregation of the project instead.
+    #[arg(long)]
+    rollup: bool,
     /// Build and measure the program of the release.
     #[arg(long)]
     release: bool,
@@ -24,13 +27,14 @@ pub(crate) struct TpchArguments {
 
 pub(crate) fn run(context: &Context, arguments: &TpchArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
-    let TpchArguments { scale, rounds, release } = arguments;
+    let TpchArguments { scale, rounds, rollup, release } = arguments;
     let profile: &[&str] = if *release { &["--release"] } else { &[] };
     let package = ["--quiet", "--package", "terrane-system-tests"];
     let built = context.cargo().arg("build").args(profile).args(package).arg("--bins").status()?;
     anyhow::ensure!(built.success(), "the build failed");
     let mut command = context.cargo();
     command.arg("run").args(profile).args(package).args(["--bin", "terrane-tpch", "--"]);
+    command.arg(if *rollup { "rollup" } else { "questions" });
     let status = command.args([scale.to_string(), rounds.to_string()]).status().context("starting terrane-tpch")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,4 +1,5 @@
-//! Reads a page of a result, one chunk at a time.
+//! Reads a page of a result, one chunk at a time, and passes it on in smaller pieces: each piece becomes a text, which
+//! takes more memory than its columns.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -13,9 +14,14 @@ use terrane_app::ports::results::{ResultPage, ResultsError};
 
 use crate::{CHUNK_ROWS, blocking, columns, unavailable};
 
+/// The most rows of a piece.
+const PIECE_ROWS: usize = 2_048;
+
 /// The rest of a page.
 struct Rest {
     reader: FileReader<BufReader<File>>,
+    /// The rows of the current chunk that follow; `None` before it is read.
+    chunk: Option<RecordBatch>,
     /// The rows of the next chunk before the page.
     skip: usize,
     left: u64,
@@ -37,11 +43,10 @@ pub(crate) fn page(path: &Path, manifest: &Manifest, offset: u64, limit: u64) ->
         skip = usize::try_from(offset % chunk_rows).map_err(unavailable)?;
         reader.set_index(chunk).map_err(unavailable)?;
     }
-    let rest = Some(Rest { reader, skip, left }).filter(|rest| rest.left > 0);
+    let rest = Some(Rest { reader, chunk: None, skip, left }).filter(|rest| rest.left > 0);
     let rows = stream::unfold(rest, |rest| async move {
-        let rest = rest?;
-        match blocking(move || rest.next()).await {
-            Ok((batch, rest)) => Some((Ok(batch), rest)),
+        match rest?.next().await {
+            Ok((piece, rest)) => Some((Ok(piece), rest)),
             Err(error) => Some((Err(error), None)),
         }
     });
@@ -49,17 +54,37 @@ pub(crate) fn page(path: &Path, manifest: &Manifest, offset: u64, limit: u64) ->
 }
 
 impl Rest {
-    fn next(mut self) -> Result<(RecordBatch, Option<Self>), ResultsError> {
-        let chunk = self.reader.next().ok_or_else(|| unavailable("a result has too few rows"))?;
-        let chunk = chunk.map_err(unavailable)?;
-        let rows = chunk.num_rows().saturating_sub(self.skip);
-        let rows = usize::try_from(self.left).map_or(rows, |left| left.min(rows));
+    async fn next(self) -> Result<(RecordBatch, Option<Self>), ResultsError> {
+        let (chunk, mut rest) = match self.chunk {
+            Some(_) => self.take(),
+            None => blocking(move || self.read()).await?.take(),
+        };
+        let chunk = chunk.ok_or_else(too_few)?;
+        let rows = chunk.num_rows().min(PIECE_ROWS);
+        let rows = usize::try_from(rest.left).map_or(rows, |left| left.min(rows));
         if rows == 0 {
-            return Err(unavailable("a result has too few rows"));
+            return Err(too_few());
         }
-        let batch = chunk.slice(self.skip, rows);
-        (self.skip, self.left) = (0, self.left - rows as u64);
-        let is_over = self.left == 0;
-        Ok((batch, Some(self).filter(|_| !is_over)))
+        rest.left -= rows as u64;
+        rest.chunk = Some(chunk.slice(rows, chunk.num_rows() - rows)).filter(|chunk| chunk.num_rows() > 0);
+        let is_over = rest.left == 0;
+        Ok((chunk.slice(0, rows), Some(rest).filter(|_| !is_over)))
     }
+
+    fn take(mut self) -> (Option<RecordBatch>, Self) {
+        (self.chunk.take(), self)
+    }
+
+    /// Reads the next chunk, without the rows before the page.
+    fn read(mut self) -> Result<Self, ResultsError> {
+        let chunk = self.reader.next().ok_or_else(too_few)?.map_err(unavailable)?;
+        let skipped = self.skip.min(chunk.num_rows());
+        self.chunk = Some(chunk.slice(skipped, chunk.num_rows() - skipped));
+        self.skip = 0;
+        Ok(self)
+    }
+}
+
+fn too_few() -> ResultsError {
+    unavailable("a result has too few rows")
 }

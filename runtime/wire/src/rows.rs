@@ -7,6 +7,7 @@
 use std::num::NonZero;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
@@ -57,7 +58,12 @@ impl RowFormat {
 
 /// Encodes rows in one format.
 #[derive(Debug)]
-pub struct RowEncoder(Rows);
+pub struct RowEncoder {
+    rows: Rows,
+    /// The largest mean size of a row in a piece of text, so that the next piece is allocated once: memory of pieces
+    /// that grow stays with each of the encoding threads.
+    row_bytes: AtomicUsize,
+}
 
 #[derive(Debug)]
 enum Rows {
@@ -91,29 +97,33 @@ impl RowEncoder {
         }
     }
 
+    fn of(rows: Rows) -> Self {
+        RowEncoder { rows, row_bytes: AtomicUsize::new(0) }
+    }
+
     /// Encodes the objects of a JSON list, without its brackets.
     pub fn json(columns: Vec<ResultColumn>, numbers: Numbers) -> Self {
-        RowEncoder(Rows::Json(JsonRows::new(columns, numbers)))
+        RowEncoder::of(Rows::Json(JsonRows::new(columns, numbers)))
     }
 
     pub fn csv(columns: Vec<ResultColumn>, numbers: Numbers) -> Self {
-        RowEncoder(Rows::Csv(CsvRows::new(columns, numbers)))
+        RowEncoder::of(Rows::Csv(CsvRows::new(columns, numbers)))
     }
 
     /// Encodes an Arrow stream. `stored` is the schema of the batches.
     pub fn arrow(columns: Vec<ResultColumn>, stored: &Schema, numbers: Numbers) -> Self {
-        RowEncoder(Rows::Arrow(ArrowRows::new(columns, stored, numbers)))
+        RowEncoder::of(Rows::Arrow(ArrowRows::new(columns, stored, numbers)))
     }
 
     /// Chooses the types of the columns, by the batches that are known before the head.
     fn choose_types(&mut self, known: &[RecordBatch]) {
-        if let Rows::Arrow(rows) = &mut self.0 {
+        if let Rows::Arrow(rows) = &mut self.rows {
             rows.widen(known);
         }
     }
 
     fn head(&self) -> Result<Vec<Bytes>, RowsError> {
-        match &self.0 {
+        match &self.rows {
             Rows::Json(_) => Ok(Vec::new()),
             Rows::Csv(rows) => {
                 let mut out = Vec::new();
@@ -125,17 +135,18 @@ impl RowEncoder {
     }
 
     fn batch(&self, batch: &RecordBatch, is_first: bool) -> Result<Vec<Bytes>, RowsError> {
-        let mut out = Vec::new();
-        match &self.0 {
+        let mut out = Vec::with_capacity(batch.num_rows() * self.row_bytes.load(Ordering::Relaxed));
+        match &self.rows {
             Rows::Json(rows) => rows.write(batch, is_first, &mut out),
             Rows::Csv(rows) => rows.write(batch, &mut out),
             Rows::Arrow(rows) => return Ok(rows.batch(batch)?),
         }
+        self.row_bytes.fetch_max(out.len().div_ceil(batch.num_rows().max(1)), Ordering::Relaxed);
         Ok(vec![out.into()])
     }
 
     fn end(&self) -> Bytes {
-        match &self.0 {
+        match &self.rows {
             Rows::Json(_) | Rows::Csv(_) => Bytes::new(),
             Rows::Arrow(rows) => rows.end(),
         }
@@ -151,7 +162,7 @@ impl RowEncoder {
         self.head()?.iter().for_each(|part| out.extend_from_slice(part));
         let mut is_first = true;
         for batch in batches {
-            match &self.0 {
+            match &self.rows {
                 Rows::Json(rows) => rows.write(batch, is_first, &mut out),
                 Rows::Csv(rows) => rows.write(batch, &mut out),
                 Rows::Arrow(rows) => rows.batch(batch)?.iter().for_each(|part| out.extend_from_slice(part)),

@@ -2,15 +2,17 @@
 //!
 //! In: the program, a scale factor, a number of rounds. Out: medians for each question. A question whose rows differ
 //! from those of the SQL by hand is an error. Each round runs the three one after the other, so that whatever else the
-//! machine does disturbs all alike; ratios are medians of the rounds' ratios. Absent: budgets, which a busy machine
-//! would break.
+//! machine does disturbs all alike; ratios are medians of the rounds' ratios. Processor times depend less on the load of
+//! the machine. Absent: budgets, which a busy machine would break.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 
 mod connection;
 mod database;
+mod rollup;
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,7 @@ use serde_json::Value;
 use crate::{Program, Scratch, path};
 use connection::PersistentConnection;
 use database::Database;
+pub use rollup::RollupTiming;
 
 const FOLDER: &str = "tests/load/tpch";
 /// The file that `service_project.yml` names.
@@ -41,6 +44,10 @@ pub struct Timing {
     pub http: Duration,
     /// The request without the SQL of Terrane, in seconds; noise can make it negative.
     pub service: f64,
+    /// The processor time of the SQL of Terrane, in units of that of the SQL by hand.
+    pub processor_ratio: f64,
+    /// The processor time of the server for a request, without that of the SQL of Terrane, in seconds.
+    pub service_processor: f64,
 }
 
 /// Makes the data, serves it, and measures all questions.
@@ -48,54 +55,118 @@ pub struct Timing {
 /// # Errors
 /// The server does not start, a query fails, or the rows of a question differ.
 pub fn run(binary: &str, scale: f64, rounds: u64) -> Result<Vec<Timing>> {
+    let (project, file) = project(scale, rounds)?;
+    let server = Program::new(binary, &["serve"], project.path());
+    let server = server.serve_unheard(Stdio::null(), Stdio::inherit())?;
+    let mut world = World {
+        service: PersistentConnection::open(server.address)?,
+        server: server.child.id(),
+        database: Database::open(&file)?,
+        rounds,
+    };
+    let questions: Vec<Value> = serde_json::from_str(&read("questions.json")?)?;
+    questions.iter().map(|question| world.measure(question)).collect()
+}
+
+/// Makes the data, builds the pre-aggregation of the project, and measures it.
+///
+/// # Errors
+/// The server does not start, the build fails, or the rows differ.
+pub fn run_rollup(binary: &str, scale: f64, rounds: u64) -> Result<RollupTiming> {
+    let (project, file) = project(scale, rounds)?;
+    rollup::run(binary, &project, &file, rounds)
+}
+
+/// Makes the project and its data. Returns it with the file of the tables.
+fn project(scale: f64, rounds: u64) -> Result<(Scratch, PathBuf)> {
     ensure!(rounds > 0 && scale > 0.0, "nothing to measure");
-    let read = |name: &str| fs::read_to_string(path(FOLDER).join(name)).with_context(|| name.to_owned());
     let project = Scratch::empty()
         .with("service_project.yml", &read("service_project.yml")?)
         .with("cubes/star.yml", &read("cubes/star.yml")?);
     let file = project.path().join(FILE);
     Database::make(&file, scale, &read("data.sql")?)?;
-    let server = Program::new(binary, &["serve"], project.path());
-    let server = server.serve_unheard(Stdio::null(), Stdio::inherit())?;
-    let mut service = PersistentConnection::open(server.address)?;
-    let database = Database::open(&file)?;
-    let questions: Vec<Value> = serde_json::from_str(&read("questions.json")?)?;
-    questions.iter().map(|question| measure(question, rounds, &database, &mut service)).collect()
+    Ok((project, file))
 }
 
-fn measure(question: &Value, rounds: u64, database: &Database, service: &mut PersistentConnection) -> Result<Timing> {
-    let text = |key: &str| question[key].as_str().map(str::to_owned).with_context(|| format!("no `{key}`"));
-    let (name, by_hand, query) = (text("name")?, text("by_hand")?, question["query"].to_string());
-    let mut inline = question["query"].clone();
-    inline["inline"] = true.into();
-    let sql = service.post("/api/v1/query/sql", &inline.to_string())?;
-    let sql: Value = serde_json::from_str(&sql)?;
-    let sql = sql["sql"].as_str().context("no `sql`")?;
-    ensure!(database.has_same_rows(sql, &by_hand)?, "{name}: the rows differ\n{sql}");
-    let mut times: [Vec<Duration>; 3] = Default::default();
-    for round in 0..WARM_UP + rounds {
-        let measured = [
-            time(|| database.run(&by_hand))?,
-            time(|| database.run(sql))?,
-            time(|| service.post("/api/v1/query", &query).map(drop))?,
-        ];
-        if round >= WARM_UP {
-            times.iter_mut().zip(measured).for_each(|(all, one)| all.push(one));
+fn read(name: &str) -> Result<String> {
+    fs::read_to_string(path(FOLDER).join(name)).with_context(|| name.to_owned())
+}
+
+/// The server and the database that are measured.
+struct World {
+    service: PersistentConnection,
+    /// The process of the server.
+    server: u32,
+    database: Database,
+    rounds: u64,
+}
+
+/// The three ways to an answer.
+const WAYS: usize = 3;
+
+impl World {
+    fn measure(&mut self, question: &Value) -> Result<Timing> {
+        let text = |key: &str| question[key].as_str().map(str::to_owned).with_context(|| format!("no `{key}`"));
+        let (name, by_hand, query) = (text("name")?, text("by_hand")?, question["query"].to_string());
+        let mut inline = question["query"].clone();
+        inline["inline"] = true.into();
+        let sql = self.service.post("/api/v1/query/sql", &inline.to_string())?;
+        let sql: Value = serde_json::from_str(&sql)?;
+        let sql = sql["sql"].as_str().context("no `sql`")?;
+        ensure!(self.database.has_same_rows(sql, &by_hand)?, "{name}: the rows differ\n{sql}");
+        let mut times: [Vec<f64>; WAYS] = Default::default();
+        let mut processor = [Duration::ZERO; WAYS];
+        for round in 0..WARM_UP + self.rounds {
+            let database = &self.database;
+            let own = std::process::id();
+            let measured = [
+                time(own, || database.run(&by_hand))?,
+                time(own, || database.run(sql))?,
+                time(self.server, || self.service.post("/api/v1/query", &query).map(drop))?,
+            ];
+            if round >= WARM_UP {
+                for (way, (took, spent)) in measured.into_iter().enumerate() {
+                    times[way].push(took.as_secs_f64());
+                    processor[way] += spent;
+                }
+            }
         }
+        let ratios = times[1].iter().zip(&times[0]).map(|(sql, by_hand)| sql / by_hand).collect();
+        let service = times[2].iter().zip(&times[1]).map(|(http, sql)| http - sql).collect();
+        let (ratio, service) = (median(ratios), median(service));
+        let [by_hand, sql, http] = times.map(|all| Duration::from_secs_f64(median(all)));
+        let [spent_by_hand, spent, spent_http] = processor.map(|spent| spent.as_secs_f64() / self.rounds as f64);
+        Ok(Timing {
+            name,
+            by_hand,
+            sql,
+            ratio,
+            http,
+            service,
+            processor_ratio: spent / spent_by_hand,
+            service_processor: spent_http - spent,
+        })
     }
-    let [by_hand, sql, http] = times;
-    let ratios = sql.iter().zip(&by_hand).map(|(sql, by_hand)| sql.as_secs_f64() / by_hand.as_secs_f64());
-    let service = http.iter().zip(&sql).map(|(http, sql)| http.as_secs_f64() - sql.as_secs_f64());
-    let (ratio, service) = (median(ratios.collect()), median(service.collect()));
-    let [by_hand, sql, http] = [by_hand, sql, http]
-        .map(|all| Duration::from_secs_f64(median(all.iter().map(Duration::as_secs_f64).collect())));
-    Ok(Timing { name, by_hand, sql, ratio, http, service })
 }
 
-fn time(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+/// Returns the duration of some work, and the processor time of a process meanwhile.
+fn time(process: u32, work: impl FnOnce() -> Result<()>) -> Result<(Duration, Duration)> {
+    let before = processor_time(process)?;
     let started = Instant::now();
     work()?;
-    Ok(started.elapsed())
+    let took = started.elapsed();
+    Ok((took, processor_time(process)?.saturating_sub(before)))
+}
+
+/// Returns the processor time of all running threads of a process.
+fn processor_time(process: u32) -> Result<Duration> {
+    let mut spent = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // A thread may have ended meanwhile.
+        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        spent += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(spent))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -1,38 +1,55 @@
 //! `cargo xtask tpch`: the questions of `tests/load/tpch` by hand, as Terrane's SQL, and over HTTP.
 //!
-//! `tpch SCALE ROUNDS`. Exit code 1 if the rows of a question differ from those of the SQL by hand.
+//! `tpch questions SCALE ROUNDS`, or `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project. Exit code 1 if the rows of a question differ from those of the SQL by hand.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use terrane_system_tests::tpch;
+use terrane_system_tests::tpch::{self, RollupTiming, Timing};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [scale, rounds] = &arguments[..] else { bail!("tpch SCALE ROUNDS") };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let binary = std::env::current_exe()?.with_file_name("terrane-under-test");
     let binary = binary.to_str().context("a path that is not UTF-8")?;
     let load = load();
-    let timings = tpch::run(binary, scale.parse()?, rounds.parse()?)?;
-    let milliseconds = |duration: Duration| duration.as_secs_f64() * 1_000.0;
-    println!("{:34} {:>10} {:>10} {:>7} {:>10} {:>10}", "question", "by hand", "SQL", "ratio", "HTTP", "service");
-    for timing in &timings {
-        println!(
-            "{:34} {:7.2} ms {:7.2} ms {:7.2} {:7.2} ms {:7.2} ms",
-            timing.name,
-            milliseconds(timing.by_hand),
-            milliseconds(timing.sql),
-            timing.ratio,
-            milliseconds(timing.http),
-            timing.service * 1_000.0
-        );
+    match arguments[..] {
+        ["questions", scale, rounds] => show(&tpch::run(binary, scale.parse()?, rounds.parse()?)?),
+        ["rollup", scale, rounds] => show_rollup(&tpch::run_rollup(binary, scale.parse()?, rounds.parse()?)?),
+        _ => bail!("tpch questions SCALE ROUNDS, or tpch rollup SCALE ROUNDS"),
     }
-    let worst = |value: fn(&tpch::Timing) -> f64| timings.iter().map(value).fold(f64::MIN, f64::max);
-    println!("worst ratio {:.2}, most service {:.2} ms", worst(|t| t.ratio), worst(|t| t.service) * 1_000.0);
     println!("load of the machine: {load} before, {} after", self::load());
     Ok(())
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
+}
+
+/// Prints times, and behind them processor times (`CPU`).
+fn show(timings: &[Timing]) {
+    let head = ["by hand", "SQL", "ratio", "HTTP", "service", "CPU ratio", "CPU service"];
+    let head: Vec<String> = head.iter().map(|word| format!("{word:>11}")).collect();
+    println!("{:32}{}", "question", head.concat());
+    for timing in timings {
+        let Timing { name, by_hand, sql, ratio, http, service, processor_ratio, service_processor } = timing;
+        let [by_hand, sql, http] = [by_hand, sql, http].map(|duration| milliseconds(*duration));
+        let [service, service_processor] = [service, service_processor].map(|seconds| seconds * 1_000.0);
+        println!(
+            "{name:32}{by_hand:8.2} ms{sql:8.2} ms{ratio:11.2}{http:8.2} ms{service:8.2} ms{processor_ratio:11.2}{service_processor:8.2} ms"
+        );
+    }
+    let worst = |value: fn(&Timing) -> f64| timings.iter().map(value).fold(f64::MIN, f64::max);
+    println!("worst ratio {:.2}, of CPU {:.2}", worst(|t| t.ratio), worst(|t| t.processor_ratio));
+}
+
+fn show_rollup(timing: &RollupTiming) {
+    let RollupTiming { rows, table, build, by_hand } = timing;
+    let [rows, table, build, by_hand] = [rows, table, build, by_hand].map(|duration| milliseconds(*duration));
+    println!("a year by month over HTTP: {rows:.2} ms from rows, {table:.2} ms from the table");
+    println!("build: {build:.0} ms, by hand {by_hand:.0} ms, ratio {:.2}", build / by_hand);
 }
 
 /// Returns the mean number of running processes of the last minute.

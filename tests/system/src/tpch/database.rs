@@ -25,6 +25,19 @@ impl Database {
         Ok(Database { connection })
     }
 
+    /// Makes a new file, with the tables attached for reading as `tpch`.
+    pub(super) fn attach(tables: &Path, file: &Path) -> Result<Self> {
+        let connection = Connection::open_with_flags(file, Config::default().threads(2)?)?;
+        let tables = tables.display().to_string().replace('\'', "''");
+        connection.execute_batch(&format!("ATTACH '{tables}' AS tpch (READ_ONLY)"))?;
+        Ok(Database { connection })
+    }
+
+    /// Runs statements without rows.
+    pub(super) fn execute(&self, statements: &str) -> Result<()> {
+        Ok(self.connection.execute_batch(statements)?)
+    }
+
     /// Runs a statement and reads all of its rows in columns.
     pub(super) fn run(&self, sql: &str) -> Result<()> {
         let mut statement = self.connection.prepare(sql)?;

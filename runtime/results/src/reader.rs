@@ -1,4 +1,4 @@
-//! Reads a page of a result, one chunk at a time, and passes it on in smaller pieces: each piece becomes a text, which
+//! Reads a page of a result, one chunk at a time, and passes it on in smaller pieces: each piece becomes a string, which
 //! takes more memory than its columns.
 
 use std::fs::File;

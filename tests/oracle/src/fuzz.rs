@@ -142,7 +142,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             Compared::NotInGraphql => *report.left_out.entry("I7 GraphQL has no such query").or_default() += 1,
             Compared::Same => *report.invariants.entry("I7 REST and GraphQL answer alike").or_default() += 1,
             Compared::Different(about) => {
-                report.differences.push(Case { about, seed, query: body, world: world.clone() });
+                report.differences.push(Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
                 return Ok(());
             }
         }

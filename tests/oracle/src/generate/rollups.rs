@@ -179,7 +179,11 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
         && (takes_all || generator.random.chance(50))
     {
         let member = format!("{}.{}", cube.name, time.dimension);
-        query.insert("time_dimensions".to_owned(), json!([{"dimension": member, "granularity": time.granularity}]));
+        let granularity = match generator.random.chance(60) {
+            true => time.granularity.as_str(),
+            false => *generator.random.of(COARSER),
+        };
+        query.insert("time_dimensions".to_owned(), json!([{"dimension": member, "granularity": granularity}]));
         query.insert("timezone".to_owned(), json!(time.zone));
     }
     let joined = cube.joins.iter().filter(|join| join.relationship.is_to_one() && join.cube.is_none());

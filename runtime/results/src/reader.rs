@@ -1,5 +1,5 @@
-//! Reads a page of a result, one chunk at a time, and passes it on in smaller pieces: each piece becomes a string, which
-//! takes more memory than its columns.
+//! Reads a page of a result, one chunk at a time, and passes it on in smaller pieces: each piece becomes a string,
+//! which takes more memory than its columns.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -16,7 +16,7 @@ use super::credentials::{Credentials, CredentialsError};
 use super::error::ApiError;
 use super::protocol::{Protocol, protocol_of};
 use super::routes::RouteAccess;
-use crate::app::App;
+use crate::app::{App, Scope};
 
 /// The access that a route requires of one request. Holds the parts of the request that it needs and not its body, so
 /// that it can wait for the store.
@@ -47,14 +47,15 @@ impl<'a> AuthRequirement<'a> {
         }
     }
 
-    /// Requires access of the caller of an open connection, whose credentials came after the request.
+    /// Requires a scope of the caller of an open connection, whose credentials came after the request.
     pub(super) fn of_connection(
         app: &'a App,
-        access: RouteAccess,
+        scope: Scope,
         context: RequestContext,
         is_host_known: bool,
         credentials: Credentials,
     ) -> Self {
+        let access = RouteAccess::Scoped(scope);
         AuthRequirement { app, access, context, is_host_known, credentials: Ok(credentials) }
     }
 

@@ -13,8 +13,7 @@ use terrane_app::security::{AuthError, Credential};
 use super::admission::AuthRequirement;
 use super::credentials::Credentials;
 use super::error::ApiError;
-use super::routes::RouteAccess;
-use crate::app::App;
+use crate::app::{App, Scope};
 
 /// The time for which a connection stays open if its credential cannot be checked.
 const MAX_UNCHECKED: Duration = Duration::from_secs(30);
@@ -27,15 +26,15 @@ pub(crate) struct ConnectionAdmission {
 }
 
 impl ConnectionAdmission {
-    /// Authenticates the caller, who must have the access.
+    /// Authenticates the caller, who must hold the scope.
     pub(crate) async fn admit(
         self,
         app: &App,
-        access: RouteAccess,
+        scope: Scope,
         credentials: Credentials,
     ) -> Result<ConnectedCaller, ApiError> {
         let secret = credentials.clone().into_secret();
-        let requirement = AuthRequirement::of_connection(app, access, self.context, self.is_host_known, credentials);
+        let requirement = AuthRequirement::of_connection(app, scope, self.context, self.is_host_known, credentials);
         let (context, credential) = requirement.check().await?;
         Ok(ConnectedCaller { context, credential, secret })
     }

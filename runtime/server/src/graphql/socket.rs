@@ -27,8 +27,7 @@ use terrane_wire::{Code, ErrorBody};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument as _;
 
-use super::READ;
-use crate::app::App;
+use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, ConnectedCaller, ConnectionAdmission, Credentials, deny, panic_message};
 use operations::{Event, Operations};
 use session::{Action, Close, Session};
@@ -223,7 +222,7 @@ async fn authenticate(
             Err(ApiError::new(Code::Unauthorized, "more than one credential"))
         }
         (Some(caller), _) => Ok(caller),
-        (None, Some(admission)) => admission.admit(&app, READ, credentials).await,
+        (None, Some(admission)) => admission.admit(&app, Scope::Read, credentials).await,
         (None, None) => Err(ApiError::new(Code::Unauthorized, "a credential is required")),
     }
 }

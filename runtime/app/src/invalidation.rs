@@ -4,6 +4,7 @@
 //! an audit record. A caller with a tenant changes the versions of that tenant only. Absent: what is stored under a
 //! version.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use terrane_compiler::text::nearest::nearest;
@@ -51,11 +52,12 @@ impl InvalidationService {
         let snapshot = self.catalog.snapshot();
         let tenant = request.tenant.clone();
         let mut scopes = Vec::new();
-        for name in cubes.unwrap_or_default() {
+        let cubes: Option<BTreeSet<&str>> = cubes.map(|cubes| cubes.iter().map(String::as_str).collect());
+        for name in cubes.iter().flatten().copied() {
             let cube = snapshot.model.cube_named(name).filter(|cube| cube.public).ok_or_else(|| {
                 let known = snapshot.model.cubes.iter().filter(|cube| cube.public).map(|cube| &*cube.name);
                 let nearest = nearest(name, known, MAX_NEAREST).into_iter().map(str::to_owned).collect();
-                InvalidationError::UnknownCube { name: name.clone(), nearest }
+                InvalidationError::UnknownCube { name: name.to_owned(), nearest }
             })?;
             // Rows of an alias are those of the cube behind it.
             let cube = cube.alias_of.map_or(cube, |original| snapshot.model.cube(original));
@@ -65,7 +67,7 @@ impl InvalidationService {
             scopes.push(InvalidationScope { cube: None, tenant: tenant.clone() });
         }
         let resource = match cubes {
-            Some(cubes) => format!("cubes:{}", cubes.join(",")),
+            Some(cubes) => format!("cubes:{}", cubes.into_iter().collect::<Vec<_>>().join(",")),
             None => format!("project:{}", snapshot.model.project),
         };
         let mut entry = self.access.entry("cache_invalidated", request, resource);

@@ -20,7 +20,7 @@ use crate::bound::{
 };
 use crate::names::{Names, equal_names};
 use crate::place::Place;
-use crate::problem::{Problem, ProblemKind, Shape};
+use crate::problem::{MAX_PROBLEMS, Problem, ProblemKind, Shape};
 use crate::tree::{Definition, Evaluation, Expression, Name, OrderKey, Query, Variable};
 
 /// A bound query with the problems of its tree. Without problems, the query has no invalid parts.
@@ -105,7 +105,9 @@ impl<'q> Binder<'q> {
     }
 
     fn problem(&mut self, kind: ProblemKind, place: Place) {
-        self.problems.push(Problem::new(kind, place));
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem::new(kind, place));
+        }
     }
 
     // Definitions

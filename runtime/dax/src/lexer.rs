@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 
 use crate::place::Place;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{MAX_PROBLEMS, Problem, ProblemKind};
 use crate::spelling::{is_name_part, is_name_start};
 use crate::tree::Number;
 
@@ -154,7 +154,9 @@ impl<'t> Lexer<'t> {
     }
 
     fn problem(&mut self, kind: ProblemKind, start: usize) {
-        self.problems.push(Problem { kind, place: Place::new(start, self.at) });
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem { kind, place: Place::new(start, self.at) });
+        }
     }
 
     fn push(&mut self, kind: TokenKind, start: usize) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::lexer::{Symbol, Token, TokenKind, tokens};
 use crate::place::Place;
-use crate::problem::{Expected, Problem, ProblemKind};
+use crate::problem::{Expected, MAX_PROBLEMS, Problem, ProblemKind};
 use crate::tree::{Definition, Evaluation, Expression, ExpressionKind, Name, OrderKey, Query, Variable};
 
 /// The most levels of brackets, and of prefix operators.
@@ -172,7 +172,7 @@ impl Parser {
 
     fn problem(&mut self, kind: ProblemKind, place: Place) {
         // What is missing behind the place where parsing stopped is not a mistake of the author.
-        if !self.is_stopped {
+        if !self.is_stopped && self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem { kind, place });
         }
     }

@@ -13,6 +13,8 @@ use crate::types::Type;
 
 /// The most names that a problem lists.
 pub(crate) const MAX_NEAREST: usize = 5;
+/// The most problems that one stage collects.
+pub(crate) const MAX_PROBLEMS: usize = 100;
 
 /// A problem of a query.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,6 +19,10 @@ use crate::shape::TypeTable;
 
 /// The most introspection results that are kept. Tools send a few different ones.
 const MAX_CACHED: usize = 32;
+/// The bytes of a document whose introspection result is kept.
+const MAX_CACHED_TEXT: usize = 16 * 1024;
+/// The bytes of an introspection result that is kept.
+const MAX_CACHED_BODY: usize = 512 * 1024;
 
 /// Executes operations. A clone is the same executor.
 #[derive(Clone)]
@@ -73,7 +77,8 @@ impl GraphQl {
         let Operation { document, text, name, variables, shape, .. } = operation;
         let request = self.request(document, text, name, variables, context);
         let response = Response::new(inner.schema.execute(request).await, &shape, &correlation_id);
-        if let Some(key) = key.filter(|_| response.codes().is_empty()) {
+        let is_small = |text: &str| text.len() <= MAX_CACHED_TEXT && response.body().len() <= MAX_CACHED_BODY;
+        if let Some(key) = key.filter(|(text, _)| is_small(text) && response.codes().is_empty()) {
             let mut known = self.introspections();
             if known.len() >= MAX_CACHED {
                 known.clear();

@@ -16,6 +16,7 @@ use async_graphql::parser::types::{
     Directive, Field, FragmentDefinition, OperationDefinition, OperationType, Selection, SelectionSet,
 };
 use async_graphql::{Name, Pos, Positioned, Value, Variables};
+use async_graphql_value::Value as Written;
 
 pub(crate) use types::{FieldBase, FieldType, TypeTable};
 
@@ -152,33 +153,46 @@ impl<'d> Builder<'d> {
                 "include" => false,
                 _ => return false,
             };
-            let condition = directive.node.get_argument("if").map(|value| value.node.clone());
-            let condition = condition.map(|value| value.into_const_with(|name| self.variable(&name)));
-            condition == Some(Ok(Value::Boolean(leaves_out)))
+            let condition = directive.node.get_argument("if").and_then(|value| match &value.node {
+                Written::Boolean(condition) => Some(*condition),
+                Written::Variable(name) => match self.variables.get(name)? {
+                    Value::Boolean(condition) => Some(*condition),
+                    _ => None,
+                },
+                _ => None,
+            });
+            condition == Some(leaves_out)
         })
     }
 
-    fn argument(&self, field: &Positioned<Field>, name: &str) -> Option<Value> {
-        let value = field.node.get_argument(name)?.node.clone();
-        value.into_const_with(|name| self.variable(&name)).ok()
-    }
-
-    fn variable(&self, name: &Name) -> Result<Value, ()> {
-        self.variables.get(name).cloned().ok_or(())
-    }
-
     fn integer(&self, field: &Positioned<Field>, name: &str) -> Option<u64> {
-        match self.argument(field, name)? {
-            Value::Number(number) => number.as_u64(),
+        match &field.node.get_argument(name)?.node {
+            Written::Number(number) => number.as_u64(),
+            Written::Variable(name) => match self.variables.get(name)? {
+                Value::Number(number) => number.as_u64(),
+                _ => None,
+            },
             _ => None,
         }
     }
 
-    /// Returns the number of items in the lists of members of a query.
+    /// Returns the number of items in the lists of members of a query. Values are not copied: a variable can be large,
+    /// and many fields can use it.
     fn members(&self, field: &Positioned<Field>) -> u64 {
         let lists = ["metrics", "measures", "dimensions", "timeDimensions"];
-        let values = lists.iter().filter_map(|name| self.argument(field, name));
-        values.map(|value| if let Value::List(items) = value { items.len() as u64 } else { 1 }).sum()
+        lists.iter().filter_map(|name| self.items(field, name)).sum()
+    }
+
+    fn items(&self, field: &Positioned<Field>, name: &str) -> Option<u64> {
+        let count = match &field.node.get_argument(name)?.node {
+            Written::List(items) => items.len(),
+            Written::Variable(name) => match self.variables.get(name)? {
+                Value::List(items) => items.len(),
+                _ => 1,
+            },
+            _ => 1,
+        };
+        Some(count as u64)
     }
 
     fn check_aliases(&self, found: &Selected<'d>) -> Result<(), Exceeded> {

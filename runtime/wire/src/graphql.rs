@@ -57,10 +57,18 @@ pub struct GraphQlError {
     pub locations: Option<Vec<GraphQlLocation>>,
     /// The response field that failed: names and indexes of lists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<Vec<Json>>,
+    pub path: Option<Vec<PathStep>>,
     /// `code`, the details that REST sends with the code, and `correlation_id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Map<String, Json>>,
+}
+
+/// A step of a path: a response field, or the index of an item in a list.
+#[derive(Debug, serde::Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PathStep {
+    Field(String),
+    Item(u64),
 }
 
 /// A place in a document.

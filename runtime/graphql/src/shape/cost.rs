@@ -16,6 +16,8 @@ const QUERIES: &[(&str, &str)] = &[
     ("Dimension", "values"),
     ("Subscription", "queryResult"),
 ];
+/// The fields of a result that write all of its rows. A result has each of them once.
+const WRITES_ROWS: &[&str] = &["data", "rows"];
 /// The rows of a query without `limit`, for its cost.
 const DEFAULT_ROWS: u64 = 1_000;
 /// The items of a list of the model, for its cost.
@@ -42,6 +44,13 @@ pub(super) fn check(shape: &Shape, limits: &Limits) -> Result<(), Exceeded> {
 fn cost(parent: &str, field: &ShapeField, limits: &Limits, executions: &mut usize) -> Result<u64, Exceeded> {
     if field.name.starts_with("__") {
         return Ok(1);
+    }
+    if field.ty.as_ref().is_some_and(|ty| ty.named() == "QueryResult") {
+        for name in WRITES_ROWS {
+            if let Some(second) = field.fields.iter().filter(|child| &*child.name == *name).nth(1) {
+                return Err(Exceeded::new("aliases", 1, Some(second.place)));
+            }
+        }
     }
     let mut own = 1_u64;
     if QUERIES.contains(&(parent, &field.name)) {

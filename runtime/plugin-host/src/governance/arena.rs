@@ -77,11 +77,7 @@ impl ArenaBuilder {
             }
             Test::IsNull => self.on(fact, Op::IsNull, &[]),
             Test::Equals(value) => self.on(fact, Op::Eq, &[value]),
-            // The contract has no such operator; what matches is not null.
-            Test::Match { kind: TextMatch::ContainsAnyCase, .. } => {
-                let is_null = self.on(fact, Op::IsNull, &[])?;
-                self.logic(Op::Not, &[is_null])
-            }
+            // The contract has no operator that ignores case; `contains` is the nearest.
             Test::Match { kind, text } => {
                 let op = match kind {
                     TextMatch::Contains | TextMatch::ContainsAnyCase => Op::Contains,

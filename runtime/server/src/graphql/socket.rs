@@ -34,6 +34,8 @@ use session::{Action, Close, Session};
 
 /// The time for the client to read and answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time for the client to take a message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns whether a request opens a WebSocket.
 pub(super) fn is_handshake(headers: &HeaderMap) -> bool {
@@ -150,7 +152,7 @@ impl Socket {
                         return Some(Close::SILENT);
                     }
                     silent_intervals += 1;
-                    stream.send(Message::Ping(bytes::Bytes::new())).await.ok()?;
+                    deliver(stream, Message::Ping(bytes::Bytes::new())).await?;
                 }
                 event = operations.next() => {
                     let text = match event {
@@ -204,9 +206,15 @@ impl Socket {
     }
 }
 
-/// Sends a message; `None` if the client is gone.
+/// Sends a text; `None` if the client is gone.
 async fn send(stream: &mut WebSocket, text: String) -> Option<()> {
-    stream.send(Message::Text(text.into())).await.ok()
+    deliver(stream, Message::Text(text.into())).await
+}
+
+/// Sends a message; `None` if the client is gone or does not read. While a message waits, neither the end of the
+/// credential nor the shutdown is noticed.
+async fn deliver(stream: &mut WebSocket, message: Message) -> Option<()> {
+    tokio::time::timeout(SEND_TIMEOUT, stream.send(message)).await.ok()?.ok()
 }
 
 /// Authenticates a caller by the handshake or by the payload of `connection_init`.

@@ -230,6 +230,7 @@ const RULES: &[Rule] = &[
             "terrane-app",
             "terrane-cache",
             "terrane-compiler",
+            "terrane-graphql",
             "terrane-lineage",
             "terrane-warehouse",
             "terrane-wire",

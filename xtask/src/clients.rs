@@ -8,7 +8,8 @@ use crate::context::Context;
 use crate::{npm, python};
 
 /// The Python environments: the folder of the tools and of the pinned packages, and the name of the tools.
-const PYTHON: [(&str, &str); 2] = [("openapi-client", "openapi-python-client"), ("data-frames", "pandas and polars")];
+const PYTHON: [(&str, &str); 3] =
+    [("openapi-client", "openapi-python-client"), ("data-frames", "pandas and polars"), ("graphql-client", "gql")];
 
 /// Installs the tools that are missing.
 pub(crate) fn prepare(context: &Context) {
@@ -23,4 +24,5 @@ pub(crate) fn prepare(context: &Context) {
         }
     }
     npm::prepare(context, "openapi-typescript", "tests/system/clients", "generated-clients");
+    npm::prepare(context, "graphql-http", "tests/system/graphql", "graphql-clients");
 }

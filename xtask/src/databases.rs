@@ -1,5 +1,5 @@
-//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, and a C compiler
-//! for WebAssembly.
+//! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, Chromium,
+//! and a C compiler for WebAssembly.
 //!
 //! In: the machine. Out: the installed packages, or a note of the tests that are skipped. Deliberately absent: starting
 //! the programs, which each test does by itself, and failing, since the tests report a missing program themselves.
@@ -31,13 +31,14 @@ const SERVERS: &[Program] = &[
         package: "clang lld",
         is_present: || is_installed("clang") && is_installed("wasm-ld"),
     },
+    Program { name: "Chromium", package: "chromium", is_present: || Path::new("/usr/bin/chromium").is_file() },
 ];
 
 /// Installs the missing packages, if no password is needed.
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, clang and lld for the system tests");
+        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang and lld for the system tests");
         return;
     }
     let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,14 +17,23 @@ use terrane_system_tests::{FLIGHTS, Program, Server, path, request_as};
 use crate::BINARY;
 
 /// A server that needs a key, and the key.
-struct Service {
+pub(crate) struct Service {
     server: Server,
     key: String,
     folder: tempfile::TempDir,
 }
 
 impl Service {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
+        Service::with(&[])
+    }
+
+    /// Starts a server that refuses callers without a credential.
+    pub(crate) fn start_private() -> Self {
+        Service::with(&[("SERVICE_SECURITY__ANONYMOUS", "none")])
+    }
+
+    fn with(variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state_url = format!("sqlite://{}", folder.path().join("state.db").display());
         let program =
@@ -31,8 +41,23 @@ impl Service {
         let key = program(&["auth", "create-key"]).arguments(&["--name", "client", "--scopes", "read", "--json"]);
         let key: Value = serde_json::from_str(&key.run().unwrap().stdout).unwrap();
         let server = program(&["serve"]).arguments(&["--port", "0"]).variable("SERVICE_METRICS__ENABLED", "true");
+        let server = variables.iter().fold(server, |server, (name, value)| server.variable(name, value));
         let server = server.serve().unwrap();
         Service { server, key: key["key"].as_str().unwrap().to_owned(), folder }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    /// Returns a folder that is removed with the server.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns the address and the key, as the scripts take them.
+    pub(crate) fn arguments(&self) -> [String; 2] {
+        [self.base(), self.key.clone()]
     }
 
     fn base(&self) -> String {
@@ -48,7 +73,7 @@ impl Service {
 }
 
 /// Runs a command, and returns what it printed on both streams.
-fn run(command: &mut Command) -> String {
+pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -133,12 +158,12 @@ fn data_frames_have_integers_and_doubles() {
 }
 
 /// Returns a program that `cargo xtask setup` installed with pip.
-fn tool(program: &str) -> Option<PathBuf> {
+pub(crate) fn tool(program: &str) -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
     Some(target.join("tools").join(program)).filter(|program| program.is_file())
 }
 
 /// Returns a folder that `cargo xtask setup` installed with npm.
-fn prepared(folder: &str) -> Option<PathBuf> {
+pub(crate) fn prepared(folder: &str) -> Option<PathBuf> {
     Some(path(".prepared").join(folder)).filter(|folder| folder.is_dir())
 }

@@ -12,6 +12,7 @@ mod data_check;
 mod engines;
 mod expectations;
 mod governance;
+mod graphql;
 mod import;
 mod init;
 mod interface;

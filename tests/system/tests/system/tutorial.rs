@@ -1,4 +1,4 @@
-//! The tutorials of `examples/policy-region` and `examples/flights`, literally: every command block is run, in order, in one empty
+//! The tutorials of `examples/policy-region`, `examples/flights` and of GraphQL, literally: every command block is run, in order, in one empty
 //! folder. A `text` block behind it is its whole standard output, a `stderr` block words of its standard error.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
@@ -61,21 +61,19 @@ fn run(step: &Step, home: &Path) {
 }
 
 /// Runs all blocks in an empty folder, which has the program.
-fn run_all(steps: &[Step]) -> Scratch {
-    let scratch = Scratch::empty();
+fn run_all(steps: &[Step], scratch: &Scratch) {
     let home = scratch.path();
     fs::create_dir_all(home.join("bin")).unwrap();
     std::os::unix::fs::symlink(BINARY, home.join("bin/terrane")).unwrap();
     fs::write(home.join("place"), home.display().to_string()).unwrap();
     steps.iter().for_each(|step| run(step, home));
-    scratch
 }
 
 #[test]
 fn the_tutorial_of_pre_aggregations_works_as_it_is_written() {
     let steps = steps(&fs::read_to_string(path("examples/flights/PREAGGREGATIONS.md")).unwrap());
     assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), (6, 5));
-    run_all(&steps);
+    run_all(&steps, &Scratch::empty());
 }
 
 #[test]
@@ -86,7 +84,8 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
     let example = path("examples/policy-region");
     let steps = steps(&fs::read_to_string(example.join("README.md")).unwrap());
     assert!(steps.len() > 10 && steps.iter().filter(|step| step.stdout.is_some()).count() > 4);
-    let scratch = run_all(&steps);
+    let scratch = Scratch::empty();
+    run_all(&steps, &scratch);
     let home = scratch.path();
     // The folder of the example is what the tutorial makes.
     for file in ["service_project.yml", "cubes/orders.yml", "data/orders.csv", "callers/ann.json", "callers/eve.json"] {
@@ -95,4 +94,27 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
     }
     let manifest = fs::read_to_string(home.join("shop/policy/plugin.toml")).unwrap();
     assert_eq!(manifest, fs::read_to_string(example.join("plugin/plugin.toml")).unwrap());
+}
+
+/// Ends the server of a tutorial that broke off.
+struct ServerEnd<'a>(&'a Path);
+
+impl Drop for ServerEnd<'_> {
+    fn drop(&mut self) {
+        if let Ok(process) = fs::read_to_string(self.0.join("server.pid")) {
+            // The tutorial ends it too.
+            let _ = Command::new("kill").arg(process.trim()).output();
+        }
+    }
+}
+
+#[test]
+fn the_tutorial_of_graphql_works_as_it_is_written() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let text = fs::read_to_string(path("runtime/GRAPHQL-TUTORIAL.md")).unwrap().replace("8000", &port);
+    let steps = steps(&text);
+    assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), (5, 5));
+    let scratch = Scratch::empty();
+    let _end = ServerEnd(scratch.path());
+    run_all(&steps, &scratch);
 }

@@ -1,0 +1,138 @@
+//! Clients of GraphQL: the audits of GraphQL over HTTP, libraries from npm and PyPI, generated types, and the page in a
+//! browser.
+//!
+//! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: what each client got. A test
+//! whose tool is missing is skipped by its name, and fails in CI.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use terrane_system_tests::{path, request_as};
+
+use crate::clients::{Service, prepared, run, tool};
+
+const NPM: &str = "graphql-clients/node_modules";
+/// The audits that are recommendations, and that the server fails on purpose.
+const DECLINED: &[&str] = &[];
+
+/// A folder with the scripts of the tests and the packages that they import.
+fn scripts(modules: &Path, service: &Service) -> PathBuf {
+    let folder = service.folder().join("graphql");
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(modules, folder.join("node_modules")).unwrap();
+    fs::write(folder.join("package.json"), json!({ "type": "module" }).to_string()).unwrap();
+    for file in ["audits.mjs", "clients.mjs", "codegen.mjs", "typed.ts", "page.mjs"] {
+        fs::copy(path("tests/system/graphql").join(file), folder.join(file)).unwrap();
+    }
+    folder
+}
+
+fn node(folder: &Path, program: impl AsRef<Path>) -> Command {
+    let mut command = Command::new("node");
+    command.arg(program.as_ref()).current_dir(folder);
+    command
+}
+
+fn parsed(printed: &str) -> Value {
+    let line = printed.lines().find(|line| line.starts_with(['{', '[']));
+    line.and_then(|line| serde_json::from_str(line).ok()).unwrap_or_else(|| panic!("no JSON: {printed}"))
+}
+
+#[test]
+fn audits_of_graphql_over_http_pass() {
+    let Some(modules) = prepared(NPM) else { return crate::skip("graphql-http", "`cargo xtask setup` installs it") };
+    let service = Service::start();
+    let folder = scripts(&modules, &service);
+    let results = parsed(&run(node(&folder, "audits.mjs").args(service.arguments())));
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for audit in results.as_array().unwrap() {
+        let (name, status) = (audit["name"].as_str().unwrap(), audit["status"].as_str().unwrap());
+        let level = name.split(' ').next().unwrap();
+        *counts.entry((level, status)).or_default() += 1;
+        let is_declined = DECLINED.contains(&audit["id"].as_str().unwrap());
+        if status != "ok" && level != "MAY" && !is_declined {
+            failures.push(format!("{name}: {}", audit["reason"]));
+        }
+    }
+    assert!(counts[&("MUST", "ok")] >= 10, "{counts:?}");
+    assert!(failures.is_empty(), "{counts:?}\n{}", failures.join("\n"));
+}
+
+#[test]
+fn libraries_from_npm_query_and_subscribe() {
+    let Some(modules) = prepared(NPM) else { return crate::skip("graphql-ws", "`cargo xtask setup` installs it") };
+    let service = Service::start();
+    let folder = scripts(&modules, &service);
+    let answers = parsed(&run(node(&folder, "clients.mjs").args(service.arguments())));
+    for client in ["apollo", "urql", "ws", "sse"] {
+        let answer = &answers[client];
+        assert_eq!(answer["cube"], "flights", "{client}: {answers}");
+        assert_eq!(answer["refused"], "GRAPHQL_VALIDATION_FAILED", "{client}: {answers}");
+        assert_eq!(answer["live"][0]["flights.count"], 336_776, "{client}: {answers}");
+    }
+}
+
+#[test]
+fn types_are_generated_from_the_schema() {
+    let Some(modules) = prepared(NPM) else { return crate::skip("graphql-codegen", "`cargo xtask setup` installs it") };
+    let service = Service::start();
+    let folder = scripts(&modules, &service);
+    let mut codegen = node(&folder, modules.join("@graphql-codegen/cli/cjs/bin.js"));
+    let [base, key] = service.arguments();
+    run(codegen.args(["--config", "codegen.mjs"]).env("TERRANE_URL", &base).env("TERRANE_KEY", &key));
+    let options = ["--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "typed.ts"];
+    run(node(&folder, modules.join("typescript/bin/tsc")).args(options));
+    let answer = parsed(&run(node(&folder, "typed.js").args([base, key])));
+    assert_eq!(answer["names"], json!(["flights"]), "{answer}");
+    assert!(answer["measures"].as_u64().unwrap() > 5, "{answer}");
+    // A field that the schema does not have is found before anything runs.
+    let typed = fs::read_to_string(folder.join("typed.ts")).unwrap().replace("cube.name", "cube.nam");
+    fs::write(folder.join("typed.ts"), typed).unwrap();
+    let checked = node(&folder, modules.join("typescript/bin/tsc")).args(options).output().unwrap();
+    assert!(!checked.status.success() && String::from_utf8_lossy(&checked.stdout).contains("'nam'"), "{checked:?}");
+}
+
+#[test]
+fn gql_from_pypi_queries_and_subscribes() {
+    let Some(python) = tool("graphql-client/bin/python") else {
+        return crate::skip("gql", "`cargo xtask setup` installs it with Python's pip");
+    };
+    let service = Service::start();
+    let script = path("tests/system/graphql/client.py");
+    let answer = parsed(&run(Command::new(python).arg(script).args(service.arguments())));
+    assert_eq!(answer["http"], json!({"cube": "flights", "refused": "INVALID_MEASURE"}), "{answer}");
+    assert_eq!(answer["live"][0]["flights.count"], 336_776, "{answer}");
+}
+
+#[test]
+fn page_works_in_a_browser() {
+    let chromium = Some("/usr/bin/chromium").filter(|path| Path::new(path).is_file());
+    let (Some(modules), Some(chromium)) = (prepared(NPM), chromium) else {
+        return crate::skip("the page in Chromium", "`cargo xtask setup` installs it with npm and apt");
+    };
+    let service = Service::start_private();
+    let page = request_as(service.address(), None, "GET", "/graphql/page/graphiql.js", None).unwrap();
+    if page.status == 404 {
+        return crate::skip(
+            "the page in Chromium",
+            "this program was built without GraphiQL; `cargo xtask setup` fetches it",
+        );
+    }
+    let folder = scripts(&modules, &service);
+    let found = parsed(&run(node(&folder, "page.mjs").args(service.arguments()).arg(chromium)));
+    assert_eq!(found["query"], json!({"anonymous": true, "answered": true}), "{found}");
+    assert_eq!(found["explorer"], true, "{found}");
+    assert_eq!(found["error"], true, "{found}");
+    assert!(found["subscription"].as_str().unwrap().contains("336776"), "{found}");
+    assert_eq!(found["storage"], json!({"tab": true, "elsewhere": false, "other_tab": 0}), "{found}");
+    assert_ne!(found["themes"][0], found["themes"][1], "{found}");
+    assert_eq!(found["forgotten"], true, "{found}");
+    assert_eq!(found["hosts"], json!([service.address().to_string()]), "{found}");
+    assert_eq!((&found["violations"], &found["errors"]), (&json!([]), &json!([])), "{found}");
+}

@@ -16,7 +16,7 @@ use async_graphql::parser::types::{
     Directive, Field, FragmentDefinition, OperationDefinition, OperationType, Selection, SelectionSet,
 };
 use async_graphql::{Name, Pos, Positioned, Value, Variables};
-use async_graphql_value::Value as Written;
+use async_graphql_value::Value as DocumentValue;
 
 pub(crate) use types::{FieldBase, FieldType, TypeTable};
 
@@ -154,8 +154,8 @@ impl<'d> Builder<'d> {
                 _ => return false,
             };
             let condition = directive.node.get_argument("if").and_then(|value| match &value.node {
-                Written::Boolean(condition) => Some(*condition),
-                Written::Variable(name) => match self.variables.get(name)? {
+                DocumentValue::Boolean(condition) => Some(*condition),
+                DocumentValue::Variable(name) => match self.variables.get(name)? {
                     Value::Boolean(condition) => Some(*condition),
                     _ => None,
                 },
@@ -167,8 +167,8 @@ impl<'d> Builder<'d> {
 
     fn integer(&self, field: &Positioned<Field>, name: &str) -> Option<u64> {
         match &field.node.get_argument(name)?.node {
-            Written::Number(number) => number.as_u64(),
-            Written::Variable(name) => match self.variables.get(name)? {
+            DocumentValue::Number(number) => number.as_u64(),
+            DocumentValue::Variable(name) => match self.variables.get(name)? {
                 Value::Number(number) => number.as_u64(),
                 _ => None,
             },
@@ -185,8 +185,8 @@ impl<'d> Builder<'d> {
 
     fn items(&self, field: &Positioned<Field>, name: &str) -> Option<u64> {
         let count = match &field.node.get_argument(name)?.node {
-            Written::List(items) => items.len(),
-            Written::Variable(name) => match self.variables.get(name)? {
+            DocumentValue::List(items) => items.len(),
+            DocumentValue::Variable(name) => match self.variables.get(name)? {
                 Value::List(items) => items.len(),
                 _ => 1,
             },

@@ -206,7 +206,7 @@ impl Socket {
     }
 }
 
-/// Sends a text; `None` if the client is gone.
+/// Sends a string; `None` if the client is gone.
 async fn send(stream: &mut WebSocket, text: String) -> Option<()> {
     deliver(stream, Message::Text(text.into())).await
 }

@@ -1,8 +1,8 @@
 //! I7: a query through GraphQL has the rows and the errors that it has through REST.
 //!
 //! In: the body of a query, as the generator makes it. Out: the difference between both surfaces, for the same caller.
-//! What GraphQL's inputs cannot say is replaced in the body first, so that both surfaces are asked the same: values
-//! are texts, lists are `equals` with several values, ranges have both ends. Nulls as values are left out.
+//! Parts of a body that GraphQL's inputs cannot express are replaced first, so that both surfaces get the same query:
+//! values are strings, lists are `equals` with several values, ranges have both ends. Null values are omitted.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_graphql::{GraphQl, GraphQlContext, GraphQlServices, GraphQlSettings, Response};

@@ -62,7 +62,7 @@ A project is a folder:
   models/**/*.sql      SQL models
   policies/**/*.yml    row filters, masks, denied members
   tests/*.yml          what the project expects of itself
-runtime/PROJECT.md describes every key, runtime/QUERY.md the queries.
+runtime/docs/reference/project.md describes every key, runtime/docs/reference/query.md the queries.
 
 First steps:
   terrane init shop --from exports/   a project of the tables of a folder, a DuckDB file or a PostgreSQL

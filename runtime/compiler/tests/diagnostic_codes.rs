@@ -4,7 +4,7 @@
 
 use terrane_compiler::diagnostic::Code;
 
-const TABLE: &str = include_str!("../../DIAGNOSTICS.md");
+const TABLE: &str = include_str!("../../docs/reference/diagnostics.md");
 
 #[test]
 fn the_table_of_codes_is_the_registry() {

@@ -1,4 +1,4 @@
-//! The table of functions in `runtime/DAX.md` lists the functions that are known.
+//! The table of functions in `runtime/docs/reference/dax.md` lists the functions that are known.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use terrane_dax::functions::FUNCTIONS;
 
 #[test]
 fn the_documentation_lists_every_function() {
-    let page = include_str!("../../DAX.md");
+    let page = include_str!("../../docs/reference/dax.md");
     let (_, section) = page.split_once("| function | returns | description |\n|---|---|---|\n").expect("a table");
     let written: String =
         section.lines().take_while(|line| line.starts_with('|')).map(|line| format!("{line}\n")).collect();
@@ -15,5 +15,5 @@ fn the_documentation_lists_every_function() {
         let signature = function.signature().replace('|', "\\|");
         let _ = writeln!(expected, "| `{signature}` | {} | {} |", function.returns.as_str(), function.description);
     }
-    assert!(written == expected, "replace the table of functions in runtime/DAX.md by:\n{expected}");
+    assert!(written == expected, "replace the table of functions in runtime/docs/reference/dax.md by:\n{expected}");
 }

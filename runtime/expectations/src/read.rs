@@ -305,9 +305,9 @@ mod tests {
 
     #[test]
     fn reference_lists_every_key() {
-        let (_, reference) = include_str!("../../PROJECT.md").split_once("## Expectations").unwrap();
+        let (_, reference) = include_str!("../../docs/reference/project.md").split_once("## Expectations").unwrap();
         for key in KEYS {
-            assert!(reference.contains(&format!("| `{key}` |")), "PROJECT.md does not name `{key}`");
+            assert!(reference.contains(&format!("| `{key}` |")), "project.md does not name `{key}`");
         }
     }
 }

@@ -401,11 +401,11 @@ mod tests {
 
     #[test]
     fn reference_names_every_code_with_its_status() {
-        let reference = include_str!("../../QUERY.md");
+        let reference = include_str!("../../docs/reference/query.md");
         for code in Code::ALL {
             let (name, status) = (format!("`{}`", code.as_str()), code.status().to_string());
             let row = reference.lines().find(|line| line.starts_with("| ") && line.contains(&name));
-            assert!(row.is_some_and(|row| row.contains(&status)), "QUERY.md: {name} with {status}");
+            assert!(row.is_some_and(|row| row.contains(&status)), "query.md: {name} with {status}");
         }
     }
 }

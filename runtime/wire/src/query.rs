@@ -318,17 +318,17 @@ mod tests {
 
     #[test]
     fn reference_names_every_field() {
-        let reference = include_str!("../../QUERY.md");
+        let reference = include_str!("../../docs/reference/query.md");
         let (_, body) = reference.split_once("## The body").unwrap();
         let (body, _) = body.split_once("\n## ").unwrap();
         let cells = body.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
         let named: Vec<&str> =
             cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim().trim_matches('`')).collect();
         for field in FIELDS {
-            assert!(named.contains(field), "QUERY.md does not name `{field}`");
+            assert!(named.contains(field), "query.md does not name `{field}`");
         }
         for name in named {
-            assert!(FIELDS.contains(&name), "QUERY.md names `{name}`, which no query has");
+            assert!(FIELDS.contains(&name), "query.md names `{name}`, which no query has");
         }
         assert!(reference.contains("`inline: true`"));
     }

@@ -398,14 +398,14 @@ fn operations_documents_each_log_event() {
         .filter(|event| is_event(event))
         .collect();
     assert!(emitted.len() > 50, "{emitted:?}");
-    let reference = std::fs::read_to_string(runtime.join("OPERATIONS.md")).unwrap();
+    let reference = std::fs::read_to_string(runtime.join("docs/reference/operations.md")).unwrap();
     let (_, log) = reference.split_once("## Log").unwrap();
     let (log, _) = log.split_once("## Metrics").unwrap();
     let rows = log.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
     let documented: std::collections::BTreeSet<&str> =
         rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     let missing: Vec<_> = emitted.difference(&documented).collect();
-    assert!(missing.is_empty(), "OPERATIONS.md does not list {missing:?}");
+    assert!(missing.is_empty(), "operations.md does not list {missing:?}");
     let gone: Vec<_> = documented.iter().filter(|event| !code.contains(&format!("\"{event}\""))).collect();
-    assert!(gone.is_empty(), "OPERATIONS.md lists {gone:?}, which nothing logs");
+    assert!(gone.is_empty(), "operations.md lists {gone:?}, which nothing logs");
 }

@@ -32,7 +32,7 @@ Examples:
   terrane anomaly run . --cube orders --measure revenue --dimension status --detector mad --sensitivity 4
   terrane anomaly run . --cube orders --measure revenue --granularity month --json | jq .series[].points
   terrane anomaly detectors .
-runtime/MODULES.md says how points are judged.")]
+runtime/docs/reference/detectors-and-checks.md says how points are judged.")]
 pub struct AnomalyArguments {
     #[command(subcommand)]
     pub action: AnomalyAction,

@@ -48,7 +48,7 @@ Examples:
 
 A running server notices a change within two seconds. A change of a user ends the user's sessions. Callers who sign in
 through an identity provider, or send its tokens, need no user here: see `security.oauth` and `security.jwt` in
-runtime/PROJECT.md.")]
+runtime/docs/reference/settings.md.")]
 pub struct AuthArguments {
     #[command(subcommand)]
     pub action: AuthAction,

@@ -24,7 +24,7 @@ Examples:
   terrane graphql --schema
 
 Jobs, pre-aggregations, mutations of the cache and subscriptions need a running server.
-runtime/GRAPHQL.md describes the schema.
+runtime/docs/reference/graphql.md describes the schema.
 
 Without --as the caller is anonymous and has no roles, groups or attributes, also if security.anonymous grants some.")]
 pub struct GraphqlArguments {

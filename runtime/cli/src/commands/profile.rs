@@ -33,7 +33,7 @@ Examples:
 
 The configuration has the fields compute_histograms, histogram_bins, compute_frequencies, top_n_values,
 compute_percentiles, percentile_list, detect_insights, insight_sensitivity and quality_thresholds.
-runtime/MODULES.md says what is computed and how it is judged.")]
+runtime/docs/reference/detectors-and-checks.md says what is computed and how it is judged.")]
 pub struct ProfileArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

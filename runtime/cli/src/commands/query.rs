@@ -33,7 +33,7 @@ The query is what POST /api/v1/query takes, a JSON object of
   limit, offset, cube, timezone, compare_range, fill_gaps, ungrouped
   total, totals         true or false: for the server's response, no effect here
   numbers               \"string\" or \"number\": for the server's response, no effect here
-runtime/QUERY.md describes each.
+runtime/docs/reference/query.md describes each.
 
 Without --as the caller is anonymous and has no roles, groups or attributes, also if security.anonymous grants some.")]
 pub struct QueryArguments {

@@ -1,6 +1,6 @@
 //! The JSON Schema of `service_project.yml` with the operator's sections.
 //!
-//! In: the keys that the reader reads, and their descriptions in the reference (`PROJECT.md`). Out: the compiler's schema
+//! In: the keys that the reader reads, and their descriptions in the reference (`settings.md`). Out: the compiler's schema
 //! of the project with these keys and no others, so that an editor marks unknown keys. Not here: types of values, which
 //! may come from the environment; `terrane check` reports them.
 
@@ -68,8 +68,7 @@ mod tests {
     #[test]
     fn every_setting_of_the_reference_is_in_the_schema() {
         let schema = project_schema();
-        let (_, settings) = include_str!("../../../PROJECT.md").split_once("## Settings").unwrap();
-        let (settings, _) = settings.split_once("\n## ").unwrap();
+        let settings = include_str!("../../../docs/reference/settings.md");
         let mut count = 0;
         for row in settings.lines().filter(|line| line.starts_with("| `")) {
             let named = row.split('|').nth(1).unwrap_or_default();

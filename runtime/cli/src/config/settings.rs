@@ -1,7 +1,7 @@
 //! Records every setting that the reader reads, with its value and source.
 //!
 //! In: each key when it is read, so that the list is complete. Out: [`Setting`]s for people, without secrets. The
-//! defaults are those of the reference (`PROJECT.md`); a test compares them with the effective ones. Not here: the
+//! defaults are those of the reference (`settings.md`); a test compares them with the effective ones. Not here: the
 //! meaning of values.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use terrane_terminal::TerminalText;
 use super::PROJECT_FILE;
 use super::place::Place;
 
-const REFERENCE: &str = include_str!("../../../PROJECT.md");
+const REFERENCE: &str = include_str!("../../../docs/reference/settings.md");
 const HIDDEN: &str = "***";
 /// Words in the names of keys whose values are secret.
 const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];

@@ -322,7 +322,7 @@ fn every_setting_is_shown_with_who_set_it() {
 /// The reference of projects: every setting that is read stands in it, and no other.
 #[test]
 fn the_reference_names_every_setting() {
-    let reference = include_str!("../../../PROJECT.md");
+    let reference = include_str!("../../../docs/reference/settings.md");
     let environment = Environment::default();
     let mut collected = Collected::default();
     let rates = "limits: {rate: {per_key: {}, per_tenant: {}, anonymous: {}, failed_credentials: {}}}
@@ -355,23 +355,21 @@ fn the_reference_names_every_setting() {
         leaves.map(|name| path_of(name)).filter(|path| path != "models").chain(items.iter().cloned()).collect();
     assert!(keys.len() > 60, "{keys:?}");
     for key in &keys {
-        assert!(reference.contains(&format!("`{key}`")), "PROJECT.md does not name `{key}`");
+        assert!(reference.contains(&format!("`{key}`")), "settings.md does not name `{key}`");
     }
     for (key, variable) in reader::SPELLED {
         let line = reference.lines().find(|line| line.starts_with(&format!("| `{key}` |")));
-        assert!(line.is_some_and(|line| line.contains(&format!("`{variable}`"))), "PROJECT.md: `{key}`, `{variable}`");
+        assert!(line.is_some_and(|line| line.contains(&format!("`{variable}`"))), "settings.md: `{key}`, `{variable}`");
     }
-    let (_, settings) = reference.split_once("## Settings").unwrap();
-    let (settings, _) = settings.split_once("\n## ").unwrap();
-    for row in settings.lines().filter(|line| line.starts_with("| `")) {
+    for row in reference.lines().filter(|line| line.starts_with("| `")) {
         let mut cells = row.split('|').map(str::trim);
         let (named, variable) = (cells.nth(1).unwrap_or_default(), cells.next().unwrap_or_default());
         for key in named.split(", ").map(|key| key.trim_matches('`')) {
             let is_known = keys.iter().any(|known| known == key || known.starts_with(&format!("{key}.")));
-            assert!(is_known || key.starts_with("models."), "PROJECT.md names `{key}`, which nothing reads");
+            assert!(is_known || key.starts_with("models."), "settings.md names `{key}`, which nothing reads");
             let regular = format!("`SERVICE_{}`", key.to_uppercase().replace('.', "__"));
             if variable.starts_with("`SERVICE_") && !spelled(variable.trim_matches('`')) {
-                assert_eq!(variable, regular, "PROJECT.md: `{key}`");
+                assert_eq!(variable, regular, "settings.md: `{key}`");
             }
         }
     }

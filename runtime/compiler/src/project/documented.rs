@@ -1,14 +1,17 @@
-//! The reference of projects, `PROJECT.md`, holds every key that a file may have, and no other.
+//! The references of projects, `project.md` and `policies.md`, hold every key that a file may have, and no other.
 
 use super::keys::{Key, Kind, Shape, WordList as _};
 use super::{FILE, Inputs, SourceTree, cube_keys as cubes, metrics, policies, read, settings, sources};
 
+const PAGES: [&str; 2] =
+    [include_str!("../../../docs/reference/project.md"), include_str!("../../../docs/reference/policies.md")];
+
 /// The text below a heading, up to the next one.
 fn section(heading: &str) -> &'static str {
-    let reference = include_str!("../../../PROJECT.md");
     let line = format!("{heading}\n");
-    let rest = reference.strip_prefix(&*line).or_else(|| Some(reference.split_once(&format!("\n{line}"))?.1));
-    let rest = rest.unwrap_or_else(|| panic!("no `{heading}`"));
+    let below =
+        |page: &'static str| page.strip_prefix(&*line).or_else(|| Some(page.split_once(&format!("\n{line}"))?.1));
+    let rest = PAGES.iter().find_map(|page| below(page)).unwrap_or_else(|| panic!("no `{heading}`"));
     rest.split_once("\n## ").map_or(rest, |(section, _)| section)
 }
 
@@ -36,8 +39,8 @@ fn every_key_is_documented() {
         ("### Segments", &cubes::SEGMENT),
         ("### Pre-aggregations", &cubes::PRE_AGGREGATION),
         ("## Metrics", &metrics::METRIC),
-        ("## Policies", &policies::POLICY),
-        ("## Policies", &policies::WHEN),
+        ("# Policies", &policies::POLICY),
+        ("# Policies", &policies::WHEN),
         ("# The project", &FILE),
     ];
     for (heading, shape) in shapes {
@@ -46,7 +49,7 @@ fn every_key_is_documented() {
             .names()
             .filter(|key| !text.contains(&format!("`{key}`")) && !text.contains(&format!("`{key}:`")))
             .collect();
-        assert!(missing.is_empty(), "`{heading}` of PROJECT.md does not name {missing:?}");
+        assert!(missing.is_empty(), "`{heading}` of project.md does not name {missing:?}");
     }
 }
 
@@ -62,7 +65,7 @@ fn every_word_is_documented() {
     for (heading, words) in words {
         let text = up_to_subheading(section(heading));
         for word in words {
-            assert!(text.contains(&format!("`{word}`")), "`{heading}` of PROJECT.md does not name `{word}`");
+            assert!(text.contains(&format!("`{word}`")), "`{heading}` of project.md does not name `{word}`");
         }
     }
 }
@@ -84,7 +87,7 @@ fn what_is_documented_is_read() {
             keys.extend(cubes::MEASURE_TYPES.words());
         }
         for name in first_cells(up_to_subheading(section(heading))) {
-            assert!(keys.contains(&name), "`{heading}` of PROJECT.md names `{name}`, which nothing reads");
+            assert!(keys.contains(&name), "`{heading}` of project.md names `{name}`, which nothing reads");
         }
     }
 }

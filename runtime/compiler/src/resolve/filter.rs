@@ -503,7 +503,7 @@ mod tests {
     /// The table of operators and types in the reference of queries.
     #[test]
     fn the_reference_says_which_operators_fit() {
-        let reference = include_str!("../../../QUERY.md");
+        let reference = include_str!("../../../docs/reference/query.md");
         let row_of = |operator: Operator| {
             let name = format!("`{}`", operator.as_str());
             let mut rows = reference.lines().filter(|line| line.contains('✓')).map(|line| line.split('|').skip(1));
@@ -512,11 +512,11 @@ mod tests {
         let time = Comparable::Time { kind: TimeKind::Utc, column_type: LogicalType::Timestamp };
         for operator in Operator::ALL {
             let mut cells =
-                row_of(operator).unwrap_or_else(|| panic!("QUERY.md has no row for `{}`", operator.as_str()));
+                row_of(operator).unwrap_or_else(|| panic!("query.md has no row for `{}`", operator.as_str()));
             for comparable in [Comparable::Text, Comparable::Number, Comparable::Boolean, time] {
                 let is_marked = cells.next().is_some_and(|cell| cell.contains('✓'));
                 let fits = valid_operators(comparable).contains(&operator);
-                assert_eq!(is_marked, fits, "QUERY.md: `{}` on a {}", operator.as_str(), comparable.name());
+                assert_eq!(is_marked, fits, "query.md: `{}` on a {}", operator.as_str(), comparable.name());
             }
         }
     }

@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_reference_names_every_metric() {
-        let reference = include_str!("../../../OPERATIONS.md");
+        let reference = include_str!("../../../docs/reference/operations.md");
         let metrics = metrics();
         metrics.request_began("GET", "/");
         metrics.request_ended(&EndedRequest {
@@ -265,11 +265,11 @@ mod tests {
         let text = String::from_utf8(metrics.expose(&ScrapedValues::default()).unwrap()).unwrap();
         let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE service_")?.split(' ').next());
         let missing: Vec<&str> = names.filter(|name| !reference.contains(&format!("`service_{name}`"))).collect();
-        assert!(missing.is_empty(), "OPERATIONS.md does not name {missing:?}");
+        assert!(missing.is_empty(), "operations.md does not name {missing:?}");
         for word in reference.split('`').filter(|word| word.starts_with("service_")) {
             assert!(
                 include_str!("metrics/families.rs").contains(&format!("\"{word}\"")),
-                "OPERATIONS.md names `{word}`"
+                "operations.md names `{word}`"
             );
         }
     }

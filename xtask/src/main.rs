@@ -17,6 +17,7 @@ mod databases;
 mod demo;
 mod dialects;
 mod dist;
+mod docs;
 mod download;
 mod duckdb;
 mod fuzz;
@@ -69,6 +70,8 @@ enum Command {
     Tpch(tpch::TpchArguments),
     /// Build the release archive: the program, libduckdb, components, licenses and checksums.
     Dist(dist::DistArguments),
+    /// Build the documents as a static site in target/docs, and check its links.
+    Docs,
 }
 
 #[derive(clap::Args)]
@@ -119,6 +122,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Jobs(arguments) => jobs::run(&context, &arguments),
         Command::Tpch(arguments) => tpch::run(&context, &arguments),
         Command::Dist(arguments) => dist::run(&context, &arguments),
+        Command::Docs => docs::run(&context),
     }
 }
 

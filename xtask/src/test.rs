@@ -4,6 +4,7 @@
 //! without an engine, so that nothing has to be prepared. Deliberately absent: a list of all test crates; the
 //! workspace is tested.
 
+use std::env;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -42,7 +43,9 @@ pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCo
     crate::schemathesis::prepare(context);
     crate::npm::prepare(context, "oidc-provider", "tests/system/provider", "oidc-provider");
     crate::clients::prepare(context);
-    run_steps(steps(context, arguments), |command| toolchain.configure_authors(command))
+    // A missing tool fails on the machines of CI, like that of a test.
+    let with_docs = crate::docs::prepare(context) || env::var_os("CI").is_some();
+    run_steps(steps(context, arguments, with_docs), |command| toolchain.configure_authors(command))
 }
 
 fn run_steps(steps: Vec<Step>, configure: impl Fn(&mut Command)) -> Result<ExitCode> {
@@ -97,7 +100,7 @@ fn fast_steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
     steps
 }
 
-fn steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
+fn steps(context: &Context, arguments: &TestArguments, with_docs: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut step = |name, words: &[&str], more: &[String], is_last| {
         let mut command = context.cargo();
@@ -116,6 +119,9 @@ fn steps(context: &Context, arguments: &TestArguments) -> Vec<Step> {
                 false,
             );
         }
+    }
+    if with_docs && arguments.runner.is_empty() {
+        step("cargo xtask docs", &["xtask", "docs"], &[], false);
     }
     if has(context, "nextest") {
         if arguments.runner.is_empty() {

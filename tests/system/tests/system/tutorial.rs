@@ -1,11 +1,16 @@
-//! The tutorials of `examples/policy-region`, `examples/flights` and of GraphQL, literally: every command block is run, in order, in one empty
-//! folder. A `text` block behind it is its whole standard output, a `stderr` block words of its standard error.
+//! Runs the documents literally: every `sh` block of a page, in order, in one empty folder.
+//!
+//! In: Markdown pages. Out: a failure for each block that fails or prints something else. A `text` block behind it is its
+//! whole standard output, a `stderr` block words of its standard error. Deliberately absent: `console` blocks, which need
+//! a network or build the workspace, and the templates of plugins, which tests of the kit build and run.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 #![allow(clippy::disallowed_methods, reason = "the shell of the tutorial needs the tools of the user")]
 
+mod answers;
+
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use terrane_system_tests::{Scratch, path};
@@ -36,8 +41,8 @@ fn steps(markdown: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs one block where the one before it ended.
-fn run(step: &Step, home: &Path) {
+/// Runs one block where the one before it ended, compares its output, and returns it.
+fn run_in(step: &Step, home: &Path) -> String {
     let place = home.join("place");
     let script = format!("set -e\ncd \"$(cat {0})\"\n{1}\npwd > {0}\n", place.display(), step.script);
     let mut command = Command::new("bash");
@@ -58,22 +63,96 @@ fn run(step: &Step, home: &Path) {
     for words in &step.stderr {
         assert!(stderr.to_lowercase().contains(&words.to_lowercase()), "{words} is not in\n{stderr}");
     }
+    stdout.into_owned()
 }
 
-/// Runs all blocks in an empty folder, which has the program.
+/// Puts the program on the search path of a home folder.
+fn with_program(home: &Path) {
+    if !home.join("bin").exists() {
+        fs::create_dir_all(home.join("bin")).unwrap();
+        std::os::unix::fs::symlink(BINARY, home.join("bin/terrane")).unwrap();
+        fs::write(home.join("place"), home.display().to_string()).unwrap();
+    }
+}
+
+/// Runs all blocks in one folder, which gets the program.
 fn run_all(steps: &[Step], scratch: &Scratch) {
-    let home = scratch.path();
-    fs::create_dir_all(home.join("bin")).unwrap();
-    std::os::unix::fs::symlink(BINARY, home.join("bin/terrane")).unwrap();
-    fs::write(home.join("place"), home.display().to_string()).unwrap();
-    steps.iter().for_each(|step| run(step, home));
+    with_program(scratch.path());
+    for step in steps {
+        run_in(step, scratch.path());
+    }
+}
+
+/// The pages whose blocks are run without further preparation, each with the number of its blocks and of its outputs.
+const PAGES: &[(&str, usize, usize)] = &[
+    ("examples/flights/PREAGGREGATIONS.md", 6, 5),
+    ("runtime/docs/explanation/concepts.md", 1, 1),
+    ("runtime/docs/getting-started.md", 6, 5),
+    ("runtime/docs/how-to/control-access.md", 5, 4),
+    ("runtime/docs/how-to/create-a-project.md", 2, 2),
+    ("runtime/docs/how-to/deploy.md", 1, 1),
+    ("runtime/docs/how-to/find-anomalies.md", 4, 2),
+    ("runtime/docs/how-to/test-a-project.md", 5, 4),
+    ("runtime/docs/reference/settings.md", 1, 1),
+    ("runtime/docs/tutorials/graphql.md", 5, 5),
+];
+
+/// The pages that tests of their own run.
+const PREPARED: &[&str] = &[
+    "README.md",
+    "examples/flights/README.md",
+    "examples/policy-region/README.md",
+    "runtime/deploy/RUNBOOK.md",
+    "sdk/README.md",
+];
+
+fn page(name: &str) -> String {
+    fs::read_to_string(path(name)).unwrap()
+}
+
+/// Runs a page, with a free port in place of 8000.
+fn run_page(name: &str, counts: (usize, usize)) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let steps = steps(&page(name).replace("8000", &port));
+    assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), counts, "{name}");
+    let scratch = Scratch::empty();
+    let _end = ServerEnd(scratch.path().to_path_buf());
+    run_all(&steps, &scratch);
 }
 
 #[test]
-fn the_tutorial_of_pre_aggregations_works_as_it_is_written() {
-    let steps = steps(&fs::read_to_string(path("examples/flights/PREAGGREGATIONS.md")).unwrap());
-    assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), (6, 5));
-    run_all(&steps, &Scratch::empty());
+fn the_commands_of_pages_work_as_they_are_written() {
+    std::thread::scope(|scope| {
+        for (name, blocks, outputs) in PAGES {
+            scope.spawn(move || run_page(name, (*blocks, *outputs)));
+        }
+    });
+}
+
+#[test]
+fn every_page_with_commands_is_run() {
+    let mut found = pages_with_commands(&path("."));
+    found.sort();
+    let mut listed: Vec<String> =
+        PAGES.iter().map(|(name, ..)| *name).chain(PREPARED.iter().copied()).map(str::to_owned).collect();
+    listed.sort();
+    assert_eq!(found, listed);
+}
+
+/// The Markdown files below a folder that contain an `sh` block, by their paths from the root.
+fn pages_with_commands(folder: &Path) -> Vec<String> {
+    let root = path(".").canonicalize().unwrap();
+    let mut pages = Vec::new();
+    for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().canonicalize().unwrap()) {
+        let name = file.strip_prefix(&root).unwrap().display().to_string();
+        let is_hidden = file.file_name().is_some_and(|part| part.to_string_lossy().starts_with('.'));
+        if file.is_dir() && !is_hidden && !["target", "sdk/templates"].contains(&name.as_str()) {
+            pages.extend(pages_with_commands(&file));
+        } else if name.ends_with(".md") && fs::read_to_string(&file).unwrap().contains("\n```sh\n") {
+            pages.push(name);
+        }
+    }
+    pages
 }
 
 #[test]
@@ -82,7 +161,7 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
         return crate::skip("the tutorial of the policy", crate::plugin_kit::NO_GUEST_TARGET);
     }
     let example = path("examples/policy-region");
-    let steps = steps(&fs::read_to_string(example.join("README.md")).unwrap());
+    let steps = steps(&page("examples/policy-region/README.md"));
     assert!(steps.len() > 10 && steps.iter().filter(|step| step.stdout.is_some()).count() > 4);
     let scratch = Scratch::empty();
     run_all(&steps, &scratch);
@@ -96,25 +175,14 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
     assert_eq!(manifest, fs::read_to_string(example.join("plugin/plugin.toml")).unwrap());
 }
 
-/// Ends the server of a tutorial that broke off.
-struct ServerEnd<'a>(&'a Path);
+/// Ends the server of a page that broke off.
+struct ServerEnd(PathBuf);
 
-impl Drop for ServerEnd<'_> {
+impl Drop for ServerEnd {
     fn drop(&mut self) {
         if let Ok(process) = fs::read_to_string(self.0.join("server.pid")) {
-            // The tutorial ends it too.
+            // The page ends it too.
             let _ = Command::new("kill").arg(process.trim()).output();
         }
     }
-}
-
-#[test]
-fn the_tutorial_of_graphql_works_as_it_is_written() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let text = fs::read_to_string(path("runtime/GRAPHQL-TUTORIAL.md")).unwrap().replace("8000", &port);
-    let steps = steps(&text);
-    assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), (5, 5));
-    let scratch = Scratch::empty();
-    let _end = ServerEnd(scratch.path());
-    run_all(&steps, &scratch);
 }

@@ -31,8 +31,8 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::TimestampTz, "TIMESTAMP(6) WITH TIME ZONE"),
 ];
 
-/// trino.io/docs, "Reserved keywords", and words that some reader of this SQL takes for the beginning of
-/// something else. To quote a word too many does no harm.
+/// Reserved words by trino.io/docs, "Reserved keywords", and words that parsers of this SQL read as keywords. Quoting
+/// more words than necessary is harmless.
 const RESERVED: &str = "\
     all alter and any array as asc at auto between by case cast constraint create cross cube current_catalog \
     current_date current_path current_role current_schema current_time current_timestamp current_user deallocate \

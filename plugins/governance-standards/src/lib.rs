@@ -1,6 +1,6 @@
-//! Standards of metadata: names and owners, looked at when something is certified or changed.
+//! Checks names and owners of metadata when an artifact is certified or changed.
 //!
-//! In: an artifact and the operator's rules. Out: findings. Queries are none of its business.
+//! In: an artifact and the operator's rules. Out: findings. Deliberately absent: queries.
 
 mod rules;
 

@@ -1,10 +1,9 @@
 //! The use case of building models in the warehouse, in the order in which they need each other.
 //!
-//! In: a snapshot, and which of its models. Out: what became of each. A model reads those that were built
-//! before it from where they are, and has the others inlined. What a failed model would have gone into is
-//! skipped. One run of a project at a time, on however many servers: it holds a lease, and stops where it
-//! loses it. Dropping a run stops its statements, and what they would have replaced stays. Not here: how
-//! a relation is replaced (the port's adapters).
+//! In: a snapshot and a selection of its models. Out: the outcome of each model. A model reads relations that were
+//! built before it, and inlines models that were not built. Models that read a failed one are skipped. A lease limits
+//! a project to one run on all servers; a run that loses the lease stops. Dropping a run stops its statements, and
+//! the old relations stay. Not here: the replacement of a relation (the port's adapters).
 
 mod current;
 

@@ -101,9 +101,9 @@ const AT_ONCE: usize = 4;
 
 /// The code of a cube that the warehouse cannot describe: a warning, since the rest can be served.
 pub const UNREADABLE_CUBE: Code = Code::CubeNotDescribed;
-/// The same of one member.
+/// The code of a member that the warehouse cannot read.
 pub const NOT_READABLE: Code = Code::MemberNotReadable;
-/// The warehouse can't be asked about a cube.
+/// The code of a cube about which the warehouse did not answer.
 pub const NOT_ASKED: Code = Code::CubeNotAsked;
 
 /// Returns whether a diagnostic says that the warehouse cannot read a part of the project, or could not be asked.
@@ -111,11 +111,11 @@ pub fn is_unread(diagnostic: &Diagnostic) -> bool {
     [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&diagnostic.code)
 }
 
-/// The warehouse's answer, or the compiler's, that there is none.
+/// The reason why the columns of a text are unknown.
 struct Unread {
     message: String,
     cause: RefusalCause,
-    /// It could not be asked; the text may be in order.
+    /// True if the warehouse did not answer, so the text may be valid.
     is_unasked: bool,
 }
 

@@ -107,7 +107,7 @@ pub struct JobService {
     settings: JobSettings,
     /// Counts the submissions to this process, for its runner.
     submissions: watch::Sender<u64>,
-    /// Counts the ends of jobs that this process knows of, and requests to cancel one.
+    /// Counts ended jobs and requests to cancel, as far as this process knows of them.
     ends: watch::Sender<u64>,
     /// The number of pending jobs, which the runner updates.
     pending: AtomicU64,

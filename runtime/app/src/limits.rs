@@ -77,7 +77,7 @@ enum Subject {
     Address(IpAddr),
 }
 
-/// Every share of everybody.
+/// The rate limits of keys, tenants, addresses and failed credentials, with the state of all callers.
 pub struct RateLimits {
     per_key: Option<Limit>,
     per_tenant: Option<Limit>,

@@ -58,7 +58,7 @@ pub struct ProjectPorts {
 pub struct ProjectService {
     ports: ProjectPorts,
     approvals: ApprovalService,
-    /// One change of what is served at a time; holds the texts that it was made from.
+    /// Locked while the served project changes; contains the texts of that project.
     changing: tokio::sync::Mutex<ProjectTexts>,
     status: Mutex<ServedStatus>,
 }

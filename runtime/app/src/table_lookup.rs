@@ -79,7 +79,7 @@ pub(crate) async fn locate(
     (inputs, found.collect(), diagnostics)
 }
 
-/// The table's name, if the catalog has to list it.
+/// Returns the name of the table if it must be looked up in the catalog.
 fn looked_up(cube: &RegisteredCube, warehouse: &str) -> Option<Arc<str>> {
     let table = cube.sql_table()?;
     allowed::is_looked_up(&table, warehouse).then_some(table)

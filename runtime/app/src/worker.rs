@@ -112,7 +112,7 @@ pub struct Worker {
 #[derive(Default)]
 struct TaskState {
     lease: Option<HeldLease>,
-    /// The clock's `elapsed` before which the task does not run.
+    /// The earliest time of the next run, as the clock's `elapsed`.
     due: Duration,
     /// Consecutive failures.
     failures: u32,

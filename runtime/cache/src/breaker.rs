@@ -1,4 +1,4 @@
-//! A circuit breaker: a server that does not answer is left alone for a while.
+//! A circuit breaker: it stops calls of a server that does not answer, for a time that grows with its failures.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -127,7 +127,7 @@ pub struct CacheConfig {
 #[derive(Debug, Clone)]
 pub struct PreaggregationsConfig {
     pub enabled: bool,
-    /// The operator chose, so definitions without effect are meant.
+    /// True if the operator set `enabled`. Definitions without effect are then intended and not reported.
     pub is_chosen: bool,
     /// The schema of the tables: of PostgreSQL, or a database of MySQL and MariaDB, or the name of DuckDB's second file.
     pub schema: String,

@@ -18,10 +18,10 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use crate::commands::print_error;
 
 const TARGET: &str = "terrane::plugin";
-/// Fields that a hook's fault has, and no other event both.
+/// The two fields by which the fault of a hook is recognized; no other event has both.
 const HOOK: &str = "hook";
 const MESSAGE: &str = "error_message";
-/// More different faults than anybody reads.
+/// The maximum number of different faults that are remembered.
 const MAX_FAULTS: usize = 100;
 
 /// From now on; where the process has a log already, that one stays.

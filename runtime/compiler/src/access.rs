@@ -220,7 +220,7 @@ impl<'a> Access<'a> {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Measure(id)])
     }
 
-    /// The same for a metric.
+    /// Returns whether every measure and metric that a metric is made of exists for the caller.
     pub fn sees_metric(&self, id: MetricId) -> bool {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)])
     }

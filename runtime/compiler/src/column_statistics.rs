@@ -44,8 +44,8 @@ pub struct StatisticsQuery {
     pub range: Option<DateRange>,
     /// The answer's columns, in order. At least one.
     pub statistics: Vec<(Option<Arc<str>>, Statistic)>,
-    /// A dimension by whose values, null left out, the rows are grouped, and how many groups: those with the
-    /// greatest first statistic.
+    /// The dimension to group by and the number of groups to return: those with the greatest first statistic,
+    /// without the group of null.
     pub top: Option<(Arc<str>, u64)>,
 }
 

@@ -34,7 +34,7 @@ pub struct Diagnostic {
     /// An action that solves the problem.
     pub hint: Option<String>,
     pub span: Option<Span>,
-    /// The steps of a circle, each with the place where it refers to the next.
+    /// The steps of a cycle, each with the place where it refers to the next.
     pub path: Box<[Step]>,
 }
 
@@ -46,7 +46,7 @@ pub struct Foreign {
     pub hint: Option<String>,
 }
 
-/// One part of a circle.
+/// One step of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub name: Arc<str>,

@@ -79,14 +79,14 @@ pub struct ExplainedJoin {
     pub why: PathReason,
 }
 
-/// Why a cube is joined from where it is.
+/// The reason why a path of joins was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathReason {
-    /// There is no other.
+    /// It is the only path.
     OnlyPath,
-    /// The others have more hops. Names the cubes that it could have been joined from.
+    /// Other paths have more joins. Contains the cubes from which they join.
     FewestHops { others: Vec<Arc<str>> },
-    /// Others have as many hops, and stand later in `joins:`.
+    /// Other paths have the same number of joins and come later in `joins:`.
     DeclaredFirst { others: Vec<Arc<str>> },
 }
 

@@ -232,9 +232,9 @@ pub struct Join {
     pub target: CubeId,
     pub relationship: Relationship,
     pub on: Snippet,
-    /// The author says that every row finds one.
+    /// True if the author states that every row finds one (`always: true`).
     pub always: bool,
-    /// A foreign key of the warehouse proves that every row finds one.
+    /// True if a foreign key of the warehouse proves that every row finds one.
     pub is_enforced: bool,
     pub span: Option<Span>,
 }

@@ -121,13 +121,13 @@ pub enum Shape {
     Measure,
     /// A statistic of a profile: of values themselves, so nothing of it may be closed to the caller.
     Statistic,
-    /// A profile's too: the argument's distance from a number, to a power.
+    /// For profiles: the power of the argument's distance from a number.
     Moment { about: Value, power: u32 },
-    /// A profile's too: the fraction, in digits.
+    /// For profiles: a quantile, with its fraction in digits.
     Quantile { fraction: Box<str> },
-    /// A profile's too: only of values that pass, as doubles.
+    /// For profiles: an aggregate of the values that pass a test, as doubles.
     Passing(Test),
-    /// A profile's too: only of rows that pass.
+    /// For profiles: an aggregate of the rows that meet a condition.
     Where(Predicate),
 }
 
@@ -204,7 +204,7 @@ impl LogicalPlan<'_> {
         warnings
     }
 
-    /// Every cube that it reads; one may come several times.
+    /// Returns every cube that the plan reads; a cube can occur several times.
     pub fn cubes(&self) -> impl Iterator<Item = CubeId> {
         let trees = |fact: &Fact<'_>| -> Vec<CubeId> {
             let inside = fact.semi_joins.iter().flat_map(|semi_join| semi_join.tree.cubes());

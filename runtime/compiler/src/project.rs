@@ -59,7 +59,7 @@ pub struct Inputs {
     pub warehouse: Arc<str>,
     /// Environment variables that `env_var` may see, already allow-listed.
     pub env: BTreeMap<String, String>,
-    /// The statements that each connection to the warehouse begins with: the views in them are followed.
+    /// The statements that run on each new connection to the warehouse. Policies follow the views that they create.
     pub init: Vec<Arc<str>>,
     /// Cubes that no file defines, oldest first.
     pub registered: Vec<RegisteredCube>,

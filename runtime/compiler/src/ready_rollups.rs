@@ -39,7 +39,7 @@ pub struct ReadyRollups {
     pub flaw: Option<Flaw>,
 }
 
-/// The conditions of matching that a test can switch off, each for itself.
+/// A condition of matching that a test can switch off.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {

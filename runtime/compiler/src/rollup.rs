@@ -1,8 +1,8 @@
-//! Pre-aggregations: which tables there may be, how they are filled and checked, and which of them are ready.
+//! Pre-aggregations: their tables, the statements that fill and check them, and the tables that are ready.
 //!
 //! In: a model, a dialect profile, and the state of builds as plain data. Out: statements about the table of one
-//! partition, the partitions of a stretch of time, fingerprints. Everything is pure: who builds tables runs the
-//! statements and records what is ready as [`ReadyRollups`]. Absent: tables, schedules, the choice of a rollup for a
+//! partition, the partitions of a time range, fingerprints. Everything is pure: the builder of tables runs the
+//! statements and records the ready tables as [`ReadyRollups`]. Absent: tables, schedules, the choice of a rollup for a
 //! query (`plan::rules`).
 
 mod coverage;

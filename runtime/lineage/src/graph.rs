@@ -58,7 +58,7 @@ pub struct Node {
 /// The part of the model that a node stands for.
 #[derive(Debug, Clone, Copy)]
 enum Subject {
-    /// Nothing that a policy speaks of.
+    /// An item that no policy can name, such as a source or a model.
     Plain,
     Cube(CubeId),
     Member(Member),

@@ -14,7 +14,7 @@ impl Edge {
         Edge::of(app, protocols(), router)
     }
 
-    /// A server that answers scrapes and nothing else, without credentials.
+    /// Creates a server that has only the route of metrics and needs no credentials.
     pub fn of_metrics(app: App) -> Self {
         let router = rest::metrics_router(app.settings.metrics).with_state(app.clone());
         Edge::of(app, protocols(), router)

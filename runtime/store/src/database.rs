@@ -103,7 +103,7 @@ impl Database {
         Ok(transaction)
     }
 
-    /// To write where there may be no audit log yet.
+    /// Begins a transaction that writes, also before the audit log exists.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         match self {
             // Who begins at once never finds that another came between.

@@ -73,7 +73,7 @@ impl Statement {
         self
     }
 
-    /// One INSERT of several rows, which has at least one.
+    /// Creates one INSERT of several rows. `rows` must not be empty.
     pub(crate) fn insert(table: &'static str, columns: &[&'static str], rows: Vec<Vec<Bound>>) -> Self {
         let mut statement = Statement::new("INSERT INTO ").then(table).then(" (");
         statement.sql.push_str(&columns.join(", "));

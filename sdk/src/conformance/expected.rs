@@ -15,7 +15,7 @@ pub enum Expected {
     Boolean(bool),
     /// `2024-01-31 15:00:00.5` or a date, which is its midnight.
     Time(&'static str),
-    /// Anything at all.
+    /// Any value.
     Any,
 }
 

@@ -54,7 +54,7 @@ impl<'p> Writer<'p> {
         self.op_for(op, None, args)
     }
 
-    /// The overload that fits best, as the host chooses it: type, then number of arguments, then neither.
+    /// Returns the best overload as the host selects it: by type, then by number of arguments, then without either.
     pub(super) fn op_for(&self, op: Op, ty: Option<LogicalType>, args: &[Expr]) -> Option<Expr> {
         let templates = self.profile.ops.iter().filter(|t| {
             t.op == op

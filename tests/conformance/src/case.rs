@@ -77,7 +77,7 @@ pub struct World {
     pub database_ping: FakeBehavior,
     /// The columns of every result set.
     pub columns: Vec<Column>,
-    /// Answers that are read as they come bring them again so many times more.
+    /// The number of times that a streamed answer repeats the rows.
     pub repeats: usize,
     /// The end of the stream after them.
     pub stream_ends: FakeBehavior,

@@ -94,10 +94,10 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// A project of one file, with the types that its warehouse would tell.
+/// Builds the model of a project of one file, with the column types that its warehouse would report.
 ///
 /// # Panics
-/// Where the project has a problem: it is part of the test.
+/// If the project has a problem, because it is part of the test.
 pub fn model(cubes: &str, types: &str) -> Model {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: golden\n".into());

@@ -1,9 +1,9 @@
-//! Every case that yields SQL, in every first-party dialect: the lines that differ from DuckDB's, and
-//! whether a parser of the dialect reads one statement in it.
+//! Prints the SQL of every case in every first-party dialect: the lines that differ from those of DuckDB, and whether
+//! a parser of the dialect accepts it as one statement.
 //!
 //! Quotes around names and placeholders differ in every line and mean the same, so they are reported once
-//! and omitted from the comparison; `first_party_profiles` holds them to the SDK's suite. What a project
-//! writes in SQL is its own warehouse's and stays as it is: the projects here are DuckDB's.
+//! and omitted from the comparison; `first_party_profiles` holds them to the SDK's suite. SQL of the
+//! projects is not translated: it is written for DuckDB.
 
 use std::fmt::Write as _;
 

@@ -57,7 +57,7 @@ pub struct Report {
     /// Answers with at least one row.
     pub with_rows: usize,
     pub refused: BTreeMap<String, usize>,
-    /// Not compared: the law leaves it open, or it isn't built.
+    /// Queries that are not compared, because the semantics leave them open or they are not implemented, by reason.
     pub left_out: BTreeMap<&'static str, usize>,
     /// Compared, by what they made use of.
     pub used: BTreeMap<&'static str, usize>,

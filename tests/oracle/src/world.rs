@@ -254,7 +254,7 @@ impl Function {
 }
 
 impl Cell {
-    /// A timestamp's axis is its column's matter.
+    /// Returns the value of a cell in a column of a type; `is_utc` states whether its timestamps are instants.
     pub fn value(&self, ty: ColumnType, is_utc: bool) -> Value {
         match self {
             Cell::Null => Value::Null,

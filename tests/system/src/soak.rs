@@ -97,7 +97,7 @@ fn attack_on(
     }
 }
 
-/// The answer, or none where the connection was broken off, by whomever.
+/// Returns the answer, or `None` if either side closed the connection early.
 fn send(address: SocketAddr, attack: &Attack) -> Result<Option<Vec<u8>>, String> {
     let mut stream =
         TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| format!("no connection: {error}"))?;

@@ -1,8 +1,8 @@
-//! The port to what builds models in the warehouse: views and tables, each replaced whole or not at all.
+//! The port that builds models in the warehouse, as views and tables. Each is replaced completely or not at all.
 //!
-//! Who built a relation, and of what, stands in the warehouse itself, as the relation's comment
-//! ([`Marker`]): it comes and goes with the relation, in one transaction, whatever becomes of the state
-//! database or of another server. Not here: in which order models are built, and which.
+//! The comment of a relation ([`Marker`]) records its builder and its definition. It is written in the transaction of
+//! the relation, so it does not depend on the state database or on other servers. Not here: the order of builds, and
+//! the selection of models.
 
 use std::fmt;
 use std::sync::Arc;

@@ -109,7 +109,7 @@ pub struct DetectorKind {
 /// Many series as columns. Series `i` is the points from `offsets[i]` up to `offsets[i + 1]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesBatch {
-    /// One more than there are series; begins with 0, ends with the number of points, never descends.
+    /// Has one entry more than there are series. Starts with 0, ends with the number of points, and never decreases.
     pub offsets: Vec<u32>,
     /// Start of each point's bucket, milliseconds since 1970-01-01T00:00:00Z.
     pub timestamps_ms: Vec<i64>,

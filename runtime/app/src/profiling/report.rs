@@ -36,8 +36,8 @@ pub struct CubeProfile {
     pub insights: Vec<Insight>,
 }
 
-/// The statistics of one column. `None`: not computed, since it doesn't fit the column's type, the warehouse
-/// lacks the function, or the configuration leaves it out; or the column has no value.
+/// The statistics of one column. A field is `None` if the statistic is not defined for the column's type, the
+/// warehouse has no such function, the configuration excludes it, or the column has no value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnProfile {
     pub name: Arc<str>,

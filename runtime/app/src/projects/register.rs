@@ -1,9 +1,9 @@
 //! Cubes that are registered and deleted while the server runs.
 //!
 //! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
-//! table hold for it. It is in the state database before it is served. SQL is the operator's business: who has
-//! no `admin` writes expressions of a known kind over tables with plain names (`snippet::allowed`) that the
-//! warehouse's catalog lists (`table_lookup`). Governance hooks have a say in every change.
+//! table hold for it. It is in the state database before it is served. Callers without `admin` may write only
+//! expressions of a known kind (`snippet::allowed`) over tables that the warehouse's catalog lists (`table_lookup`).
+//! Governance hooks approve every change.
 
 use std::sync::Arc;
 
@@ -258,7 +258,7 @@ fn unregistered(name: &str, before: &Snapshot, registered: &[Registration]) -> R
     }
 }
 
-/// Rejects a change that breaks something else: the project would not load again.
+/// Rejects a change that adds an error elsewhere, because the project could not be loaded again.
 fn nothing_else_breaks(before: &Snapshot, after: &Snapshot) -> Result<(), RegisterError> {
     // Other registered cubes' errors are warnings.
     let is_files = |diagnostic: &Diagnostic| diagnostic.span.as_ref().is_none_or(|span| !is_registered(span));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::*;
 
-/// Time that passes with the runtime's own, which tests pause.
+/// A clock that follows the runtime's time, which tests pause.
 struct RuntimeClock(tokio::time::Instant);
 
 impl Default for RuntimeClock {

@@ -83,7 +83,7 @@ pub struct ClaimNames {
     pub scopes: Option<String>,
 }
 
-/// Which roles hold which scope.
+/// The roles that imply each scope.
 #[derive(Debug, Clone, Default)]
 pub struct ScopeRoleNames {
     pub read: Vec<String>,

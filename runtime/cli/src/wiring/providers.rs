@@ -21,7 +21,7 @@ use super::security::mapping;
 use crate::config::{Config, ProviderConfig, Secret, TokenAuth};
 use crate::failure::Failure;
 
-/// Makes the adapters; they share what makes requests.
+/// Creates the adapters for identity providers, which share one HTTP client.
 pub(super) struct Providers<'a> {
     config: &'a Config,
     clock: &'a Arc<dyn Clock>,

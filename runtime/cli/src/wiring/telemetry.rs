@@ -26,7 +26,7 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Sends what is left, within a bound.
+    /// Sends the remaining spans, within a time limit.
     pub async fn close(&self) {
         if let Some(collector) = &self.collector {
             collector.close(LAST_SPANS).await;

@@ -102,7 +102,7 @@ pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
     edges
 }
 
-/// All that refers to anything, and where to find it.
+/// The references between members, and the index of each member in them.
 pub(super) struct References<'e> {
     pub(super) edges: &'e [Edge],
     /// The numbers of each cube's first dimension, measure, segment and join.

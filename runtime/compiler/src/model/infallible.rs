@@ -13,7 +13,7 @@ use super::scope::Place;
 use crate::snippet::form::is_comparison;
 use crate::snippet::stand_in::{PART, stand_in};
 
-/// `parts`: what the stand-ins stand for.
+/// Returns whether an expression cannot fail on any row. `parts` are the references behind its placeholders.
 pub(super) fn is_infallible(expr: &Expr, parts: &[SqlPart], place: Place) -> bool {
     let form = Form { parts, compares_columns: matches!(place, Place::Join(_)) };
     form.is_column(expr) || form.is_test(expr)

@@ -128,7 +128,7 @@ pub struct Tie {
 }
 
 impl Tie {
-    /// In words, the path that is taken first.
+    /// Describes both paths, the one that is used first.
     pub fn text(&self, model: &Model) -> String {
         let start = &*model.cube(self.start).name;
         let names = |path: &[CubeId]| {

@@ -136,7 +136,7 @@ const REFRESHED: &str = "refresh_key";
 /// Models by name, each with its text, after those that it reads.
 type Named = Vec<(Arc<str>, Arc<str>)>;
 
-/// Lets cubes read the models that were built as they are now from where they were built.
+/// Replaces models by their built relations in the SQL of cubes, if they were built with their current definitions.
 pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect: &dyn Dialect) {
     let current = |model: &&ModelDefinition| definitions.built.current.contains(&model.name.value);
     let rows: HashMap<&str, Arc<str>> = definitions

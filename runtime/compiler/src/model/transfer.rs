@@ -1,16 +1,16 @@
-//! A policy's text over the rows of another cube.
+//! Transfers the SQL of a policy to another cube over the same table.
 //!
 //! In: a snippet that was read in the scope of the cube that a policy is for, and another cube with the rows of the
-//! same table. Out: the same condition over the other cube's rows. It means the columns of the table and the members
-//! of the first cube, never members of the other: whoever defines the other one would decide what a policy means.
+//! same table. Out: the same condition over the other cube's rows. Names in it refer to columns of the table and members of
+//! the first cube, never to members of the other one: otherwise its author could change the policy.
 
 use super::{Compared, CubeId, Dimension, DimensionId, Member, Model, Snippet, SqlPart, UserPart};
 
-/// More members in one another can't be written out.
+/// The deepest nesting of members that is expanded.
 const MAX_DEPTH: usize = 60;
 
-/// The snippet over rows of `to`; `None` if it can't be asked of them. `has_joins`: what it says of further cubes
-/// may follow the joins of `to`.
+/// Returns the snippet over rows of `to`, or `None` if it cannot be computed for them. With `has_joins`, references
+/// to further cubes may follow the joins of `to`.
 pub(super) fn transfer(model: &Model, snippet: &Snippet, from: CubeId, to: CubeId, has_joins: bool) -> Option<Snippet> {
     Transfer { model, from, to, has_joins }.snippet(snippet, 0)
 }

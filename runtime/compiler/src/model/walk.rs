@@ -211,7 +211,7 @@ impl<'w> Walk<'w> {
         Some(idents)
     }
 
-    /// An aggregate call: a hidden aggregate in a number, a mistake anywhere else.
+    /// Reads an aggregate call: in a number measure it becomes a hidden aggregate, elsewhere it is a mistake.
     fn aggregate(&mut self, function: &mut Function) -> Option<Ident> {
         let name = aggregate::name(function).unwrap_or_default().to_ascii_uppercase();
         let span = function.name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);

@@ -26,7 +26,7 @@ pub struct PlannedJoin<'m> {
     pub join: &'m Join,
     /// The name of its rows in SQL: the cube's, unless that is taken.
     pub alias: Arc<str>,
-    /// One row of the fact may find several of these.
+    /// True if one row of the fact can find several rows of this join.
     pub is_to_many: bool,
 }
 
@@ -183,10 +183,10 @@ fn unreachable(model: &Model, from: CubeId, asker: Asker<'_>) -> QueryError {
     QueryError::NoJoinPath { what: asker.value.into(), target: asker.target.into(), reachable }
 }
 
-/// One join of a cube, behind those that its condition needs. It is the tree's last.
+/// Returns a tree that ends with one join of a cube, after the joins that its condition needs.
 ///
 /// # Errors
-/// A cube that can't be reached.
+/// A cube of the condition cannot be reached.
 pub(crate) fn joins_over<'m>(model: &'m Model, cube: CubeId, join: &'m Join) -> Result<JoinTree<'m>, QueryError> {
     let name = &*model.cube(cube).name;
     let mut tree = JoinTree::new(cube);

@@ -16,7 +16,7 @@ use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPa
 use crate::query::{Operand, Predicate, QueryError};
 use crate::types::{LogicalType, Value};
 
-/// Row filters may name cubes whose own row filters name others; deeper ones hide everything.
+/// The deepest nesting of row filters that name cubes with row filters of their own. Beyond it, no row is visible.
 const MAX_GUARD_DEPTH: usize = 8;
 
 /// A plan that may be run for the caller it was secured for. Its constructors are [`secure`], and
@@ -137,8 +137,8 @@ impl<'m> Protection<'m> {
         Ok(())
     }
 
-    /// Looks up the caller's values; false where one is missing or doesn't fit what it is compared
-    /// with, or several stand for one.
+    /// Binds the caller's values. Returns false if a value is missing or of another type than the expression that it
+    /// is compared with, or if a list has several values where one is expected.
     fn bind(&mut self, access: &Access<'m>, sql: &Snippet) -> bool {
         let mut is_complete = true;
         for part in sql.user_parts() {

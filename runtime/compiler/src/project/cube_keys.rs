@@ -1,6 +1,6 @@
-//! The keys of cubes and of what stands in them, and the words that they take.
+//! The keys of cubes and of their parts, and the words that are valid as values.
 //!
-//! Tables alone; [`cubes`](super::cubes) reads by them.
+//! Contains only tables; [`cubes`](super::cubes) reads files by them.
 
 use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, PUBLIC, Shape, TITLE, Words};

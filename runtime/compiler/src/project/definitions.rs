@@ -60,7 +60,8 @@ pub struct Built {
 pub(crate) const MAX_ANCESTORS: usize = 32;
 
 impl CubeDefinition {
-    /// The cube and those it extends, itself first: as far as they are there, and each of a circle once.
+    /// Returns the cube and the cubes that it extends, from itself to the most distant one. Unknown cubes end the list,
+    /// and each cube of a cycle occurs once.
     pub fn line<'d>(&'d self, named: impl Fn(&str) -> Option<&'d CubeDefinition>) -> Vec<&'d CubeDefinition> {
         let mut line = vec![self];
         let mut at = self;

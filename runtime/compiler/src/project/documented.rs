@@ -113,7 +113,7 @@ fn sound(kind: &Kind) -> String {
     }
 }
 
-/// A value that no reader may take; none for what takes anything.
+/// Returns a value that readers of this kind must reject, or `None` if the kind accepts any value.
 fn unsound(kind: &Kind) -> Option<&'static str> {
     match kind {
         Kind::Name | Kind::Text | Kind::Boolean => Some("[[]]"),

@@ -8,10 +8,10 @@
 pub(super) struct Shape {
     /// The name in messages: `measure`.
     pub(super) called: &'static str,
-    /// For editors: one sentence.
+    /// One sentence, which editors show.
     pub(super) about: &'static str,
     pub(super) keys: &'static [Key],
-    /// One of these must be there.
+    /// Keys of which at least one is required.
     pub(super) one_of: &'static [&'static str],
     /// Keys that exclude each other.
     pub(super) apart: &'static [&'static str],

@@ -261,7 +261,7 @@ fn nesting(tokens: &[&str]) -> usize {
     deepest.max(unary)
 }
 
-/// Lists, tuples and mappings with a name in them: each may double what the name holds.
+/// Counts lists, tuples and mappings that contain a name. Each can double the size of the value of the name.
 fn lists_with_names(tokens: &[&str]) -> usize {
     let opens = tokens.iter().enumerate().filter(|(index, token)| match **token {
         "{" => true,

@@ -147,7 +147,7 @@ fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Opti
     Some(MetricFilterDefinition { member: member?, operator: operator?, values })
 }
 
-/// One value, or a list of them.
+/// Reads one value or a list of values.
 pub(super) fn values(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<WrittenValue> {
     match &node.value {
         NodeValue::List(items) => items.iter().filter_map(|item| value(item, diagnostics)).collect(),

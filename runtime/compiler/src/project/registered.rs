@@ -31,7 +31,7 @@ pub struct RegisteredCube {
 }
 
 impl RegisteredCube {
-    /// A cube whose table nobody has looked up.
+    /// Creates a cube whose table was not looked up in the catalog yet.
     pub fn new(name: &str, entry: &str) -> Self {
         RegisteredCube { name: name.into(), entry: entry.into(), catalog_name: None }
     }

@@ -36,9 +36,9 @@ pub struct ResolvedQuery {
     /// hides which rows these are.
     pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
-    /// Values over the other stretch are asked for: by how much its time groups are moved.
+    /// The shift of each time group if the query compares with another range.
     pub comparison: Option<Vec<GroupShift>>,
-    /// Rows as they are, in the order of the primary key.
+    /// True if rows are returned without grouping, in the order of the primary key.
     pub ungrouped: bool,
     pub limit: u64,
     pub offset: u64,

@@ -131,7 +131,8 @@ impl Resolver<'_> {
     }
 }
 
-/// `orders.created_at` by month is `orders.created_at.month`, whichever way it was asked for.
+/// Returns the key of a group in the result: `orders.created_at.month` for `orders.created_at` by month, in whichever
+/// field of the query the granularity is.
 fn keyed(member: &MemberRef, granularity: Option<Granularity>) -> Arc<str> {
     match granularity {
         Some(granularity) if member.granularity != Some(granularity) => {

@@ -152,7 +152,8 @@ fn to_arrow(lambda: &mut LambdaFunction) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Arrow, right: Box::new(body) }
 }
 
-/// The arrow binds most tightly to the parser: `x -> x + 1` is what stands leftmost.
+/// Turns `x -> …` into a lambda. The parser gives the arrow the highest precedence: it reads `x -> x + 1` as
+/// `(x -> x) + 1`, so the parameters are at the leftmost leaf.
 fn to_lambda(expr: &mut Expr) {
     let mut at = &mut *expr;
     let params = loop {

@@ -1,7 +1,7 @@
-//! Which SQL grammar a warehouse's snippets are read with, and places in a text that is read.
+//! The SQL grammar by which snippets of a warehouse are parsed, and places in their source text.
 //!
 //! In: the warehouse's type, tokens. Out: sqlparser's dialect, byte offsets, [`Problem`]s. The profile
-//! of the dialect component decides how SQL is printed; this only decides how it is read.
+//! of the dialect component decides how SQL is printed; this grammar only decides how it is parsed.
 
 use sqlparser::ast::Ident;
 use sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
@@ -145,7 +145,7 @@ pub(crate) fn placeholder(written: &str) -> Problem {
     Problem::new(Code::Placeholder, message, "write the value itself")
 }
 
-/// Brackets that nothing closes, or that close nothing.
+/// Rejects unclosed and unmatched brackets.
 pub(crate) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     let mut open: Vec<&TokenWithSpan> = Vec::new();
     for token in tokens {

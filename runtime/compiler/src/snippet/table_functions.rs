@@ -178,8 +178,8 @@ pub(crate) fn texts(args: &[FunctionArg]) -> Vec<Option<Vec<String>>> {
     args.iter().map(|arg| value(arg).and_then(literals)).collect()
 }
 
-/// The texts of the first argument without a name, and of those whose names say that they are paths or queries.
-/// `None`: some of it is computed, or there is none.
+/// Returns the string literals of the first positional argument and of the named arguments for paths and queries.
+/// `None` if one of them is computed, or if there are none.
 pub(crate) fn main_texts(args: &[FunctionArg]) -> Option<Vec<String>> {
     let is_main =
         |name: &str| ["file", "files", "filename", "location", "path", "paths", "query", "uri", "url"].contains(&name);

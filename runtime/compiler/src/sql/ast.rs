@@ -77,7 +77,7 @@ pub(crate) enum Source<'a> {
         column: &'static str,
     },
     Derived(Box<Query<'a>>, &'static str),
-    /// A named query of the statement, under another name.
+    /// A reference to a CTE of the statement, with an alias.
     Named {
         name: &'static str,
         alias: &'static str,

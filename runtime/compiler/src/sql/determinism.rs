@@ -112,7 +112,7 @@ pub(crate) fn is_changing(text: &str) -> bool {
 /// The meaning of a backslash before a quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backslash {
-    /// The quote ends the piece in some dialects and not in others.
+    /// A backslash precedes the quote, which ends the string in some dialects and not in others.
     InDoubt,
     Plain,
     Escape,

@@ -129,7 +129,7 @@ pub struct Quoting {
 #[derive(Debug, Clone)]
 pub struct RawOp {
     pub op: Op,
-    /// Which function, for [`Op::Call`].
+    /// The name of the function, for [`Op::Call`].
     pub name: Option<String>,
     pub arity: Option<u32>,
     pub ty: Option<LogicalType>,

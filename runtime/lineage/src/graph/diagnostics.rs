@@ -1,7 +1,7 @@
-//! Which node a diagnostic is about.
+//! Assigns diagnostics to the nodes that they are about.
 //!
-//! In: the places where each node's texts begin, and diagnostics. Out: errors at nodes. A problem belongs
-//! to the text that begins last before it in its file.
+//! In: the places where the source texts of nodes begin, and diagnostics. Out: errors at nodes. A diagnostic belongs
+//! to the last text that begins before it in its file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

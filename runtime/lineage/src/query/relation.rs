@@ -84,7 +84,7 @@ pub(crate) enum Rest {
     Table(u32),
     /// The columns of a table beyond the declared ones, if there are any.
     Undeclared(u32),
-    /// Whatever the name, it is made of these: `unnest(tags)`.
+    /// The origins of every column, whatever its name, as of `unnest(tags)`.
     Derived(ColumnOrigins),
 }
 

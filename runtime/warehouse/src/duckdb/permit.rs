@@ -29,7 +29,7 @@ impl OrphanedStatements {
 #[derive(Debug)]
 enum State {
     Running(OwnedSemaphorePermit),
-    /// The caller ended first. Without a permit, the permit was released.
+    /// The caller ended before the engine. `None` if the permit was already released.
     Orphaned(Option<OwnedSemaphorePermit>),
     /// The engine finished first.
     Finished(OwnedSemaphorePermit),

@@ -25,9 +25,9 @@ pub(super) struct Pool {
     idle: Mutex<Vec<DuckdbSession>>,
     turns: Arc<Semaphore>,
     turn_count: usize,
-    /// A reader may be slow, and its statement keeps a turn meanwhile: half of the turns at most.
+    /// The permits of streamed results, half of all. A slow reader keeps its permit until the end.
     stream_turns: Arc<Semaphore>,
-    /// Probes never queue behind queries: one at a time, beside them.
+    /// The permit of health probes, one at a time. Probes do not wait for queries.
     probe_turn: Arc<Semaphore>,
     orphans: OrphanedStatements,
     /// Sessions that could not be started.

@@ -22,7 +22,7 @@ macro_rules! lookup {
     };
 }
 
-/// By the search path.
+/// Finds a plain name by the search path.
 const NAME: &str = lookup!("$1", "pg_catalog.pg_table_is_visible(c.oid)");
 const IN_SCHEMA: &str = lookup!("$2", "n.nspname = $1");
 const IN_DATABASE: &str = lookup!("$3", "n.nspname = $2 AND current_database() = $1");

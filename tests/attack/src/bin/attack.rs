@@ -26,7 +26,7 @@ struct Arguments {
     /// Cases in all.
     #[arg(long, default_value_t = 1_000)]
     cases: usize,
-    /// The first scenario's seed; the next one has the next.
+    /// The seed of the first scenario; each further scenario uses the next number.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Run only the case of this number in the scenario of `--seed`.

@@ -115,7 +115,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The first column and the last keep their names: policies on all cubes speak of them.
+/// Renames all columns except the first and the last, which policies on all cubes name.
 fn renamed_columns(origin: &Cube) -> Vec<String> {
     let last = origin.columns.len() - 1;
     let rename = |(index, column): (usize, &Column)| match index {

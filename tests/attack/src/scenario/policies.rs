@@ -63,8 +63,8 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, 
     extras
 }
 
-/// One of two rounds may hide rows of a cube that a filter of the other reads: the law leaves open which rows it
-/// finds there.
+/// Removes row filters that read a cube whose rows another policy hides. The semantics do not define which rows such a
+/// filter sees.
 fn drop_filters_over_hidden_cubes(world: &mut World) {
     let hidden: Vec<String> = world.policies.iter().map(|policy| policy.cube.clone()).collect();
     let policies = std::mem::take(&mut world.policies);

@@ -102,7 +102,7 @@ pub(crate) fn status_and_code(answered: &Answered) -> (u16, String) {
     (answered.status.as_u16(), body(answered)["error"]["code"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Waits until something is true that another task makes true.
+/// Waits until another task makes a condition true.
 pub(crate) async fn until(mut is_true: impl FnMut() -> bool) {
     let wait = async {
         while !is_true() {

@@ -26,7 +26,7 @@ pub(crate) enum Calc {
     Binary(Arithmetic, Box<Calc>, Box<Calc>),
     Divide(Box<Calc>, Box<Calc>),
     Coalesce(Box<Calc>, i64),
-    /// Something that doesn't exist; its problem is noted.
+    /// An unknown name, whose problem is already recorded.
     Nothing,
 }
 

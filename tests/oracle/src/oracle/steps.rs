@@ -2,7 +2,8 @@
 //! decisions).
 //!
 //! In: the groups that have data. Out: the groups with those that are added, and running totals in
-//! place of sums. Days and more only: finer steps are left open.
+//! place of sums. Steps shorter than a day are not
+//! supported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -157,7 +158,7 @@ impl Along {
         }
     }
 
-    /// When a key's step starts: where the buckets of all granularities have started.
+    /// Returns the start of a key's step: the latest start of its buckets.
     fn time(&self, key: &[Value]) -> Option<i64> {
         self.columns.iter().map(|(column, _)| key[*column].micros()).collect::<Option<Vec<i64>>>()?.into_iter().max()
     }

@@ -230,7 +230,7 @@ fn logs_and_panics_are_shown(crate_folder: &Path, component: &Path) {
     assert!(output.code == Some(1) && output.stderr.contains("not usable: component `detector-far-out`"), "{output:?}");
 }
 
-/// A panic in the function of each role that its case calls.
+/// The function of each role in which a panic is placed, and the call that reaches it.
 const PANICS: [(&str, &str, &str, &str); 4] = [
     ("dialect", "fn profile(_: &CallContext) -> Result<Profile, PluginError> {", "describe-dialect", "{}"),
     (

@@ -132,7 +132,7 @@ impl LineReader<'_> {
         }
     }
 
-    /// Goes to the level of a key or a dash.
+    /// Moves to the indentation level of a key or a dash.
     fn step(&mut self, level: Level, start: usize, content: &str) -> Option<SyntaxMistake> {
         let column = level.column();
         let mut left = None;

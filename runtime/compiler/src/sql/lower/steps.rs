@@ -237,7 +237,8 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// The first step of a group's first bucket, and the last one of its last, which may be made of several.
+    /// Returns the first step of a group's first bucket and the last step of its last bucket. A bucket can contain
+    /// several steps.
     fn ends_of_parts(&self, axis: &Axis, group: usize, ty: LogicalType) -> (SqlExpr<'a>, SqlExpr<'a>) {
         let extreme = |op| SqlExpr::op(op, vec![SqlExpr::Derived(PARTS, Name::Numbered('g', group))]);
         let granularity = self.group_at(group).granularity.unwrap_or(axis.step);

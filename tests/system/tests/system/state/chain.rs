@@ -1,4 +1,4 @@
-//! The audit chain: it has one end, it grows and does nothing else, and what was done to it shows.
+//! The audit chain has one end, it only grows, and every manipulation is found.
 
 use futures_util::future::join_all;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, ChainState};

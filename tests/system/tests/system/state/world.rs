@@ -14,7 +14,7 @@ const SETTINGS: &str =
     "name: scratch\nwarehouse: {type: duckdb, init: [\"CREATE TABLE t AS SELECT 1 AS id\"]}\nlog: {requests: false}\n";
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A project and where its state is.
+/// A project and the URL of its state database.
 pub(super) struct World {
     pub(super) project: Scratch,
     pub(super) state_url: String,

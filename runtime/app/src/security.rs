@@ -85,7 +85,7 @@ pub enum AuthError {
     NoTokens,
     #[error("the user name or the password is wrong")]
     WrongPassword,
-    #[error("too many tries: wait {} seconds", wait.as_secs().max(1))]
+    #[error("too many attempts: wait {} seconds", wait.as_secs().max(1))]
     TooManyAttempts { wait: Duration },
     #[error("the refresh token is not valid")]
     InvalidRefreshToken,

@@ -13,6 +13,8 @@ pub mod failure;
 mod plugin_lines;
 pub mod project;
 pub mod project_files;
+#[cfg(test)]
+mod reference;
 mod reload;
 pub mod report;
 mod shutdown_signal;
@@ -264,10 +266,9 @@ pub fn on_large_stack<T: Send>(function: impl FnOnce() -> T + Send) -> Result<T,
         let running = thread
             .spawn_scoped(scope, function)
             .map_err(|error| Failure::new(format!("starting a thread: {error}")))?;
-        running.join().map_err(|_| {
-            Failure::new("the program met a state that it should never be in; the lines above say where")
-                .hint("please report it")
-        })
+        running
+            .join()
+            .map_err(|_| Failure::new("internal error; the lines above name the place").hint("please report it"))
     })
 }
 

@@ -169,8 +169,8 @@ pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnos
 /// Reports the cubes that are closed to all callers.
 pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     let closed: Vec<&str> = model.cubes.iter().filter(|cube| cube.is_guarded).map(|cube| &*cube.name).collect();
-    let message = format!("closed to everybody: {}", closed.join(", "));
-    let hint = "a policy that might speak of these cubes could not be read; mend what is reported of it";
+    let message = format!("closed to all callers: {}", closed.join(", "));
+    let hint = "a policy that may apply to these cubes could not be read; correct the problems that are reported for it";
     (!closed.is_empty()).then(|| Diagnostic::warning(Code::ClosedCubes, message).hint(hint))
 }
 

@@ -225,7 +225,7 @@ fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnos
             diagnostics.push(
                 Diagnostic::error(
                     Code::DuplicateName,
-                    format!("there are two {}s `{}`", plural_stem(what), text.value),
+                    format!("duplicate {} `{}`", plural_stem(what), text.value),
                 )
                 .hint(format!("rename one; the first is at {}", first.span()))
                 .at(text.span()),

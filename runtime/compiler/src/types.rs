@@ -110,7 +110,7 @@ pub fn is_utc(zone: &jiff::tz::TimeZone) -> bool {
 
 /// The word is none of the eight granularities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a granularity")]
+#[error("unknown granularity `{0}`")]
 pub struct UnknownGranularity(pub String);
 
 impl FromStr for Granularity {

@@ -217,7 +217,7 @@ cubes:
     );
     assert_eq!(
         told[3],
-        "cubes/orders.yml:14:39: warning[column-mismatch]: measure `orders.total` adds up what is no number: it is a \
+        "cubes/orders.yml:14:39: warning[column-mismatch]: measure `orders.total` adds up values that are not numbers: it is a \
          text\n  hint: write an `sql` that makes a number of it, or `type: count_distinct`"
     );
 }

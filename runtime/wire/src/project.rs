@@ -449,7 +449,7 @@ mod tests {
         };
         assert_eq!(failure(&build, Audience::Caller).as_deref(), Some("the warehouse did not build it"));
         assert!(failure(&build, Audience::Operator).is_some_and(|reason| reason.contains("salary")));
-        let text = "dimension `people.salary` is a number, and its column is not";
+        let text = "dimension `people.salary` is a number, but its column is not";
         let diagnostic = Diagnostic::warning(Code::ColumnMismatch, text).detail("it is a string");
         assert_eq!(super::message(&diagnostic, Audience::Caller), text);
         assert_eq!(super::message(&diagnostic, Audience::Operator), format!("{text}: it is a string"));

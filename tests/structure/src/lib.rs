@@ -9,4 +9,5 @@ pub mod language;
 pub mod messages;
 pub mod report;
 pub mod sources;
+pub mod texts;
 pub mod tokens;

@@ -111,7 +111,7 @@ pub enum NotReady {
 /// Why a relation was not built; the one of its name is as it was.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BuildError {
-    #[error("`{relation}` is there already, and Terrane did not build it")]
+    #[error("`{relation}` already exists, and Terrane did not build it")]
     Foreign { relation: String },
     #[error("`{relation}` was built by another project, `{project}`")]
     OtherProject { relation: String, project: Arc<str> },

@@ -307,16 +307,16 @@ pub enum PluginFault {
     Declined { call: &'static str, message: String },
     #[error("describes the dialect `{found}` and not `{asked}`")]
     WrongDialect { asked: String, found: String },
-    #[error("describes a dialect that can't be used: {}", profile_errors(.0))]
+    #[error("describes an invalid dialect: {}", profile_errors(.0))]
     Profile(Vec<ProfileError>),
     #[error("could not be run: {message}")]
     Host { message: String },
     /// The file is another one than the operator meant.
     #[error("has the SHA-256 {found}, and {pinned} is configured")]
     Pin { pinned: String, found: String },
-    #[error("is not signed as it must be: {message}")]
+    #[error("has no valid signature: {message}")]
     Signature { message: String },
-    #[error("holds a `plugin.toml` that can't be used: {message}")]
+    #[error("contains an invalid `plugin.toml`: {message}")]
     Manifest { message: String },
     /// Two of the file, its manifest and the configuration disagree.
     #[error("has the {what} `{found}`, and {wanted} `{expected}`")]

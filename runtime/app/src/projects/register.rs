@@ -224,7 +224,7 @@ fn is_name(name: &str) -> bool {
 /// Rejects a name that cannot be used. A name that is taken by something that the caller may not see gets the same
 /// answer, so that it does not disclose what exists.
 fn unusable_name(name: &str) -> RegisterError {
-    let message = format!("`{name}` can't be a cube's name");
+    let message = format!("invalid cube name `{name}`");
     let hint = "Write another name in snake_case: letters, digits, `_`.";
     RegisterError::Invalid { diagnostics: vec![Diagnostic::error(Code::InvalidName, message).hint(hint)] }
 }

@@ -72,11 +72,11 @@ pub enum OAuthError {
     UnknownProvider,
     #[error("the callback has no `{name}`")]
     Missing { name: &'static str },
-    #[error("this sign-in was not begun in this browser; begin again")]
+    #[error("this sign-in was not started in this browser; sign in again")]
     Foreign,
-    #[error("this sign-in took too long; begin again")]
+    #[error("this sign-in expired; sign in again")]
     Expired,
-    #[error("this sign-in is over already; begin again")]
+    #[error("this sign-in is already complete; sign in again")]
     Used,
     #[error("the answer comes from another identity provider")]
     MixedUp,
@@ -184,7 +184,7 @@ impl OAuth {
         }
         if let Some(error) = callback.error {
             let known = PROVIDER_ERRORS.iter().find(|known| **known == error);
-            return Err(OAuthError::Refused { error: known.copied().unwrap_or("it gave no reason that is known") });
+            return Err(OAuthError::Refused { error: known.copied().unwrap_or("unknown reason") });
         }
         let code = callback.code.filter(|code| (1..=MAX_CODE_BYTES).contains(&code.len()));
         let code = code.ok_or(OAuthError::Missing { name: "code" })?;

@@ -150,7 +150,7 @@ fn grants(s: &mut Section<'_>) -> Grants {
                 let names = Capability::ALL.map(Capability::as_str).join(", ");
                 let found: String = value.chars().take(60).collect();
                 let diagnostic =
-                    Diagnostic::error(Code::WrongValue, format!("`{found}` is nothing that can be granted"));
+                    Diagnostic::error(Code::WrongValue, format!("`{found}` is not a grant"));
                 s.report(place.mark(diagnostic.hint(format!("the grants are {names}"))));
             }
         }

@@ -24,19 +24,19 @@ pub const MAX_CONDITION_NODES: usize = 512;
 /// An error in a hook's obligations: a fault of the hook, not of the query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObligationFault {
-    #[error("it speaks of a cube `{cube}`, which there is not")]
+    #[error("obligation refers to unknown cube `{cube}`")]
     UnknownCube { cube: Arc<str> },
-    #[error("it speaks of the cube `{cube}`, which the query does not read")]
+    #[error("obligation refers to cube `{cube}`, which the query does not read")]
     NotRead { cube: Arc<str> },
-    #[error("it speaks of `{member}`, which the cube `{cube}` does not have")]
+    #[error("obligation refers to unknown member `{member}` of cube `{cube}`")]
     UnknownMember { cube: Arc<str>, member: Arc<str> },
-    #[error("`{member}` of the cube `{cube}` is no dimension: only dimensions are filtered by and masked")]
+    #[error("`{member}` of cube `{cube}` is not a dimension; only dimensions can be filtered by and masked")]
     NotADimension { cube: Arc<str>, member: Arc<str> },
     #[error("`{operator}` on `{member}`, a {expected:?}, has a value of the type {found:?}")]
     WrongType { member: Arc<str>, operator: &'static str, found: LogicalType, expected: LogicalType },
     #[error("`{operator}` on `{member}` takes {expected}, and has {found}")]
     ValueCount { member: Arc<str>, operator: &'static str, expected: &'static str, found: usize },
-    #[error("a condition is deeper than {limit} levels")]
+    #[error("a condition is nested deeper than {limit} levels")]
     TooDeep { limit: usize },
     #[error("a condition has more than {limit} nodes")]
     TooLarge { limit: usize },

@@ -119,7 +119,7 @@ impl<'d> Skeleton<'d> {
                     diagnostics.push(
                         Diagnostic::error(
                             Code::UnknownCube,
-                            format!("join `{}` names a cube `{}` that doesn't exist", join.name.value, cube.value),
+                            format!("join `{}` refers to unknown cube `{}`", join.name.value, cube.value),
                         )
                         .hint(suggest(&cube.value, "cubes", known))
                         .at(cube.span()),
@@ -132,7 +132,7 @@ impl<'d> Skeleton<'d> {
                 diagnostics.push(
                     Diagnostic::error(
                         Code::AliasOfAlias,
-                        format!("join `{}` names `{}`, which is only another join's name", join.name.value, cube.value),
+                        format!("join `{}` names `{}`, which is the name of another join", join.name.value, cube.value),
                     )
                     .hint(format!("write `cube: {}`", self.model.cube(original).name))
                     .at(cube.span()),
@@ -152,7 +152,7 @@ impl<'d> Skeleton<'d> {
                 Some(existing) => {
                     let message = match existing.alias_of {
                         Some(other) => format!(
-                            "the name `{}` already stands for `{}`",
+                            "name `{}` is already used for `{}`",
                             join.name.value,
                             self.model.cube(other).name
                         ),
@@ -213,7 +213,7 @@ impl<'d> Skeleton<'d> {
         let hint = suggest(&join.name.value, "cubes", known);
         let hint =
             if join.cube.is_none() { format!("{hint}; to join a cube under another name add `cube:`") } else { hint };
-        Diagnostic::error(Code::UnknownCube, format!("the join names a cube `{}` that doesn't exist", join.name.value))
+        Diagnostic::error(Code::UnknownCube, format!("the join refers to unknown cube `{}`", join.name.value))
             .hint(hint)
             .at(join.name.span())
     }

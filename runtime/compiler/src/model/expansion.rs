@@ -46,7 +46,7 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
         let (code, message, hint) = if size.depth > MAX_DEPTH {
             (Code::ReferenceDepth, format!("refers to members over more than {MAX_DEPTH} steps"), "name columns sooner")
         } else if size.parts > MAX_PARTS {
-            let message = format!("becomes more than {MAX_PARTS} pieces of SQL once its references are written out");
+            let message = format!("expands to more than {MAX_PARTS} pieces of SQL");
             (Code::ReferenceSize, message, "move a part of it into the cube's `sql` or a model")
         } else if let Some(dimension) = foreign_side(model, item, &sizes) {
             let message = format!("compares `{dimension}`, which reads a cube that is not joined yet");
@@ -137,7 +137,7 @@ pub(super) fn check_constants(
             }
             broken.insert(item);
             if cube.alias_of.is_none() {
-                let message = format!("number measure `{}` names no measure and aggregates nothing", measure.name);
+                let message = format!("number measure `{}` refers to no measure and contains no aggregate", measure.name);
                 let hint = "name a measure in braces, as in {revenue}, or aggregate, as in SUM(amount)";
                 let diagnostic = Diagnostic::error(Code::ConstantMeasure, message).hint(hint);
                 diagnostics.push(match source_text.whole(item).or_else(|| measure.span.clone()) {

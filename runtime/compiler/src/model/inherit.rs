@@ -78,7 +78,7 @@ fn ancestors<'d>(
             return Err(Some(
                 Diagnostic::error(
                     Code::UnknownCube,
-                    format!("cube `{}` extends `{}`, which doesn't exist", cube.name.value, extends.value),
+                    format!("cube `{}` extends unknown cube `{}`", cube.name.value, extends.value),
                 )
                 .hint(suggest(&extends.value, "cubes", known))
                 .at(extends.span()),

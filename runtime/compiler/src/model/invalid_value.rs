@@ -18,7 +18,7 @@ pub(super) fn of_mask(constant: &WrittenValue, cube: &Cube, dimension: &Dimensio
     let found = refusal(dimension, &member, Operator::Equals, std::slice::from_ref(&constant.value));
     let (error @ QueryError::ValueDoesNotFit { .. }, _) = found? else { return None };
     let diagnostic =
-        Diagnostic::warning(Code::ValueMismatch, format!("what the mask shows is of another type: {error}"));
+        Diagnostic::warning(Code::ValueMismatch, format!("invalid value of the mask: {error}"));
     Some(diagnostic.hint(hint(&constant.value, dimension)).at(constant.origin.span()))
 }
 
@@ -26,7 +26,7 @@ pub(super) fn of_mask(constant: &WrittenValue, cube: &Cube, dimension: &Dimensio
 pub(super) fn hint(value: &Value, dimension: &Dimension) -> String {
     let name = &dimension.name;
     match (dimension.ty, value) {
-        (DimensionType::String | DimensionType::Geo, _) => "write it in quotes, as a text".to_owned(),
+        (DimensionType::String | DimensionType::Geo, _) => "write it in quotes, as a string".to_owned(),
         (DimensionType::Number, _) => format!("write a number, or change the `type` of `{name}`"),
         (DimensionType::Boolean, _) => format!("write true or false, or change the `type` of `{name}`"),
         (DimensionType::Time, Value::Text(_)) => {

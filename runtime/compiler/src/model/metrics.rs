@@ -100,7 +100,7 @@ fn body(
                 let name = &definition.name.value;
                 let problem = Problem::new(
                     Code::NotSimple,
-                    format!("metric `{name}` is simple, and its expression computes something"),
+                    format!("metric `{name}` is simple, but its expression is a calculation"),
                     "write `type: derived`, or name one measure: orders.revenue",
                 );
                 diagnostics.push(problem.whole().in_text(sql));
@@ -109,7 +109,7 @@ fn body(
             if !refers_to_values(&snippet) {
                 let problem = Problem::new(
                     Code::ConstantMetric,
-                    format!("metric `{}` names no measure", definition.name.value),
+                    format!("metric `{}` refers to no measure", definition.name.value),
                     "name a measure, as in orders.revenue, or a metric",
                 );
                 diagnostics.push(problem.whole().in_text(sql));
@@ -153,7 +153,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
             Some(best) => format!("did you mean `{best}`? operators: {}", known.join(", ")),
             None => format!("operators: {}", known.join(", ")),
         };
-        let message = format!("there is no operator `{}`", filter.operator.value);
+        let message = format!("unknown operator `{}`", filter.operator.value);
         diagnostics.push(Diagnostic::error(Code::UnknownOperator, message).hint(hint).at(filter.operator.span()));
     }
     let member = &filter.member.value;
@@ -169,7 +169,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
                 None if scope.unread.contains(cube) => None,
                 None => {
                     let known = scope.model.cubes.iter().map(|cube| &*cube.name);
-                    Some((Code::UnknownCube, format!("there is no cube `{cube}`"), suggest(cube, "cubes", known)))
+                    Some((Code::UnknownCube, format!("unknown cube `{cube}`"), suggest(cube, "cubes", known)))
                 }
                 Some((of, Some(Member::Dimension(id)))) => {
                     diagnostics.extend(refused(filter, &of.dimensions[id.index as usize]));
@@ -177,12 +177,12 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
                 }
                 Some((_, Some(Member::Segment(_)))) => Some((
                     Code::MisplacedMember,
-                    format!("`{member}` is a segment, and a metric's filter compares a dimension"),
+                    format!("`{member}` is a segment; filters of metrics compare dimensions"),
                     "filter by the dimension that the segment is about".to_owned(),
                 )),
                 Some((_, Some(Member::Measure(_)))) => Some((
                     Code::MisplacedMember,
-                    format!("`{member}` is a measure, and a metric's filter chooses rows"),
+                    format!("`{member}` is a measure; filters of metrics select rows"),
                     "filter by a dimension".to_owned(),
                 )),
                 Some((_, None)) if scope.unread.contains(name) => None,
@@ -218,7 +218,7 @@ pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions,
             let of: Vec<String> = facts.iter().map(|fact| format!("`{}`", model.cube(*fact).name)).collect();
             let of = of.join(", ");
             let message =
-                format!("metric `{}` is filtered by `{}`, and no join leads there from {of}", metric.name, cube.name);
+                format!("metric `{}` is filtered by `{}`, which no join reaches from {of}", metric.name, cube.name);
             let hint = format!("filter by a dimension of {of} or of a cube that it joins, or add the join");
             diagnostics.push(Diagnostic::error(Code::NoJoinPath, message).hint(hint).at(filter.member.span()));
         }

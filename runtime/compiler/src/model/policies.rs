@@ -138,7 +138,7 @@ pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic
             );
             let hint = format!(
                 "rows of `{cube}` that belong to hidden rows of `{target}` still count; \
-                 to hide them too, add a policy for `{cube}` whose `row_filter` speaks of {{{target}}}",
+                 to hide them too, add a policy for `{cube}` whose `row_filter` refers to {{{target}}}",
                 cube = cube.name
             );
             let diagnostic = Diagnostic::warning(Code::OpenFact, message).hint(hint);
@@ -243,12 +243,12 @@ impl PolicyReader<'_> {
                 None if self.unread.contains(&name.value) => self.is_broken.set(true),
                 None => {
                     let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
-                    let message = format!("policy `{policy}` names a cube `{}` that doesn't exist", name.value);
+                    let message = format!("policy `{policy}` refers to unknown cube `{}`", name.value);
                     let hint = suggest(&name.value, "cubes", known);
                     diagnostics.push(Diagnostic::error(Code::UnknownCube, message).hint(hint).at(name.span()));
                 }
                 Some(Cube { alias_of: Some(original), .. }) => {
-                    let message = format!("policy `{policy}` names `{}`, which is only a join's name", name.value);
+                    let message = format!("policy `{policy}` names `{}`, which is the name of a join", name.value);
                     let original = &self.model.cube(*original).name;
                     let hint = format!("name the cube `{original}`; its aliases obey the same policies");
                     diagnostics.push(Diagnostic::error(Code::AliasPolicy, message).hint(hint).at(name.span()));
@@ -282,7 +282,7 @@ impl PolicyReader<'_> {
             if let Some(Member::Measure(_) | Member::Segment(_)) = cube.member(&member.value) {
                 let kind =
                     if matches!(cube.member(&member.value), Some(Member::Measure(_))) { "measure" } else { "segment" };
-                let message = format!("`{}.{}` is a {kind}, and only dimensions are masked", cube.name, member.value);
+                let message = format!("`{}.{}` is a {kind}; only dimensions can be masked", cube.name, member.value);
                 let hint = "mask the dimension over its column, or deny the member";
                 diagnostics.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(member.span()));
             }

@@ -428,7 +428,7 @@ impl PreAggregationReader<'_> {
                 return None;
             }
             let known = self.model.cubes.iter().map(|cube| &*cube.name);
-            let message = format!("{what} names a cube `{cube}` that doesn't exist");
+            let message = format!("{what} refers to unknown cube `{cube}`");
             return Some(
                 Diagnostic::error(Code::UnknownCube, message).hint(suggest(cube, "cubes", known)).at(written.span()),
             );
@@ -439,7 +439,7 @@ impl PreAggregationReader<'_> {
         match of.member(name) {
             Some(member) if fits(member) => None,
             Some(member) => {
-                let message = format!("{what} takes `{name}` for a {kind}, and it is a {}", self.kind(member));
+                let message = format!("{what} uses `{name}` as a {kind}, but it is a {}", self.kind(member));
                 Some(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(place))
             }
             None => {

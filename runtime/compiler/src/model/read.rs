@@ -79,7 +79,7 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
         let found = readable(&rest.token.to_string());
         let problem = Problem::new(
             Code::SqlSyntax,
-            format!("`{found}` stands after the end of the expression"),
+            format!("unexpected `{found}` after the end of the expression"),
             if found == "," {
                 "write one expression: a second one is another member".to_owned()
             } else {
@@ -140,7 +140,7 @@ fn one_name(text: &str, scope: NameScope<'_>) -> Option<Result<Snippet, Option<P
 fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     let mut words = tokens.iter().filter(|token| !is_space(token));
     let Some(first) = words.next() else {
-        return Err(Problem::new(Code::SqlEmpty, "there is no expression", "write a column or an expression"));
+        return Err(Problem::new(Code::SqlEmpty, "the expression is empty", "write a column or an expression"));
     };
     if words.count() > MAX_TOKENS {
         let message = "the expression is too long";
@@ -155,17 +155,17 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
             "SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "ATTACH", "COPY", "WHERE", "SET",
         ];
         if statements.contains(&word.as_str()) {
-            let message = format!("`{word}` begins a statement, and here stands one expression");
+            let message = format!("expected an expression, found the statement `{word}`");
             let hint = match word.as_str() {
                 "WHERE" => {
                     let rest = text.trim_start()[word.len()..].trim();
                     format!("write the condition alone: {rest}")
                 }
                 "SELECT" | "WITH" => {
-                    "a query goes into the cube's `sql`; one that gives one value stands in brackets: (SELECT …)"
+                    "write a query in the cube's `sql`; a query for one value needs parentheses: (SELECT …)"
                         .to_owned()
                 }
-                _ => "write an expression over columns; statements stand nowhere in a project".to_owned(),
+                _ => "write an expression over columns; a project contains no statements".to_owned(),
             };
             let at = offset_of(text, first.span.start);
             return Err(Problem::new(Code::SqlNotAnExpression, message, hint).at(at, word.len()));
@@ -247,7 +247,7 @@ fn resolve_braces(
         let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
         let Some(close) = close else {
             problems.push(
-                Problem::new(Code::UnclosedBrace, "this brace is never closed", unclosed_hint(&text[offset..]))
+                Problem::new(Code::UnclosedBrace, "unclosed brace", unclosed_hint(&text[offset..]))
                     .at(offset, 1),
             );
             break;
@@ -259,8 +259,8 @@ fn resolve_braces(
             [Token::Word(name)] => inner.name(&name.value, has_column),
             [Token::Word(cube), Token::Period, Token::Word(member)] => inner.member_of(&cube.value, &member.value),
             _ => {
-                let hint = "{cube}.column, {member}, {cube.member} or {CUBE}.column can stand here";
-                Err(Some(Problem::new(Code::UnknownReference, "there is no name in these braces", hint)))
+                let hint = "{cube}.column, {member}, {cube.member} or {CUBE}.column can be used here";
+                Err(Some(Problem::new(Code::UnknownReference, "expected a name in the braces", hint)))
             }
         };
         let end = offset_of(text, tokens[close].span.end);
@@ -302,7 +302,7 @@ fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
     if !value.trim().starts_with("user") {
         return None;
     }
-    let message = format!("`{{{{{value}}}}}` stands in quotes, where it is a text and not the caller's value");
+    let message = format!("`{{{{{value}}}}}` is in quotes, where it is a string and not the caller's value");
     let hint = match before.chars().count() {
         0 | 1 => "write it without quotes: the value is bound, and read as the type that it is compared with",
         _ => "write it outside of the quotes, and put it together there: 'EU-' || {{ user.attributes.code }}",
@@ -318,7 +318,7 @@ fn user_value(
     text: &str,
 ) -> Result<(SqlPart, String, usize), Problem> {
     const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }}, {{ user.auth_method }} or \
-                        {{ user.attributes.<name> }} can stand here";
+                        {{ user.attributes.<name> }} can be used here";
     let unclosed = || {
         let name: String = text
             .get(offset_of(text, tokens[0].span.start) + 2..)
@@ -327,7 +327,7 @@ fn user_value(
             .chars()
             .take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
             .collect();
-        Problem::new(Code::UnclosedBrace, "these braces are never closed", format!("close them: {{{{ {name} }}}}"))
+        Problem::new(Code::UnclosedBrace, "unclosed braces", format!("close them: {{{{ {name} }}}}"))
             .at(offset_of(text, tokens[0].span.start), 2)
     };
     let close = tokens.iter().position(|token| token.token == Token::RBrace).ok_or_else(unclosed)?;
@@ -344,7 +344,7 @@ fn user_value(
         .collect();
     let unknown = || {
         let (Some(first), Some(last)) = (inside.first(), inside.last()) else {
-            let problem = Problem::new(Code::UnknownReference, "there is no name in these braces", HINT);
+            let problem = Problem::new(Code::UnknownReference, "expected a name in the braces", HINT);
             return problem.at(offset_of(text, tokens[0].span.start), 2);
         };
         let (from, to) = (offset_of(text, first.span.start), offset_of(text, last.span.end));
@@ -359,7 +359,7 @@ fn user_value(
             }
             _ => HINT.to_owned(),
         };
-        let message = format!("`{written}` is nothing that is known of a caller");
+        let message = format!("unknown property of a caller `{written}`");
         Problem::new(Code::UnknownReference, message, hint).at(from, written.chars().count())
     };
     if words.len() * 2 != inside.len() + 1 || !inside.iter().skip(1).step_by(2).all(|t| t.token == Token::Period) {

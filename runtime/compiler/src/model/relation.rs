@@ -218,9 +218,9 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Vec<ColumnName>, Proble
             ("`sql_table` is empty".to_owned(), "write schema.table".to_owned())
         } else if is_query {
             let query = text.lines().next().unwrap_or_default();
-            ("`sql_table` is a query, and wants the name of a table".to_owned(), format!("write `sql: {query}`"))
+            ("`sql_table` must be the name of a table, found a query".to_owned(), format!("write `sql: {query}`"))
         } else if text.contains('(') {
-            let message = format!("`sql_table` calls `{first}`, and wants the name of a table");
+            let message = format!("`sql_table` must be the name of a table, found a call of `{first}`");
             (message, ["write `sql: SELECT * FROM", text].join(" ") + "`")
         } else {
             let message = format!("`{}` is not the name of a table", text.lines().next().unwrap_or_default());
@@ -274,7 +274,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
     let last = tokens.iter().rposition(|token| !is_space(token) && token.token != Token::SemiColon);
     let tokens = &tokens[..last.map_or(0, |last| last + 1)];
     let Some(first) = tokens.iter().find(|token| !is_space(token)) else {
-        return Err(Problem::new(Code::SqlEmpty, "there is no query", "write SELECT …"));
+        return Err(Problem::new(Code::SqlEmpty, "the query is empty", "write SELECT …"));
     };
     let begins_query = match &first.token {
         Token::LParen => true,
@@ -286,7 +286,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
     };
     if !begins_query {
         let word = first.token.to_string();
-        let message = format!("the SQL begins with `{word}`, which begins no query");
+        let message = format!("the SQL is not a query: it begins with `{word}`");
         let is_name = text.trim().bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
         let hint = match likely(&word, ["SELECT", "WITH"])
             .filter(|meant| strsim::osa_distance(&word.to_ascii_uppercase(), meant) < 3)

@@ -145,8 +145,8 @@ impl<'m> NameScope<'m> {
         let own = self.own();
         let joined = own.iter().flat_map(|own| own.joins.iter().map(|join| &*self.model.cube(join.target).name));
         let candidates: Vec<&str> = own.iter().map(|own| &*own.name).chain(joined).chain(["CUBE"]).collect();
-        let message = format!("there is no cube `{name}`");
-        Some(Problem::new(Code::UnknownCube, message, suggest(name, "cubes that can stand here", candidates)))
+        let message = format!("unknown cube `{name}`");
+        Some(Problem::new(Code::UnknownCube, message, suggest(name, "cubes that can be used here", candidates)))
     }
 
     /// A bare name in a metric that is no metric.
@@ -154,7 +154,7 @@ impl<'m> NameScope<'m> {
         if self.unread.contains(name) {
             return None;
         }
-        let message = format!("there is no metric `{name}`");
+        let message = format!("unknown metric `{name}`");
         let owners: Vec<String> = self
             .model
             .cubes
@@ -175,7 +175,7 @@ impl<'m> NameScope<'m> {
             return None;
         }
         let known = self.model.cubes.iter().map(|cube| &*cube.name);
-        Some(Problem::new(Code::UnknownCube, format!("there is no cube `{name}`"), suggest(name, "cubes", known)))
+        Some(Problem::new(Code::UnknownCube, format!("unknown cube `{name}`"), suggest(name, "cubes", known)))
     }
 
     fn allows(&self, member: Member) -> bool {
@@ -195,12 +195,12 @@ impl<'m> NameScope<'m> {
             }
             (Member::Dimension(_), Place::Metric) => Err(Some(Problem::new(
                 Code::MisplacedMember,
-                format!("`{}` is a dimension, and a metric is made of measures", full()),
+                format!("`{}` is a dimension; metrics are computed from measures", full()),
                 format!("define a measure over it in cube `{}`, for example `type: sum`", of.name),
             ))),
             (Member::Dimension(_), _) => Err(Some(Problem::new(
                 Code::MisplacedMember,
-                format!("dimension `{}` stands outside an aggregation", full()),
+                format!("dimension `{}` is outside an aggregate", full()),
                 format!(
                     "aggregate it, as in SUM({{{name}}}), or refer to a measure, as in {{{}}}",
                     self.some_measure(of)
@@ -234,7 +234,7 @@ impl<'m> NameScope<'m> {
             let name = &self.model.cube(cube).name;
             return Err(Some(Problem::new(
                 Code::MisplacedMember,
-                format!("`{name}` is a cube, and a metric is made of measures and metrics"),
+                format!("`{name}` is a cube; metrics are computed from measures and metrics"),
                 format!("write `{name}.some_measure`"),
             )));
         };
@@ -244,13 +244,13 @@ impl<'m> NameScope<'m> {
         let name = &self.model.cube(cube).name;
         if let Place::Join(target) = self.place {
             let target = &self.model.cube(target).name;
-            let message = format!("the join to `{target}` speaks of a third cube, `{name}`");
+            let message = format!("the join to `{target}` refers to a third cube, `{name}`");
             let hint =
                 format!("a join compares `{}` with `{target}` alone; declare the other join on its own", own.name);
             return Err(Some(Problem::new(Code::MisplacedMember, message, hint)));
         }
         if self.place == Place::Number {
-            let message = format!("rows of `{name}` can't stand in a number measure of `{}`", own.name);
+            let message = format!("a number measure of `{}` cannot refer to rows of `{name}`", own.name);
             return Err(Some(Problem::new(
                 Code::MisplacedMember,
                 message,
@@ -296,5 +296,5 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
         _ => suggest(&to.name, "reachable", reached),
     };
     let hint = format!("add a many_to_one join from `{}` to `{}`; {reachable}", from.name, to.name);
-    Problem::new(Code::NoJoinPath, format!("`{}` can't be reached from `{}`", to.name, from.name), hint)
+    Problem::new(Code::NoJoinPath, format!("no join path from `{}` to `{}`", to.name, from.name), hint)
 }

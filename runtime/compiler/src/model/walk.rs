@@ -104,7 +104,7 @@ impl<'w> Walk<'w> {
                     let name = &self.scope.model.cube(*cube).name;
                     let problem = Problem::new(
                         Code::MissingColumn,
-                        format!("`{}` stands for the rows of `{name}`, not for a value", reference.written),
+                        format!("`{}` refers to the rows of `{name}`, not to a value", reference.written),
                         format!("name a column: {}.some_column", reference.written),
                     );
                     self.problems.push(problem.at(reference.offset, reference.written.chars().count()));
@@ -135,7 +135,7 @@ impl<'w> Walk<'w> {
                 } else {
                     format!("aggregate it, as in SUM({}), or name a measure in braces", ident.value)
                 };
-                let message = format!("the column `{}` stands outside an aggregation", ident.value);
+                let message = format!("the column `{}` is outside an aggregate", ident.value);
                 self.report(Problem::new(Code::BareColumn, message, hint), ident);
                 None
             }
@@ -156,7 +156,7 @@ impl<'w> Walk<'w> {
         if let Some(index) = stand_in(first, REFERENCE) {
             return match &self.braces[index].target {
                 Target::Cube(_) if self.scope.place == Place::Number => {
-                    let message = format!("the column `{}` stands outside an aggregation", second.value);
+                    let message = format!("the column `{}` is outside an aggregate", second.value);
                     let hint = format!("aggregate it, as in SUM({}.{})", self.braces[index].written, second.value);
                     self.report(Problem::new(Code::BareColumn, message, hint), second);
                     None
@@ -199,7 +199,7 @@ impl<'w> Walk<'w> {
             return Some(with_rest(self.column(cube, second)));
         }
         if self.scope.cube_named(&first.value).is_some() {
-            let message = format!("`{}` is a cube, and a cube's name stands in braces", first.value);
+            let message = format!("`{}` is a cube; write its name in braces", first.value);
             let hint = format!("write {{{}}}.{}", first.value, second.value);
             self.report(Problem::new(Code::MissingBraces, message, hint), first);
             return None;
@@ -238,7 +238,7 @@ impl<'w> Walk<'w> {
                     Some(inside) => format!("write `{inside}`: a measure is aggregated already, by its own type"),
                     None => "define a measure in a cube and name it here".to_owned(),
                 };
-                self.problems.push(misplaced(format!("{name} aggregates rows, and a metric has none"), &hint));
+                self.problems.push(misplaced(format!("{name} aggregates rows, which a metric does not have"), &hint));
                 return None;
             }
             Place::Measure => {
@@ -249,12 +249,12 @@ impl<'w> Walk<'w> {
                     None => "leave the aggregation to `type`, or write `type: number`".to_owned(),
                 };
                 self.problems
-                    .push(misplaced(format!("{name} aggregates inside a measure that aggregates by its type"), &hint));
+                    .push(misplaced(format!("{name} is an aggregate inside a measure whose `type` already aggregates"), &hint));
                 return None;
             }
             _ => {
                 let hint = "make it a measure, or compute it in the cube's `sql`";
-                self.problems.push(misplaced(format!("{name} aggregates, and here each row needs a value"), hint));
+                self.problems.push(misplaced(format!("{name} is an aggregate, but each row needs a value here"), hint));
                 return None;
             }
         }
@@ -374,7 +374,7 @@ impl<'w> Walk<'w> {
             );
             Problem::new(Code::MethodCall, message, hint)
         } else if picks_columns(&function.name) {
-            let message = "COLUMNS picks columns by a pattern, and stands for several";
+            let message = "COLUMNS selects several columns by a pattern";
             Problem::new(Code::ColumnPattern, message, "name the one column that is meant")
         } else {
             return false;
@@ -412,7 +412,7 @@ impl VisitorMut for Walk<'_> {
                 if self.subqueries == 0 && function.over.is_some() {
                     let problem = Problem::new(
                         Code::MisplacedWindow,
-                        format!("the window function `{}` needs all rows, and here stands one", function.name),
+                        format!("window function `{}` is not allowed here", function.name),
                         "compute it in the cube's `sql`, and name its column here",
                     );
                     let ident = function.name.0.first().and_then(|part| part.as_ident()).cloned();

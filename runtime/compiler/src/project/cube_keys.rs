@@ -283,7 +283,7 @@ pub(super) static REFRESH: Shape = Shape::new(
             "every",
             Kind::Text,
             "1 hour",
-            "A whole number and a unit from seconds to weeks: `10 minutes`, `1 hour`, `30s`.",
+            "An integer and a unit from seconds to weeks: `10 minutes`, `1 hour`, `30s`.",
         ),
         Key::optional(
             "sql",

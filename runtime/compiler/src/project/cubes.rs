@@ -311,9 +311,9 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
         && matches!(&**text, "many_to_many" | "manyToMany")
     {
         let message =
-            format!("`relationship` of {} is `{text}`, and a join has one row on one side at least", fields.what());
+            format!("`relationship` of {} is `{text}`, but a join needs one row on at least one side", fields.what());
         let hint =
-            "make a cube of the table that stands between them: join it one_to_many, and from it the other many_to_one";
+            "make a cube of the table between them: join it one_to_many, and from it the other many_to_one";
         fields.report(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(origin.span()));
         return None;
     }
@@ -435,7 +435,7 @@ fn duration(fields: &mut Fields, key: &str) -> Option<Duration> {
     let duration = refresh_interval(&text.value);
     if duration.is_none() {
         let message = format!("`{key}` of {} is `{}`, which is not a duration", fields.what(), shorten(&text.value));
-        let hint = "Write a whole number and a unit: `10 minutes`, `1 hour`, `1 day`.";
+        let hint = "Write an integer and a unit: `10 minutes`, `1 hour`, `1 day`.";
         fields.report(Diagnostic::error(Code::WrongValue, message).hint(hint).at(text.span()));
     }
     duration

@@ -224,7 +224,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
         let hint = match reference_in_braces(node) {
             Some(written) => format!("put it in quotes: `{key}: \"{written}\"`"),
-            None => format!("write one text, as in `{}`", self.example(key)),
+            None => format!("write one string, as in `{}`", self.example(key)),
         };
         self.diagnostics.push(wrong_type(&label, "a text", node).hint(hint));
         None
@@ -327,7 +327,7 @@ pub(super) fn text_of(node: &Node, label: &dyn fmt::Display, diagnostics: &mut V
     }
     let hint = match reference_in_braces(node) {
         Some(written) => format!("put it in quotes: \"{written}\""),
-        None => "write one text here; one that holds `: ` or begins with `{` or `[` needs quotes".to_owned(),
+        None => "write one string here; a string that contains `: ` or begins with `{` or `[` needs quotes".to_owned(),
     };
     diagnostics.push(wrong_type(label, "a text", node).hint(hint));
     None
@@ -388,7 +388,7 @@ pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
         match snake_case(text) {
             Some(better) if TITLED.contains(&kind) => format!("write `{better}`; a readable name goes into `title`"),
             Some(better) => format!("write `{better}`"),
-            None => "write a name of small letters, digits and `_` that begins with a letter".to_owned(),
+            None => "write a name of lower-case letters, digits and `_` that begins with a letter".to_owned(),
         }
     };
     Err(Diagnostic::error(

@@ -237,7 +237,7 @@ fn environment(around: Arc<TemplateContext>, record: &Arc<Mutex<Record>>) -> Env
         let mut record = lock(&printed);
         record.printed += text.len();
         if record.printed > MAX_OUTPUT_BYTES {
-            return Err(Error::new(ErrorKind::InvalidOperation, "the text prints more than 1 MiB"));
+            return Err(Error::new(ErrorKind::InvalidOperation, "the template prints more than 1 MiB"));
         }
         drop(record);
         out.write_str(&text).map_err(|_| ErrorKind::WriteFailure.into())
@@ -259,7 +259,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<TemplateC
         lock(&calls).problems.push(Problem {
             code: Code::MissingRef,
             missing: Some(name.clone()),
-            message: format!("there is no model `{name}`"),
+            message: format!("unknown model `{name}`"),
             hint: match table {
                 Some((source, _)) => format!("for the table write source('{source}', '{name}')"),
                 None => suggest(&name, "models", known.models.keys().map(|m| &**m)),
@@ -291,7 +291,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<TemplateC
             None => Problem {
                 code: Code::MissingSource,
                 missing,
-                message: format!("there is no source `{source}`"),
+                message: format!("unknown source `{source}`"),
                 hint: suggest(&source, "sources", known.tables.keys().map(|s| &**s)),
                 argument: source,
             },
@@ -317,7 +317,7 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateConte
             lock(&calls).problems.push(Problem {
                 code: Code::MissingVar,
                 missing: None,
-                message: format!("there is no var `{name}`"),
+                message: format!("unknown variable `{name}`"),
                 hint: format!(
                     "{}; set it under `vars:` in service_project.yml, or give a default: var('{name}', 'value')",
                     suggest(&name, "vars", known.vars.keys().map(|v| &**v))
@@ -333,7 +333,7 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateConte
             lock(&calls).problems.push(Problem {
                 code: Code::MissingEnvVar,
                 missing: None,
-                message: format!("the environment has no `{name}`, or it may not be read"),
+                message: format!("environment variable `{name}` is not set or not readable"),
                 hint: if name.starts_with(ENV_PREFIX) {
                     format!("set it, or give a default: env_var('{name}', 'value')")
                 } else {
@@ -369,7 +369,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
                 code: Code::JinjaUndefined,
                 missing: None,
                 message: format!("the value of `{key}` is a name that is not defined"),
-                hint: format!("a text needs quotes, as in {key}='{example}'"),
+                hint: format!("a string needs quotes, as in {key}='{example}'"),
                 argument: key.to_owned(),
             });
             continue;
@@ -447,9 +447,9 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                     "for the member of that name write {{{name}}}, in single braces; values come from var('{name}')"
                 )
             } else if call.ends_with(['(', '=', ',']) && call.len() < 60 {
-                format!("a text needs quotes: {call}'{name}')")
+                format!("a string needs quotes: {call}'{name}')")
             } else {
-                format!("a text needs quotes, '{name}'; values come from var('{name}')")
+                format!("a string needs quotes, '{name}'; values come from var('{name}')")
             };
             Diagnostic::error(Code::JinjaUndefined, format!("`{name}` is not defined"))
                 .hint(hint)
@@ -462,7 +462,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 Some(best) => format!("did you mean `{best}`? calls: {}", known.join(", ")),
                 None => format!("calls: {}", known.join(", ")),
             };
-            Diagnostic::error(Code::JinjaUnknownCall, format!("there is no call `{name}`")).hint(hint).at(at_name(name))
+            Diagnostic::error(Code::JinjaUnknownCall, format!("unknown function `{name}`")).hint(hint).at(at_name(name))
         }
         ErrorKind::UnknownFilter => {
             const FILTERS: [&str; 5] = ["upper", "lower", "trim", "length", "default"];
@@ -471,7 +471,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 Some(best) => format!("did you mean `{best}`? filters: {}", FILTERS.join(", ")),
                 None => format!("write it out; filters: {}", FILTERS.join(", ")),
             };
-            Diagnostic::error(Code::JinjaUnknownFilter, format!("there is no filter `{name}`"))
+            Diagnostic::error(Code::JinjaUnknownFilter, format!("unknown filter `{name}`"))
                 .hint(hint)
                 .at(at_name(name))
         }
@@ -479,7 +479,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
             .hint("shorten its loops, or write the SQL out")
             .at(span),
         ErrorKind::SyntaxError => syntax(detail, template, start, text).unwrap_or_else(|| {
-            Diagnostic::error(Code::JinjaSyntax, format!("the Jinja can't be read: {detail}"))
+            Diagnostic::error(Code::JinjaSyntax, format!("invalid Jinja: {detail}"))
                 .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
                 .at(span)
         }),
@@ -497,7 +497,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                     "ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)".to_owned()
                 }
             };
-            Diagnostic::error(Code::JinjaArguments, format!("the call `{shown}` has too few or too many arguments"))
+            Diagnostic::error(Code::JinjaArguments, format!("wrong number of arguments in `{shown}`"))
                 .hint(hint)
                 .at(span)
         }
@@ -506,7 +506,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 .hint("a range has 10,000 numbers at most: shorten it, or let the warehouse make the rows")
                 .at(span)
         }
-        kind => Diagnostic::error(Code::JinjaFailed, format!("the Jinja can't be run: {kind}: {detail}"))
+        kind => Diagnostic::error(Code::JinjaFailed, format!("the template failed: {kind}: {detail}"))
             .hint("correct the tag; the calls are ref, source, config, var and env_var")
             .at(span),
     }
@@ -519,18 +519,18 @@ fn syntax(detail: &str, template: &str, at: usize, text: &SqlText) -> Option<Dia
     let (tag, close) = (&template[open..at], if template[open..].starts_with("{{") { "}}" } else { "%}" });
     let rest = template.get(at..)?;
     if rest.starts_with(close) && tag.matches('(').count() > tag.matches(')').count() {
-        let message = format!("`{close}` stands where `)` is missing");
+        let message = format!("expected `)`, found `{close}`");
         let hint = format!("close the bracket: {}) {close}", tag.trim_end());
         return Some(Diagnostic::error(Code::JinjaSyntax, message).hint(hint).at(text.locate(at, close.len())));
     }
     if rest.starts_with('}') && !rest.starts_with("}}") {
-        let message = format!("this `{}` is never closed", &tag[..2]);
+        let message = format!("unclosed `{}`", &tag[..2]);
         let hint = format!("close it: {} {close}", tag.trim_end());
         return Some(Diagnostic::error(Code::JinjaSyntax, message).hint(hint).at(text.locate(open, 2)));
     }
     let word = &rest[..rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())];
     let found = if word.is_empty() { rest.chars().take(1).collect() } else { word.to_owned() };
-    let message = format!("`{found}` can't stand here: {detail}");
+    let message = format!("unexpected `{found}`: {detail}");
     let length = found.chars().count();
     (length > 0).then(|| {
         Diagnostic::error(Code::JinjaSyntax, message)

@@ -107,7 +107,7 @@ pub(super) const NAME: Key = Key::required(
     "name",
     Kind::Name,
     "some_name",
-    "What everything else calls it: small letters, digits and `_`, at most 200 characters.",
+    "What everything else calls it: lower-case letters, digits and `_`, at most 200 characters.",
 );
 pub(super) const TITLE: Key =
     Key::optional("title", Kind::Text, "Net revenue", "The name that people read. Default: made from `name`.").also(&[

@@ -30,9 +30,9 @@ pub(super) fn check(template: &str) -> Result<(), Refusal> {
         return Err(Refusal {
             offset: 0,
             length: 1,
-            message: format!("the text has {} bytes", template.len()),
+            message: format!("the template has {} bytes", template.len()),
             code: LIMIT,
-            hint: "a text with Jinja may have 256 KiB: split the model in two".to_owned(),
+            hint: "a template may have 256 KiB: split the model in two".to_owned(),
         });
     }
     let mut at = 0;
@@ -51,7 +51,7 @@ pub(super) fn check(template: &str) -> Result<(), Refusal> {
                     code: SYNTAX,
                     offset: open,
                     length: 2,
-                    message: format!("this `{}` is never closed", &tag[..2]),
+                    message: format!("unclosed `{}`", &tag[..2]),
                     hint: format!("close it, as in {line} {close}"),
                 });
             }
@@ -135,17 +135,17 @@ impl<'t> Scan<'t> {
         };
         self.tags += 1;
         if self.tags > MAX_TAGS || tokens.len() > MAX_TOKENS_IN_TAG {
-            return refuse("the Jinja of this text is too long", "a text may have 2,000 tags of 400 words: split it");
+            return refuse("the template is too long", "a template may have 2,000 tags of 400 words: split it");
         }
         let tokens = if tokens.first() == Some(&"-") { &tokens[1..] } else { tokens };
         if is_block {
             self.block(tokens, offset, word)?;
         }
         if self.blocks > MAX_NESTING || self.branches > MAX_BRANCHES || nesting(tokens) > MAX_NESTING {
-            return refuse("the Jinja of this text nests too deeply", "24 levels and 100 branches are allowed");
+            return refuse("the template is nested too deeply", "24 levels and 100 branches are allowed");
         }
         if tokens.iter().any(|token| matches!(*token, "~" | "*")) {
-            return refuse("Jinja can't join or multiply here", "print the pieces side by side: {{ a }}{{ b }}");
+            return refuse("Jinja cannot concatenate or multiply here", "print the pieces side by side: {{ a }}{{ b }}");
         }
         let is_number = |token: Option<&&str>| token.is_some_and(|t| t.starts_with(|c: char| c.is_ascii_digit()));
         for (index, _) in tokens.iter().enumerate().filter(|(_, token)| **token == "+") {
@@ -155,7 +155,7 @@ impl<'t> Scan<'t> {
         }
         self.name_lists += lists_with_names(tokens);
         if self.name_lists > MAX_NAME_LISTS {
-            return refuse("the Jinja of this text builds too many lists", "write lists of plain values");
+            return refuse("the template builds too many lists", "write lists of plain values");
         }
         let calls_macro = tokens.windows(2).any(|pair| pair[1] == "(" && self.macros.contains(&pair[0]));
         if self.in_macro && calls_macro && tokens.first() != Some(&"macro") {
@@ -182,7 +182,7 @@ impl<'t> Scan<'t> {
             code: SYNTAX,
             offset: *offset,
             length: 2,
-            message: format!("the block `{{% {word} … %}}` is never closed"),
+            message: format!("unclosed block `{{% {word} … %}}`"),
             hint: format!("close it with {{% end{word} %}}"),
         })
     }
@@ -204,7 +204,7 @@ impl<'t> Scan<'t> {
                             Some(opened) => {
                                 format!("`{word}` closes no `{}`: the open block is `{opened}`", &word[3..])
                             }
-                            None => format!("`{word}` closes nothing"),
+                            None => format!("unmatched `{word}`"),
                         },
                         hint: match opened {
                             Some(opened) => format!("close the block with {{% end{opened} %}}"),

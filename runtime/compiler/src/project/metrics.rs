@@ -162,7 +162,7 @@ pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Wr
         NodeValue::Scalar { text, plain } => written(scalar(text, *plain)),
         NodeValue::List(_) | NodeValue::Map(_) => {
             diagnostics.push(
-                Diagnostic::error(Code::WrongType, "a value must be a text, a number, true, false or null")
+                Diagnostic::error(Code::WrongType, "a value must be a string, a number, true, false or null")
                     .hint("write one plain value, or a flat list of them")
                     .at(node.origin.span()),
             );

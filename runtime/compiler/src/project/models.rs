@@ -28,13 +28,13 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
                 Diagnostic::error(Code::InvalidName, format!("the model `{stem}` is not snake_case"))
                     .hint(match snake_case(stem) {
                         Some(better) => format!("rename the file to {better}.sql"),
-                        None => "rename the file: small letters, digits and `_`".to_owned(),
+                        None => "rename the file: lower-case letters, digits and `_`".to_owned(),
                     })
                     .at(name.span()),
             );
         } else if let Some(first) = seen.get(stem) {
             diagnostics.push(
-                Diagnostic::error(Code::DuplicateName, format!("there are two models `{stem}`"))
+                Diagnostic::error(Code::DuplicateName, format!("duplicate model `{stem}`"))
                     .hint(format!("rename one of the files; the other is {first}"))
                     .at(name.span()),
             );

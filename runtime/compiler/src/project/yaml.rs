@@ -307,7 +307,7 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
             let rest: String = line.chars().skip(origin.column as usize - 1).collect();
             let name: String = rest.trim_start_matches('*').chars().take_while(|c| !" ,]}".contains(*c)).collect();
             origin.length = name.chars().count() as u32 + 1;
-            let message = format!("the alias `*{name}` names no anchor: `{name}` is not defined");
+            let message = format!("unknown anchor `{name}` of the alias `*{name}`");
             Diagnostic::error(Code::YamlSyntax, message)
                 .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
                 .at(origin.span())
@@ -318,14 +318,14 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
         | ErrorKind::DirectiveByteLimitExceeded { .. }
         | ErrorKind::TooManyReservedDirectiveParams { .. } => limit().at(origin.span()),
         kind => mistake_before(file, origin.line as usize).unwrap_or_else(|| {
-            let message = format!("the YAML can't be read from here: {}", plain_words(&error.info()));
+            let message = format!("invalid YAML: {}", plain_words(&error.info()));
             Diagnostic::error(Code::YamlSyntax, message).hint(cure(line, kind)).at(origin.span())
         }),
     }
 }
 
 fn limit() -> Diagnostic {
-    Diagnostic::error(Code::YamlLimit, "the file nests too deeply, or its aliases expand to too much")
+    Diagnostic::error(Code::YamlLimit, "the file is nested too deeply, or its aliases expand to too much")
         .hint(format!("at most {MAX_DEPTH} levels and {MAX_NODES} values, aliases included: write it out flat"))
 }
 

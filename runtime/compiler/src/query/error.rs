@@ -47,27 +47,27 @@ impl fmt::Display for ExpectedMember {
 pub enum QueryError {
     #[error("`{text}` is not a member: write `cube.member` or `cube.time_dimension.granularity`")]
     MalformedMember { text: Arc<str> },
-    #[error("`{operator}` is not a filter operator")]
+    #[error("unknown filter operator `{operator}`")]
     UnknownOperator { operator: Arc<str> },
-    #[error("`{granularity}` in `{member}` is not a granularity")]
+    #[error("unknown granularity `{granularity}` in `{member}`")]
     UnknownGranularity { member: Arc<str>, granularity: Arc<str> },
     #[error("the query names no measure, metric or dimension")]
     Empty,
-    #[error("there is no cube `{name}`")]
+    #[error("unknown cube `{name}`")]
     UnknownCube { name: Arc<str>, nearest: Vec<Arc<str>> },
-    #[error("there is no metric `{name}`")]
+    #[error("unknown metric `{name}`")]
     UnknownMetric { name: Arc<str>, nearest: Vec<Arc<str>> },
-    #[error("there is no measure `{name}`")]
+    #[error("unknown measure `{name}`")]
     UnknownMeasure { name: Arc<str>, nearest: Vec<Arc<str>> },
-    #[error("there is no dimension `{name}`")]
+    #[error("unknown dimension `{name}`")]
     UnknownDimension { name: Arc<str>, nearest: Vec<Arc<str>> },
-    #[error("there is no segment `{name}`")]
+    #[error("unknown segment `{name}`")]
     UnknownSegment { name: Arc<str>, nearest: Vec<Arc<str>> },
     #[error("`{name}` is a {found}, not a {expected}")]
     WrongKind { name: Arc<str>, expected: ExpectedMember, found: &'static str },
     #[error("`{member}` has no granularity `{granularity}`")]
     GranularityNotAllowed { member: Arc<str>, granularity: Granularity, allowed: Vec<Granularity> },
-    #[error("metric `{metric}` makes sense from `{finest}` on, not by `{requested}`")]
+    #[error("metric `{metric}` cannot be grouped by `{requested}`; its finest granularity is `{finest}`")]
     FinerThanTimeGrain { metric: Arc<str>, finest: Granularity, requested: Granularity },
     #[error("operator `{operator}` does not fit `{member}`, a {ty}")]
     OperatorNotAllowed {
@@ -76,7 +76,7 @@ pub enum QueryError {
         ty: &'static str,
         valid_operators: Vec<&'static str>,
     },
-    #[error("`{value}` does not fit `{member}`: {expected}")]
+    #[error("invalid value `{value}` for `{member}`: expected {expected}")]
     ValueDoesNotFit { member: Arc<str>, value: String, expected: &'static str },
     #[error("operator `{operator}` on `{member}` takes {expected}, {found} given")]
     ValueCount { member: Arc<str>, operator: &'static str, expected: &'static str, found: usize },
@@ -84,28 +84,28 @@ pub enum QueryError {
     ReversedRange { member: Arc<str>, start: String, end: String },
     #[error("filters are nested deeper than {limit} levels")]
     TooDeep { limit: usize },
-    #[error("the query holds more than {limit} {what}")]
+    #[error("the query has more than {limit} {what}")]
     TooMany { what: &'static str, limit: usize },
     #[error("`{dimension}` in a filter on a measure must be selected too")]
     GroupFilterNotSelected { dimension: Arc<str> },
-    #[error("`{timezone}` is not a timezone of the IANA database")]
+    #[error("unknown time zone `{timezone}`")]
     UnknownTimezone { timezone: Arc<str> },
     #[error(
-        "limit {limit} is over the maximum of {max}; for larger results submit the query to `/api/v1/query/async`, or \
+        "limit {limit} exceeds the maximum of {max}; for larger results submit the query to `/api/v1/query/async`, or \
          request CSV or Arrow with the `Accept` header"
     )]
     LimitTooLarge { limit: u64, max: u64 },
-    #[error("`{field}` can be ordered by only when it is selected")]
+    #[error("`{field}` must be selected to order by it")]
     OrderNotSelected { field: Arc<str> },
     #[error(
-        "cube `{cube}` has no primary time dimension, which `metric_time` and a `time_range` without `dimension` mean"
+        "cube `{cube}` has no primary time dimension, which `metric_time` and a `time_range` without `dimension` require"
     )]
     NoPrimaryTime { cube: Arc<str> },
     #[error("`time_range` needs a `dimension`: the query's measures do not share one primary time dimension")]
     AmbiguousTimeRange,
-    #[error("`{what}` cannot reach `{target}`")]
+    #[error("no join path from `{what}` to `{target}`")]
     NoJoinPath { what: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
-    #[error("`{cube}` cannot reach `{target}`, and no other cube of these dimensions reaches all of them")]
+    #[error("no join path from `{cube}` to `{target}`, and no other cube of these dimensions reaches all of them")]
     NoCommonCube { cube: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]
     NeedsPrimaryKey { cube: Arc<str>, member: Arc<str> },
@@ -115,23 +115,23 @@ pub enum QueryError {
     TooManySteps { limit: u64 },
     #[error("`compare_range` needs one range with both ends, in `time_range` or as a `date_range`")]
     CompareNeedsRange,
-    #[error("`{text}` is not a shift: write a number and a unit, like \"1 year\" or \"4 weeks\"")]
+    #[error("invalid shift `{text}`: write a number and a unit, like \"1 year\" or \"4 weeks\"")]
     MalformedShift { text: Arc<str> },
     #[error("the range moved by `{text}` leaves the years 0001 to 9999")]
     ShiftLeavesCalendar { text: Arc<str> },
-    #[error("`metric_time` needs a measure, a metric or a `cube` whose time it means")]
+    #[error("`metric_time` needs a measure, a metric or a `cube`")]
     MetricTimeOfNothing,
     #[error("`metric_time` finer than a day cannot mix instants (`{instant}`) with wall clocks (`{wall_clock}`)")]
     MixedMetricTime { instant: Arc<str>, wall_clock: Arc<str> },
-    #[error("an ungrouped query shows dimensions only; `{field}` does not fit")]
+    #[error("an ungrouped query selects dimensions only, not `{field}`")]
     Ungrouped { field: Arc<str> },
     #[error("the dialect `{dialect}` has no template for `{op}` on {ty:?}")]
     DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
     #[error("cube `{cube}` is closed {why}")]
     ClosedCube { cube: Arc<str>, why: &'static str },
-    #[error("`{member}` is masked: it can be shown, and nothing else")]
+    #[error("`{member}` is masked: it can be selected, but not filtered, ordered or combined")]
     Masked { member: Arc<str> },
-    #[error("`{member}` reads what a policy covers")]
+    #[error("`{member}` reads columns that a policy protects")]
     Covered { member: Arc<str> },
     #[error("no pre-aggregation answers the query on cube `{cube}`")]
     NotPreAggregated {

@@ -259,7 +259,7 @@ impl Condition<'_> {
     fn time_text<'v>(&self, value: &'v Value) -> Result<&'v str, QueryError> {
         match value {
             Value::Text(text) => Ok(text),
-            _ => Err(self.invalid_value(value, "a date or timestamp as text, like \"2024-01-31\"")),
+            _ => Err(self.invalid_value(value, "a date or timestamp as a string, like \"2024-01-31\"")),
         }
     }
 
@@ -365,10 +365,10 @@ impl Condition<'_> {
             self.invalid_value(
                 value,
                 match self.comparable {
-                    Comparable::Text => "text fits, like \"a\"",
-                    Comparable::Number => "a number fits, like 5 or 2.5",
-                    Comparable::Boolean => "true or false fits",
-                    Comparable::Time { .. } => "a date or timestamp fits",
+                    Comparable::Text => "a string, such as \"a\"",
+                    Comparable::Number => "a number, such as 5 or 2.5",
+                    Comparable::Boolean => "true or false",
+                    Comparable::Time { .. } => "a date or a timestamp",
                 },
             )
         })

@@ -96,7 +96,7 @@ pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     let unsupported = |what: &str| {
         let hint =
             "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, each with one argument";
-        Problem::new(Code::UnsupportedAggregate, format!("{what} can't stand in a number measure"), hint)
+        Problem::new(Code::UnsupportedAggregate, format!("{what} cannot be used in a number measure"), hint)
     };
     if function.over.is_some() {
         return Err(unsupported(&format!("the window over {name}")));

@@ -115,19 +115,19 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
         let open = match rest.chars().next() {
             Some(quote @ ('\'' | '"' | '`')) => {
                 let word: String = rest.chars().skip(1).take_while(|c| !c.is_whitespace() && *c != ')').collect();
-                Some((format!("this {quote} is never closed"), format!("close it, as in {quote}{word}{quote}")))
+                Some((format!("unclosed {quote}"), format!("close it, as in {quote}{word}{quote}")))
             }
             // The tokenizer names the end of the text in place of the comment's start.
-            None => Some(("this comment is never closed".to_owned(), "close it with */".to_owned())),
+            None => Some(("unclosed comment".to_owned(), "close it with */".to_owned())),
             _ if rest.starts_with("/*") => {
-                Some(("this comment is never closed".to_owned(), "close it with */".to_owned()))
+                Some(("unclosed comment".to_owned(), "close it with */".to_owned()))
             }
             _ => None,
         };
         if let Some((message, hint)) = open {
             return Problem::new(Code::SqlSyntax, message, hint).at(at, 1);
         }
-        let message = format!("the SQL can't be read from here: {}", lower_first(&error.message));
+        let message = format!("invalid SQL: {}", lower_first(&error.message));
         Problem::new(Code::SqlSyntax, message, "remove or quote this character").at(at, 1)
     })?;
     match tokens.iter().find(|token| matches!(token.token, Token::Placeholder(_))) {
@@ -141,7 +141,7 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
 
 /// A place for a value that is bound: it would take one of those that the host binds.
 pub(crate) fn placeholder(written: &str) -> Problem {
-    let message = format!("`{written}` is a place for a value that is bound, and nothing is bound here");
+    let message = format!("placeholder `{written}` is not allowed: no values are bound here");
     Problem::new(Code::Placeholder, message, "write the value itself")
 }
 
@@ -152,14 +152,14 @@ pub(crate) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Probl
         match token.token {
             Token::LParen => open.push(token),
             Token::RParen if open.pop().is_none() => {
-                let problem = Problem::new(Code::SqlSyntax, "this `)` closes nothing", "remove it, or open it before");
+                let problem = Problem::new(Code::SqlSyntax, "unmatched `)`", "remove it, or open it before");
                 return Err(problem.at(offset_of(text, token.span.start), 1));
             }
             _ => {}
         }
     }
     match open.last() {
-        Some(token) => Err(Problem::new(Code::SqlSyntax, "this `(` is never closed", "close it with `)`")
+        Some(token) => Err(Problem::new(Code::SqlSyntax, "unclosed `(`", "close it with `)`")
             .at(offset_of(text, token.span.start), 1)),
         None => Ok(()),
     }
@@ -185,6 +185,6 @@ pub(crate) fn is_unseen(token: &TokenWithSpan) -> bool {
 }
 
 pub(crate) fn unseen(token: &TokenWithSpan, text: &str) -> Problem {
-    let message = "this character has no width, so that nobody sees it, and no meaning in SQL";
+    let message = "invisible character without meaning in SQL";
     Problem::new(Code::SqlSyntax, message, "remove it").at(offset_of(text, token.span.start), 1)
 }

@@ -20,7 +20,7 @@ pub(crate) fn explain(
 ) -> Problem {
     let message = match error {
         ParserError::RecursionLimitExceeded => {
-            return Problem::new(Code::SqlTooDeep, "the SQL nests too deeply", "write it with fewer levels");
+            return Problem::new(Code::SqlTooDeep, "the SQL is nested too deeply", "write it with fewer levels");
         }
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
     };
@@ -33,7 +33,7 @@ pub(crate) fn explain(
     let length = |token: &TokenWithSpan| readable(&token.token.to_string()).chars().count();
     let offset = |token: &TokenWithSpan| offset_of(text, token.span.start);
     let Some((wanted, _)) = message.strip_prefix("Expected: ").and_then(|rest| rest.split_once(", found: ")) else {
-        let message = format!("the SQL can't be read from here: {}", lower_first(&readable(message)));
+        let message = format!("invalid SQL: {}", lower_first(&readable(message)));
         let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
         let problem = Problem::new(Code::SqlSyntax, message, hint);
         if let Some(token) = at.map(|at| words[at]).filter(|token| is_unseen(token)) {
@@ -48,7 +48,7 @@ pub(crate) fn explain(
     let Some(at) = at else {
         // At the end: what stands last wants something after it.
         let Some(last) = words.last() else {
-            return Problem::new(Code::SqlSyntax, "there is no SQL", "write SELECT …");
+            return Problem::new(Code::SqlSyntax, "the SQL is empty", "write SELECT …");
         };
         let found = readable(&last.token.to_string());
         let message = format!("the SQL ends after `{found}`, where {} must follow", article(&wanted));
@@ -71,7 +71,7 @@ pub(crate) fn explain(
         let is_call = words[at].token == Token::LParen && at > 0 && matches!(words[at - 1].token, Token::Word(_));
         let first = if is_call { words[at - 1] } else { words[at] };
         let found = readable(&first.token.to_string());
-        let message = format!("`{found}` stands after the end of what comes before it");
+        let message = format!("unexpected `{found}` after a complete expression");
         let hint = if wanted == ")" {
             format!("close the bracket before `{found}`, or write a comma or an operator there")
         } else {
@@ -79,7 +79,7 @@ pub(crate) fn explain(
         };
         return Problem::new(Code::SqlSyntax, message, hint).at(offset(first), found.chars().count());
     }
-    let message = format!("`{found}` stands where {} is expected", article(&wanted));
+    let message = format!("expected {}, found `{found}`", article(&wanted));
     let hint = match found.as_str() {
         "," => "remove the comma, or write what it should separate".to_owned(),
         _ => format!("write {} before `{found}`, or remove it", article(&wanted)),
@@ -101,7 +101,7 @@ fn misspelt_keyword(before: &[&TokenWithSpan], text: &str) -> Option<Problem> {
         let keyword = KEYWORDS.iter().find(is_near)?;
         let problem = Problem::new(
             Code::SqlSyntax,
-            format!("`{}` is no keyword here", word.value),
+            format!("`{}` is not a keyword here", word.value),
             format!("did you mean `{keyword}`?"),
         );
         Some(problem.at(offset_of(text, token.span.start), word.value.chars().count()))

@@ -48,7 +48,7 @@ fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) ->
         DimensionType::String | DimensionType::Geo => return None,
     };
     let (found, natural) = mismatch(dimension.column_type, fitting, profile)?;
-    let message = format!("dimension `{}.{}` is {wanted}, and its column is not", cube.name, dimension.name);
+    let message = format!("dimension `{}.{}` is {wanted}, but its column is not", cube.name, dimension.name);
     let hint = format!("write `type: {natural}`, or an `sql` that makes {wanted} of it");
     Some(warning(message, format!("it is {found}"), hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))
 }
@@ -59,7 +59,7 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
     };
     let verb = verb_of(aggregate)?;
     let (found, natural) = mismatch(aggregate.argument_type, NUMBERS, profile)?;
-    let message = format!("measure `{}.{}` {verb} what is no number", cube.name, measure.name);
+    let message = format!("measure `{}.{}` {verb} values that are not numbers", cube.name, measure.name);
     let hint = match natural {
         "boolean" => "count the rows where it is true: `type: count`, with it in `filters`",
         "time" => "write `type: min` or `type: max`, or an `sql` that makes a number of it",

@@ -80,7 +80,7 @@ impl LineReader<'_> {
             let tabs = written[tab..column].chars().take_while(|c| *c == '\t').count();
             return Some(SyntaxMistake {
                 at: start + tab..start + tab + tabs,
-                message: "a tab indents this line, and YAML knows only spaces there".to_owned(),
+                message: "a tab indents this line; YAML allows only spaces".to_owned(),
                 hint: "replace the tab by spaces: two for each level".to_owned(),
             });
         }
@@ -90,7 +90,7 @@ impl LineReader<'_> {
             let length = leading.len() - leading.trim_start_matches('\u{a0}').len();
             return Some(SyntaxMistake {
                 at: at..at + length,
-                message: "a no-break space indents this line, and YAML knows only plain spaces there".to_owned(),
+                message: "a no-break space indents this line; YAML allows only plain spaces".to_owned(),
                 hint: "replace the no-break space by a plain space".to_owned(),
             });
         }
@@ -114,7 +114,7 @@ impl LineReader<'_> {
             let space = at + colon + 1;
             return Some(SyntaxMistake {
                 at: space..space + '\u{a0}'.len_utf8(),
-                message: "a no-break space follows this colon, and YAML wants a plain space there".to_owned(),
+                message: "a no-break space follows this colon; YAML requires a plain space".to_owned(),
                 hint: "replace the no-break space by a plain space".to_owned(),
             });
         }
@@ -166,7 +166,7 @@ impl LineReader<'_> {
         Some(SyntaxMistake {
             at: at..at + what.len(),
             message: format!(
-                "`{what}` stands in column {}, and the lines around it in column {}",
+                "`{what}` begins in column {}, but the lines around it in column {}",
                 column + 1,
                 neighbour + 1
             ),
@@ -189,7 +189,7 @@ impl LineReader<'_> {
                     let inside = value[1..].trim_end_matches([quote, ' ']);
                     return Some(SyntaxMistake {
                         at: at..at + 1,
-                        message: format!("this {quote} is never closed"),
+                        message: format!("unclosed {quote}"),
                         hint: format!(
                             "close it at the end of the text: {}",
                             assign(&format!("{quote}{inside}{quote}"))
@@ -198,7 +198,7 @@ impl LineReader<'_> {
                 };
                 return self.rest_of_line(end, |rest, at| SyntaxMistake {
                     at: at..at + word(rest).len(),
-                    message: format!("`{rest}` stands after the closing quote"),
+                    message: format!("unexpected `{rest}` after the closing quote"),
                     hint: if quote == '\'' {
                         "inside single quotes write a quote twice, '', or put the text in double quotes".to_owned()
                     } else {
@@ -223,7 +223,7 @@ impl LineReader<'_> {
                 }
                 return self.rest_of_line(end, |rest, at| SyntaxMistake {
                     at: at..at + word(rest).len(),
-                    message: format!("`{rest}` stands after the closing bracket"),
+                    message: format!("unexpected `{rest}` after the closing bracket"),
                     hint: "remove it, or put the whole text in quotes".to_owned(),
                 });
             }
@@ -273,7 +273,7 @@ impl LineReader<'_> {
         let value = if value.is_empty() { "…" } else { value };
         Some(SyntaxMistake {
             at: at..at + content.len(),
-            message: format!("`{content}` is no key with a value"),
+            message: format!("expected a key and a value, found `{content}`"),
             hint: format!("write a colon and a space between them: {key}: {value}"),
         })
     }
@@ -321,7 +321,7 @@ fn unclosed(at: usize, open: char) -> SyntaxMistake {
     let close = if open == '[' { ']' } else { '}' };
     SyntaxMistake {
         at: at..at + 1,
-        message: format!("this `{open}` is never closed"),
+        message: format!("unclosed `{open}`"),
         hint: format!("close it with `{close}`"),
     }
 }

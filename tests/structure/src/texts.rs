@@ -6,7 +6,7 @@
 
 use crate::tokens::{Located, Token, scan, without_tests};
 
-/// A text for people.
+/// A message or label for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     /// The code or variant that the source names beside the text.

@@ -186,7 +186,7 @@ const RULES: &[Rule] = &[
     // The light tests run after most edits, so they must build in seconds.
     Rule {
         package: "terrane-golden-tests",
-        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage"],
+        may_use: &["terrane-app", "terrane-compiler", "terrane-lineage", "terrane-structure-tests"],
         must_not_reach: &HEAVY,
     },
     Rule {

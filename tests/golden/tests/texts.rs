@@ -1,0 +1,84 @@
+//! The texts that people see, one list for each area.
+//!
+//! In: the sources of the product. Out: a failure if a list in `texts/` differs from the sources, with the new list
+//! beside it, as `NAME.txt.new`. Deliberately absent: judgement; the author of a change reads the list before it
+//! replaces the old one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use terrane_structure_tests::sources::{crates, read, root, shown};
+use terrane_structure_tests::texts::texts;
+
+const FOLDER: &str = "tests/golden/texts";
+
+const HEADER: &str = "\
+# Texts that people see, by source file, each with the code or variant that it belongs to. A test writes this list.
+";
+
+/// The areas, each with the paths of its sources. The first match counts; the last area has all that remains.
+const AREAS: &[(&str, &[&str])] = &[
+    ("command-line", &["runtime/cli/", "runtime/terminal/"]),
+    ("dax", &["runtime/dax/", "runtime/app/src/dax", "runtime/xmla/"]),
+    ("graphql", &["runtime/graphql/"]),
+    ("plugins", &["runtime/plugin-", "runtime/app/src/ports/plugins", "runtime/app/src/plugins", "sdk/", "plugins/"]),
+    ("queries", &["runtime/compiler/src/query", "runtime/compiler/src/resolve", "runtime/compiler/src/plan"]),
+    ("projects", &["runtime/compiler/", "runtime/authoring/", "runtime/expectations/", "runtime/lineage/"]),
+    ("adapters", &["runtime/warehouse/", "runtime/store/", "runtime/cache/", "runtime/results/", "runtime/traces/"]),
+    ("server", &["runtime/"]),
+];
+
+#[test]
+fn every_text_is_listed() {
+    let mut stale = Vec::new();
+    for (area, list) in lists() {
+        let path = root().join(FOLDER).join(format!("{area}.txt"));
+        if fs::read_to_string(&path).ok().as_deref() != Some(&list) {
+            fs::write(path.with_extension("txt.new"), list).unwrap();
+            stale.push(format!("{FOLDER}/{area}.txt.new"));
+        }
+    }
+    assert!(stale.is_empty(), "texts have changed: read these lists and move them over the old ones: {stale:?}");
+}
+
+/// The list of each area, by its name.
+fn lists() -> BTreeMap<&'static str, String> {
+    let mut lists: BTreeMap<_, String> = AREAS.iter().map(|(area, _)| (*area, HEADER.to_owned())).collect();
+    for file in crates(&["runtime", "sdk", "plugins"]).into_iter().flat_map(|source| source.files) {
+        let name = shown(&file);
+        let Some(list) = area(&name).and_then(|area| lists.get_mut(area)) else { continue };
+        let texts = texts(&read(&file));
+        if !is_product(&file) || texts.is_empty() {
+            continue;
+        }
+        list.push_str(&format!("\n{name}\n"));
+        for text in texts {
+            let code = text.code.map(|code| format!("{code}: ")).unwrap_or_default();
+            list.push_str(&format!("  {code}{}\n", text.text.replace('\n', "\n    ")));
+        }
+    }
+    lists
+}
+
+fn area(file: &str) -> Option<&'static str> {
+    AREAS.iter().find(|(_, paths)| paths.iter().any(|path| file.starts_with(path))).map(|(area, _)| *area)
+}
+
+/// Folders without texts for people: tests, keywords of dialects, and cases of the SDK.
+const LEFT_OUT: [&str; 8] = [
+    "/tests/",
+    "/benches/",
+    "/examples/",
+    "/tests.rs",
+    "/documented.rs",
+    "build.rs",
+    "plugins/dialect-",
+    "sdk/src/conformance",
+];
+
+/// Returns whether a file is a part of the product with texts for people.
+fn is_product(file: &Path) -> bool {
+    let name = shown(file);
+    !LEFT_OUT.iter().any(|part| name.contains(part))
+}

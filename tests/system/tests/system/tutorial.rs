@@ -88,7 +88,7 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("examples/flights/PREAGGREGATIONS.md", 6, 5),
     ("runtime/docs/explanation/concepts.md", 1, 1),
     ("runtime/docs/getting-started.md", 6, 5),
-    ("runtime/docs/how-to/control-access.md", 5, 4),
+    ("runtime/docs/how-to/control-access.md", 5, 3),
     ("runtime/docs/how-to/create-a-project.md", 2, 2),
     ("runtime/docs/how-to/deploy.md", 1, 1),
     ("runtime/docs/how-to/find-anomalies.md", 4, 2),

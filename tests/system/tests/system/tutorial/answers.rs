@@ -48,7 +48,7 @@ fn fits(shown: &Value, actual: &Value) -> bool {
             (is_short || length == actual.len()) && shown[..length].iter().zip(actual).all(|(a, b)| fits(a, b))
         }
         (Value::String(shown), Value::String(actual)) if shown.contains('…') => {
-            actual.starts_with(shown.split('…').next().unwrap_or_default())
+            actual.starts_with(shown.split('…').next().unwrap_or_default().trim_end())
         }
         (Value::Number(shown), Value::Number(actual)) => shown.as_f64() == actual.as_f64(),
         _ => shown == actual,

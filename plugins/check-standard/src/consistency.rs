@@ -16,6 +16,6 @@ pub(crate) fn condition(tested: &Column) -> Option<Filter> {
 
 pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     let padded = look.counted(Counted::Inconsistent)?;
-    let what = "texts begin or end with a space";
+    let what = "strings begin or end with a space";
     look.scored(QualityDimension::Consistency, "consistency", padded, look.values()?, what)
 }

@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         let is_list = matches!(found, Json::List(items) if items.len() == texts.len());
         if !is_list || words.is_some_and(|words| texts.iter().any(|text| !words.contains(text))) {
             let of = words.map_or_else(String::new, |words| format!(": {}", words.join(", ")));
-            self.issue(path, format!("is a list of texts{of}"));
+            self.issue(path, format!("is a list of strings{of}"));
         }
         texts.into_iter().map(str::to_owned).collect()
     }

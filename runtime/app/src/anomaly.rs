@@ -114,7 +114,7 @@ pub enum AnomalyError {
     Sensitivity { sensitivity: f64 },
     #[error("the training size is {found}, and must be from 1 to {limit}")]
     TrainingSize { found: u32, limit: u32 },
-    #[error("a policy lets this caller have {rows} rows at most, and there are more points with their history")]
+    #[error("a policy limits this caller to {rows} rows, which are fewer than the points with their history")]
     FewerRows { rows: u64 },
     #[error("these are more than {limit} points with their history")]
     TooManyPoints { limit: u64 },

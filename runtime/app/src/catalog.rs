@@ -124,7 +124,7 @@ pub async fn load(
     let profile = plugins.dialect(warehouse.name())?;
     let (inputs, tables, unknown_tables) = locate(inputs, &known.tables, warehouse).await;
     let held = warehouse.built().await.map_err(|error| {
-        Diagnostic::error(BUILDS_UNKNOWN, "the warehouse can't be asked which models were built")
+        Diagnostic::error(BUILDS_UNKNOWN, "the warehouse cannot be asked which models were built")
             .detail(error.to_string())
             .hint("load the project again when the warehouse answers")
     });

@@ -134,7 +134,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
             Code::RepeatedKey,
             format!("the primary key of `{cube}` repeats: {} in {}{listed}", plural(keys, "key"), plural(rows, "row")),
         )
-        .hint("mark as `primary_key` whatever else distinguishes these rows, or make them one in the cube's `sql`"),
+        .hint("add the columns that distinguish these rows to the primary key, or merge the rows in the cube's `sql`"),
         Claim::TargetIsUnique { target, relationship } => Diagnostic::error(
             Code::RepeatedJoinKey,
             format!(

@@ -111,7 +111,7 @@ pub fn is_unread(diagnostic: &Diagnostic) -> bool {
     [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&diagnostic.code)
 }
 
-/// The reason why the columns of a text are unknown.
+/// The reason why the columns of a definition are unknown.
 struct Unread {
     message: String,
     cause: RefusalCause,
@@ -354,7 +354,7 @@ impl<'a> Introspector<'a> {
 /// Returns the hint to a refused statement: about file access if that is the cause, else `otherwise`.
 pub(crate) fn hint_to(cause: RefusalCause, otherwise: impl Into<String>) -> String {
     if cause == RefusalCause::FileAccess {
-        return "Keep the file in a data folder of the project, set `warehouse.file_access: project` and start anew."
+        return "Keep the file in a data folder of the project, set `warehouse.file_access: project` and restart."
             .to_owned();
     }
     otherwise.into()

@@ -45,9 +45,9 @@ impl Default for LiveSettings {
 /// The reason for which a live query does not begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LiveError {
-    #[error("this caller has {most} subscriptions, which is the most allowed; end one")]
+    #[error("this caller has {most} subscriptions, which is the maximum; end one")]
     CallerFull { most: usize },
-    #[error("this server has {most} subscriptions, which is the most allowed; retry later")]
+    #[error("this server has {most} subscriptions, which is the maximum; retry later")]
     Full { most: usize },
 }
 

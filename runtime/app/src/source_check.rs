@@ -61,7 +61,7 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
             if error.cause == RefusalCause::UnsupportedType {
                 return Vec::new();
             }
-            let message = format!("the warehouse can't read the table of source `{name}`");
+            let message = format!("the warehouse cannot read the table of source `{name}`");
             let hint = hint_to(error.cause, "check its name, `schema` and `database`, and that it may be read");
             let diagnostic = Diagnostic::warning(NOT_FOUND, message).detail(without_excerpt(&error.message));
             return vec![diagnostic.hint(hint).at(table.name.span())];

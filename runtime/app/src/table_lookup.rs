@@ -39,7 +39,7 @@ enum Answer {
     Unknown(String),
 }
 
-/// Replaces the registered cubes of `inputs` by those that may be served. Where the warehouse can't be asked, a
+/// Replaces the registered cubes of `inputs` by those that may be served. Where the warehouse cannot be asked, a
 /// table that it listed before (`known`) is taken for listed still.
 pub(crate) async fn locate(
     inputs: &Inputs,

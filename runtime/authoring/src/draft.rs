@@ -48,7 +48,7 @@ pub enum ViewSelection {
 /// Reads the tables, looks for undeclared keys and references, and drafts a project.
 ///
 /// # Errors
-/// The catalog can't be read, or the selection contains no table or too many.
+/// The catalog cannot be read, or the selection contains no table or too many.
 pub async fn draft(
     warehouse: &dyn Warehouse,
     selection: &TableSelection,

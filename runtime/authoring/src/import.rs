@@ -6,7 +6,7 @@
 //! files ──read──▶ documents ──scope──▶ names ──cube, view──▶ drafts ──validate──▶ drafts that compile
 //! ```
 //! Two rules: no part of a model is dropped without a finding, and nothing that was closed becomes open. A value that
-//! can't be read counts as closed. The semantics follow Cube's documentation of its data model. Not here: JavaScript
+//! cannot be read counts as closed. The semantics follow Cube's documentation of its data model. Not here: JavaScript
 //! models and Jinja templates, whose result is only known by running them.
 
 mod cube;
@@ -54,7 +54,7 @@ pub struct Counts {
 /// Imports the YAML files of a folder.
 ///
 /// # Errors
-/// The folder can't be read, or contains no model in YAML.
+/// The folder cannot be read, or contains no model in YAML.
 pub fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, AuthoringError> {
     let read::Documents { tree, entries, mut findings } = read::read(dir)?;
     let scope = references::Scope::new(&entries, &mut findings);

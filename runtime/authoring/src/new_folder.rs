@@ -61,7 +61,7 @@ impl NewFolder {
     /// Stages a file, with its folders.
     ///
     /// # Errors
-    /// The file can't be written.
+    /// The file cannot be written.
     pub fn write(&self, file: &str, text: &str) -> Result<(), AuthoringError> {
         let path = self.staged_path(file)?;
         fs::write(path, text).map_err(|error| unwritten(file, &error))
@@ -70,7 +70,7 @@ impl NewFolder {
     /// Stages a copy of a file.
     ///
     /// # Errors
-    /// The file can't be read, or the copy can't be written.
+    /// The file cannot be read, or the copy cannot be written.
     pub fn copy(&self, from: &Path, file: &str) -> Result<(), AuthoringError> {
         let path = self.staged_path(file)?;
         fs::copy(from, path).map(drop).map_err(|error| {

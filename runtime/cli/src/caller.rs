@@ -16,12 +16,12 @@ use crate::failure::Failure;
 /// Reads the file.
 ///
 /// # Errors
-/// The file can't be read, or does not describe a caller.
+/// The file cannot be read, or does not describe a caller.
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
     let Some(path) = path else { return Ok(RequestContext::operator(SecurityContext::default())) };
     let name = path.display();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(format!("{name} can't be read: {error}")).hint("check the path after --as"))?;
+        .map_err(|error| Failure::new(format!("{name} cannot be read: {error}")).hint("check the path after --as"))?;
     let json: Json = serde_json::from_str(&text).map_err(|error| Failure::new(format!("{name}: {error}")))?;
     let caller = caller_json::from_json(&json).map_err(|message| {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";

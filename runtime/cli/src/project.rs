@@ -36,7 +36,7 @@ impl Project {
     pub fn read(path: &Path, environment: &Environment) -> Result<Self, Failure> {
         let folder = ProjectFolder::open(path)?;
         let mut problems = Vec::new();
-        // `collect` reports a project file that can't be read.
+        // `collect` reports a project file that cannot be read.
         let settings = folder.settings().ok();
         let (config, found) = config::read(settings.as_deref(), environment);
         problems.extend(found);

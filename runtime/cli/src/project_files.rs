@@ -324,7 +324,7 @@ fn explain(path: &str, error: &io::Error) -> Diagnostic {
     if is_escape(error) || Path::new(path).is_absolute() {
         return outside(path).at(start_of(path));
     }
-    Diagnostic::error(Code::UnreadableFile, format!("`{path}` can't be read: {error}"))
+    Diagnostic::error(Code::UnreadableFile, format!("`{path}` cannot be read: {error}"))
         .hint("check that it exists and that you may read it")
         .at(start_of(path))
 }
@@ -345,7 +345,7 @@ fn missing_folder(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound => Failure::new(format!("folder {} does not exist", path.display())).hint(format!(
             "Name the folder that contains {PROJECT_FILE}, for example `terrane check examples/flights`."
         )),
-        _ => Failure::new(format!("{} can't be opened: {error}", path.display())),
+        _ => Failure::new(format!("{} cannot be opened: {error}", path.display())),
     }
 }
 

@@ -52,7 +52,7 @@ impl FolderWatch {
             }
         };
         let refuse = |error: notify::Error| {
-            Failure::new(format!("{} can't be watched: {error}", folder.display()))
+            Failure::new(format!("{} cannot be watched: {error}", folder.display()))
                 .hint("raise fs.inotify.max_user_watches, or leave `--watch` away and send SIGHUP")
         };
         let mut watcher = notify::recommended_watcher(notify).map_err(refuse)?;

@@ -161,7 +161,7 @@ fn every_origin(config: &Config) -> Option<Diagnostic> {
 /// A certificate that clients will refuse; they are served nevertheless, since a new one may come.
 pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnostic> {
     let Validity { from, until } = validity.filter(|validity| !validity.holds_at(now))?;
-    let message = format!("the certificate of `server.tls.cert_path` is good from {from} to {until}, which is not now");
+    let message = format!("the certificate of `server.tls.cert_path` is valid from {from} to {until} only");
     let hint = "put a new one in its place: it is read within a minute, without a restart";
     Some(Diagnostic::warning(Code::Certificate, message).hint(hint))
 }
@@ -170,7 +170,8 @@ pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnos
 pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     let closed: Vec<&str> = model.cubes.iter().filter(|cube| cube.is_guarded).map(|cube| &*cube.name).collect();
     let message = format!("closed to all callers: {}", closed.join(", "));
-    let hint = "a policy that may apply to these cubes could not be read; correct the problems that are reported for it";
+    let hint =
+        "a policy that may apply to these cubes could not be read; correct the problems that are reported for it";
     (!closed.is_empty()).then(|| Diagnostic::warning(Code::ClosedCubes, message).hint(hint))
 }
 

@@ -266,7 +266,7 @@ pub fn log_shared_results(project: &Project) {
 /// The state database.
 ///
 /// # Errors
-/// It can't be opened.
+/// It cannot be opened.
 pub async fn state(project: &Project) -> Result<Arc<StateStore>, Failure> {
     let url = project.config.state.url.expose();
     let store = StateStore::open(url, project.folder.root()).await;
@@ -280,7 +280,7 @@ fn unwritable(error: &dyn std::fmt::Display) -> Failure {
 /// Cubes that were registered while a server ran, oldest first.
 ///
 /// # Errors
-/// The state database can't be read.
+/// The state database cannot be read.
 pub async fn registered(store: &StateStore) -> Result<Vec<RegisteredCube>, Failure> {
     let registrations = store.registrations().await.map_err(|error| unwritable(&error))?;
     Ok(registrations.into_iter().map(|registration| registration.cube).collect())
@@ -406,7 +406,7 @@ pub fn process_id() -> Arc<str> {
 /// Returns whether tokens are accepted, with usable keys.
 ///
 /// # Errors
-/// A key file can't be read or used, or others may read it.
+/// A key file cannot be read or used, or others may read it.
 pub fn token_keys(project: &Project) -> Result<bool, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     security::accepts_tokens(project, &clock)

@@ -271,11 +271,11 @@ impl Model {
         self.cube_names.get(name).map(|id| self.cube(*id))
     }
 
-    /// Returns the reason why cubes are closed. It does not name the file that can't be read: only the caller who loads
+    /// Returns the reason why cubes are closed. It does not name the file that cannot be read: only the caller who loads
     /// the project may know it.
     pub(crate) fn why_closed(&self) -> &'static str {
         if self.has_unread_files {
-            "while a file of the project can't be read: it may hold policies"
+            "while a file of the project cannot be read: it may hold policies"
         } else {
             "by a policy"
         }

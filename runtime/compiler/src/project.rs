@@ -85,7 +85,7 @@ static FILE: Shape = Shape::new(
     ],
 );
 
-/// Reads every file of the tree. A file or an entry that can't be read is reported; the rest stays.
+/// Reads every file of the tree. A file or an entry that cannot be read is reported; the rest stays.
 pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let settings_file = tree.files.get_key_value(settings::FILE).map(|(path, text)| documents::file_of(path, text));
@@ -223,12 +223,9 @@ fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnos
         let text = name(item);
         if let Some(first) = seen.get(&text.value) {
             diagnostics.push(
-                Diagnostic::error(
-                    Code::DuplicateName,
-                    format!("duplicate {} `{}`", plural_stem(what), text.value),
-                )
-                .hint(format!("rename one; the first is at {}", first.span()))
-                .at(text.span()),
+                Diagnostic::error(Code::DuplicateName, format!("duplicate {} `{}`", plural_stem(what), text.value))
+                    .hint(format!("rename one; the first is at {}", first.span()))
+                    .at(text.span()),
             );
             return false;
         }

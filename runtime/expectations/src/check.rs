@@ -1,7 +1,7 @@
 //! Finds cases that can't pass, without running queries.
 //!
 //! In: a project and its cases. Out: a diagnostic for each case whose query is refused although rows are expected, or
-//! is not refused as expected, and for each SQL that the warehouse can't read. Not here: comparing rows (`run`).
+//! is not refused as expected, and for each SQL that the warehouse cannot read. Not here: comparing rows (`run`).
 
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
@@ -80,7 +80,7 @@ fn not_refused(
     Some(problem(message, &hint).at(case.expected_at.clone()))
 }
 
-/// Returns a diagnostic if the warehouse can't read the SELECT of a case. Other statements can't be described on every
+/// Returns a diagnostic if the warehouse cannot read the SELECT of a case. Other statements can't be described on every
 /// engine.
 async fn unreadable_sql(subject: Subject<'_>, case: &Expectation, sql: &str) -> Option<Diagnostic> {
     let text = by_hand(sql).text.to_ascii_lowercase();
@@ -90,7 +90,7 @@ async fn unreadable_sql(subject: Subject<'_>, case: &Expectation, sql: &str) -> 
     }
     let error = subject.warehouse.describe(by_hand(sql)).await.err()?;
     let is_refused = matches!(error.kind, WarehouseErrorKind::Refused);
-    let message = format!("the warehouse can't read the SQL of case `{}`", case.name);
+    let message = format!("the warehouse cannot read the SQL of case `{}`", case.name);
     let hint = "Write one SELECT for the project's warehouse.";
     is_refused.then(|| problem(message, hint).detail(error.message).at(case.expected_at.clone()))
 }

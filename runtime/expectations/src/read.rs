@@ -1,7 +1,7 @@
 //! Reads `tests/*.yml`: a top-level list `tests:`.
 //!
 //! In: the texts of a project's `tests` folder. Out: expectations in the order of the files, and a diagnostic for each
-//! that can't be read or whose query is malformed. Not here: resolving the names of queries (`check`).
+//! that cannot be read or whose query is malformed. Not here: resolving the names of queries (`check`).
 
 use std::sync::Arc;
 

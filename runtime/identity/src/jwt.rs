@@ -62,7 +62,7 @@ pub enum JwtError {
     ShortSecret { bytes: usize },
     #[error("the {which} key is not an RSA key in PEM: {source}")]
     Key { which: &'static str, source: jsonwebtoken::errors::Error },
-    #[error("the private key can't sign: RSA keys have at least 2048 bits")]
+    #[error("the private key cannot sign: RSA keys have at least 2048 bits")]
     WeakKey,
     #[error("the public key is not that of the private key")]
     OtherPair,
@@ -109,7 +109,7 @@ const PROOF: &str = "session_proof";
 
 impl Jwt {
     /// # Errors
-    /// [`JwtError`]: the key can't be used.
+    /// [`JwtError`]: the key cannot be used.
     pub fn new(settings: JwtSettings) -> Result<Self, JwtError> {
         let (encoding, decoding, algorithm) = match &settings.key {
             SigningKey::Hs256 { secret } if secret.len() < MIN_SECRET_BYTES => {

@@ -117,7 +117,7 @@ pub(super) struct Read {
     pub(super) is_recursive: bool,
 }
 
-/// Reads one query. What can't be read is one star, whose columns and rows are unresolved.
+/// Reads one query. What cannot be read is one star, whose columns and rows are unresolved.
 pub(super) fn read(
     sql: &str,
     warehouse: &str,

@@ -39,7 +39,7 @@ impl Cache {
     /// Opens the folder, or creates it.
     ///
     /// # Errors
-    /// It can't be written, or other users can write to it.
+    /// It cannot be written, or other users can write to it.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let found = fs::symlink_metadata(folder)?;

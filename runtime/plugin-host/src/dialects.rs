@@ -54,7 +54,7 @@ impl Dialects {
     /// Returns the checked profile of a dialect.
     ///
     /// # Errors
-    /// The component does not exist, or can't be used.
+    /// The component does not exist, or cannot be used.
     pub(crate) fn profile(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError> {
         if !is_dialect_name(name) {
             return Err(PluginError::Name { name: name.to_owned() });

@@ -131,7 +131,7 @@ fn exports(bytes: &[u8], interface: &str) -> bool {
     found
 }
 
-/// Returns the component files of a folder; none if it can't be read.
+/// Returns the component files of a folder; none if it cannot be read.
 fn component_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let named = |path: PathBuf| {

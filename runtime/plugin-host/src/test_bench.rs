@@ -92,7 +92,7 @@ pub struct CallReport {
 pub enum CallError {
     #[error("unknown function `{asked}`")]
     UnknownFunction { asked: String, exports: Vec<String> },
-    #[error("the arguments don't fit `{function}`")]
+    #[error("the arguments do not fit `{function}`")]
     Arguments { function: String, field_errors: Vec<FieldError> },
     #[error("the component {fault}")]
     Fault {
@@ -122,7 +122,7 @@ impl TestBench {
     /// Reads and compiles a component.
     ///
     /// # Errors
-    /// The file can't be read, is not a component, or imports an interface that no host has.
+    /// The file cannot be read, is not a component, or imports an interface that no host has.
     pub fn open(path: &Path) -> Result<TestBench, PluginFault> {
         let engine = Engine::new(GuestLimits::default());
         let engine = Arc::new(engine.map_err(|error| PluginFault::Host { message: error.to_string() })?);

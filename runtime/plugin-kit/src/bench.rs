@@ -28,7 +28,7 @@ pub struct Measurement {
 /// Makes the call of the case `input` many times.
 ///
 /// # Errors
-/// The component or the case can't be read, or a call fails.
+/// The component or the case cannot be read, or a call fails.
 pub fn measure(file: &Path, input: &Path, calls: u32) -> Result<Measurement, KitError> {
     let bench = open(file)?;
     let case = Case::read(input, &bench)?;

@@ -73,7 +73,7 @@ pub struct BuiltComponent {
 /// Builds a component.
 ///
 /// # Errors
-/// The manifest is not valid, cargo fails, the module can't be made a component, or a server would not load it.
+/// The manifest is not valid, cargo fails, the module cannot be created a component, or a server would not load it.
 pub fn build(request: &BuildRequest) -> Result<BuiltComponent, KitError> {
     let BuildRequest { folder, module, out } = request;
     let (text, manifest) = read_manifest(folder)?;

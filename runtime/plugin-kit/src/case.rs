@@ -33,7 +33,7 @@ impl Case {
     /// Reads a case file for a component.
     ///
     /// # Errors
-    /// The file can't be read, or is not a case.
+    /// The file cannot be read, or is not a case.
     pub fn read(path: &Path, bench: &TestBench) -> Result<Case, KitError> {
         let wrong = |message: String| KitError::Case { path: path.to_owned(), message };
         let value = serde_json::from_str::<Value>(&read_text(path)?).map_err(|error| wrong(error.to_string()))?;

@@ -81,7 +81,7 @@ impl fmt::Display for SignatureState {
 /// these keys.
 ///
 /// # Errors
-/// The file is not a component, has no role, or its signature can't be read.
+/// The file is not a component, has no role, or its signature cannot be read.
 pub fn check(file: &Path, config_json: &str, trusted: &[PublicKey]) -> Result<CheckReport, KitError> {
     let bench = open(file)?;
     let role = role_of(&bench, file)?;

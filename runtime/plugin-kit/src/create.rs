@@ -86,7 +86,7 @@ const SDK_MANIFEST: &str = "name = \"terrane-sdk\"";
 /// Creates the crate of a plugin.
 ///
 /// # Errors
-/// The folder is in use, the name is not valid, `sdk` is not the SDK, or a file can't be written.
+/// The folder is in use, the name is not valid, `sdk` is not the SDK, or a file cannot be written.
 pub fn create(plugin: &NewPlugin) -> Result<CreatedPlugin, KitError> {
     let folder = &plugin.folder;
     let id = id(plugin)?;

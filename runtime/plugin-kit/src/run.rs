@@ -22,7 +22,7 @@ pub struct CaseRun {
 /// Makes the call of the case `input`.
 ///
 /// # Errors
-/// The component or the case can't be read, or the call fails.
+/// The component or the case cannot be read, or the call fails.
 pub fn run(file: &Path, input: &Path) -> Result<CaseRun, KitError> {
     let bench = open(file)?;
     let case = Case::read(input, &bench)?;

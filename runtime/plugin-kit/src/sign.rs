@@ -38,7 +38,7 @@ pub fn create_key(out: &Path) -> Result<PublicKey, KitError> {
 /// Writes the signature of a component beside it.
 ///
 /// # Errors
-/// A server would not load the component, the key can't be read, or other users can read it.
+/// A server would not load the component, the key cannot be read, or other users can read it.
 pub fn sign(file: &Path, key: &Path) -> Result<SignedComponent, KitError> {
     open(file)?;
     let key = secret_key(key)?;

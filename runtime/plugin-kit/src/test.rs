@@ -41,7 +41,7 @@ pub struct TestRequest {
 /// Tests a component.
 ///
 /// # Errors
-/// The crate does not build, the component has no role, or a case can't be read.
+/// The crate does not build, the component has no role, or a case cannot be read.
 pub fn test(request: &TestRequest) -> Result<Vec<Outcome>, KitError> {
     let is_crate = request.path.is_dir();
     let file = if is_crate { build_crate(&request.path)? } else { request.path.clone() };

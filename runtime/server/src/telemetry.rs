@@ -2,7 +2,7 @@
 //!
 //! In: settings, a clock, and every `tracing` event of the process. Out: lines with `timestamp`,
 //! `level`, `event`, `correlation_id` and the event's own fields, written by a thread of their own
-//! from a bounded buffer. A log that can't be written never stops serving: lines are dropped and
+//! from a bounded buffer. A log that cannot be written never stops serving: lines are dropped and
 //! counted. Secrets are masked, by the names of fields and by their look. Beside it stand the metrics and
 //! the watch over requests and queries. Not here: the audit log, and how spans travel.
 
@@ -168,7 +168,7 @@ impl DroppedLines {
 /// Installs the log of the process, panics included.
 ///
 /// # Errors
-/// [`TelemetryError`]: the file can't be opened, or there is a log already.
+/// [`TelemetryError`]: the file cannot be opened, or there is a log already.
 pub fn init(settings: &LogSettings, clock: Arc<dyn Clock>) -> Result<LogGuard, TelemetryError> {
     let (subscriber, guard) = subscriber(settings, clock)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::Installed)?;

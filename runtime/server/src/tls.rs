@@ -22,10 +22,10 @@ pub use validity::Validity;
 /// The pause between two checks of the files.
 const WATCH_PAUSE: Duration = Duration::from_secs(60);
 
-/// Why a certificate can't be used.
+/// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    #[error("{path} can't be read: {error}")]
+    #[error("{path} cannot be read: {error}")]
     Unreadable { path: PathBuf, error: io::Error },
     #[error("the private key {path} can be read by others (mode {mode:o})")]
     Shared { path: PathBuf, mode: u32 },
@@ -33,7 +33,7 @@ pub enum TlsError {
     NoCertificate { path: PathBuf },
     #[error("{path} holds no private key in PEM")]
     NoKey { path: PathBuf },
-    #[error("{certificate} and {key} can't be used together: {error}")]
+    #[error("{certificate} and {key} cannot be used together: {error}")]
     Unusable { certificate: PathBuf, key: PathBuf, error: rustls::Error },
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sqlx::postgres::PgConnectOptions;
 
-/// The URL of `state.url` can't be used.
+/// The URL of `state.url` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateUrlError {
     #[error(

@@ -244,7 +244,7 @@ impl Pair {
                 let finding = self.finding(fault, &requests[..=index], Some(&answers));
                 checked = judged(finding, is_registration, report);
             }
-            // A cube that was not registered can't be asked; a cube that was must be deleted.
+            // A cube that was not registered cannot be asked; a cube that was must be deleted.
             if is_registration && index == 0 && left.status != 201 && right.status != 201 {
                 break;
             }

@@ -175,7 +175,7 @@ impl StateTemplate {
     /// Makes it in a folder of its own.
     ///
     /// # Errors
-    /// It can't be written.
+    /// It cannot be written.
     pub fn create(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -72,7 +72,7 @@ impl Case {
     /// Writes the case into a folder and returns its path.
     ///
     /// # Errors
-    /// It can't be written.
+    /// It cannot be written.
     pub fn save(&self, folder: &Path) -> Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("seed_{}_case_{}.json", self.seed, self.index));

@@ -56,7 +56,7 @@ impl Stage {
     /// `binary`: the attack's own, which can be the program too.
     ///
     /// # Errors
-    /// A folder can't be made.
+    /// A folder cannot be created.
     pub fn new(binary: &Path) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let state = StateTemplate::create(&folder.path().join("state"))?;

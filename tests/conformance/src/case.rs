@@ -187,7 +187,7 @@ pub struct Answered {
 /// Every case of `cases/`, with the name of its file.
 ///
 /// # Panics
-/// Where a file can't be read.
+/// Where a file cannot be read.
 pub fn all() -> Vec<(String, Case)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let mut paths: Vec<_> = folder.read_dir().expect("cases/").map(|entry| entry.expect("an entry").path()).collect();
@@ -390,7 +390,7 @@ impl TestRequest {
 /// Asks, and gives what came back.
 ///
 /// # Panics
-/// Where the body can't be read.
+/// Where the body cannot be read.
 pub async fn ask(edge: &Edge, asked: &TestRequest) -> Answered {
     let connection = Connection { is_surplus: asked.is_surplus, ..Connection::default() };
     let (parts, body) = edge.call(connection, asked.request()).await.into_parts();

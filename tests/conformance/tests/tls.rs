@@ -155,12 +155,12 @@ async fn a_handshake_that_does_not_end_loses_its_connection() {
 fn an_invalid_certificate_is_reported() {
     let said = |files: &Files| files.read().unwrap_err().to_string();
     for (pair, words) in [
-        ([SERVER[0], RENEWED[1]], "can't be used together"),
+        ([SERVER[0], RENEWED[1]], "cannot be used together"),
         ([SERVER[1], SERVER[1]], "a.crt holds no certificate"),
         ([SERVER[0], SERVER[0]], "a.key holds no private key"),
         ([&b""[..], SERVER[1]], "holds no certificate"),
         ([&SERVER[0][..200], SERVER[1]], "holds no certificate"),
-        ([&b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"[..], SERVER[1]], "can't be used"),
+        ([&b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"[..], SERVER[1]], "cannot be used"),
     ] {
         let message = said(&Files::with(pair));
         assert!(message.contains(words), "{message}");
@@ -170,5 +170,5 @@ fn an_invalid_certificate_is_reported() {
     files.set_mode(0o640);
     assert!(said(&files).contains("can be read by others (mode 640)"), "{}", said(&files));
     fs::remove_file(files.0.path().join("a.key")).unwrap();
-    assert!(said(&files).contains("can't be read"), "{}", said(&files));
+    assert!(said(&files).contains("cannot be read"), "{}", said(&files));
 }

@@ -44,7 +44,7 @@ pub struct Case {
 /// Every case, in the order of the names.
 ///
 /// # Panics
-/// Where a case can't be read.
+/// Where a case cannot be read.
 pub fn cases() -> Vec<Case> {
     let folder = root().join("cases");
     let files = std::fs::read_dir(&folder).expect("a folder of cases").map(|entry| entry.expect("a file").file_name());
@@ -70,7 +70,7 @@ fn case(name: String) -> Case {
 /// The models of all files in `projects/`, by name.
 ///
 /// # Panics
-/// Where a project can't be read or has a problem.
+/// Where a project cannot be read or has a problem.
 pub fn models() -> HashMap<String, Model> {
     let files = std::fs::read_dir(root().join("projects")).expect("a folder of projects");
     let files = files.filter_map(|entry| entry.expect("a file").file_name().into_string().ok());

@@ -142,7 +142,7 @@ impl Product {
     /// Starts an empty engine.
     ///
     /// # Errors
-    /// Where DuckDB can't be opened.
+    /// Where DuckDB cannot be opened.
     pub fn start(settings: Settings) -> Result<Self> {
         Product::start_with(settings, None, Vec::new())
     }
@@ -150,7 +150,7 @@ impl Product {
     /// The same after statements of its own, which may read what lies in a project's folder.
     ///
     /// # Errors
-    /// Where DuckDB can't be opened.
+    /// Where DuckDB cannot be opened.
     pub fn start_with(settings: Settings, project: Option<&Path>, init: Vec<String>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let warehouse = DuckDb::open(&DuckDbSettings {

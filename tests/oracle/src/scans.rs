@@ -16,7 +16,7 @@ use crate::product::Product;
 /// that are read of it: `payload.kind`. `None`: part of the plan was proved to be empty, and says nothing.
 ///
 /// # Errors
-/// A statement that DuckDB refuses, or a plan that can't be read.
+/// A statement that DuckDB refuses, or a plan that cannot be read.
 pub fn scanned(product: &Product, sql: &str) -> Result<Option<BTreeSet<(String, String)>>> {
     let answer = product.execute(&format!("EXPLAIN (FORMAT JSON) {sql}"))?;
     let batch = answer.batches.first().context("a plan has a row")?;

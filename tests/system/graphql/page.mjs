@@ -77,7 +77,7 @@ try {
   const failing = await open(context, { query: '{ query(measures: ["flights.nothing"]) { data } }' });
   found.storage.other_tab = await failing.evaluate(() => sessionStorage.length);
   await sign(failing);
-  found.error = (await run(failing, "there is no measure")).includes("flights.nothing");
+  found.error = (await run(failing, "unknown measure")).includes("flights.nothing");
   await failing.close();
 
   const live = await open(context, { query: 'subscription { queryResult(measures: ["flights.count"]) { data } }' });

@@ -23,7 +23,7 @@ pub(super) struct Series {
 
 /// A column that can't be what the query asked for: a part of the rows would be missing without a word.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the warehouse's column {column} is of the type {found}, which can't be read as {wanted}")]
+#[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
 pub struct Unreadable {
     /// From 1.
     pub column: usize,

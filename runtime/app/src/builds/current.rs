@@ -12,7 +12,7 @@ use terrane_compiler::project::{Built, Definitions, Materialization};
 
 use crate::ports::builder::BuiltRelation;
 
-/// `None` for a model that can't be read.
+/// `None` for a model that cannot be read.
 pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usize) -> Option<Arc<str>> {
     let mut hash = Sha256::new();
     for at in queries.needs(index).iter().copied().chain([index]) {

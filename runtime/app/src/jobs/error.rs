@@ -41,9 +41,9 @@ pub enum JobError {
     Gone { reason: GoneReason },
     #[error("the idempotency key was used for another query")]
     OtherRequest,
-    #[error("this caller has {open} open jobs, which is the most allowed; wait for one, or cancel one")]
+    #[error("this caller has {open} open jobs, which is the maximum; wait for one, or cancel one")]
     CallerFull { open: u64 },
-    #[error("there are {open} open jobs, which is the most allowed; try again later")]
+    #[error("there are {open} open jobs, which is the maximum; try again later")]
     Full { open: u64 },
     #[error(transparent)]
     Results(#[from] ResultsError),

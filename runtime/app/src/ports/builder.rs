@@ -69,7 +69,7 @@ impl fmt::Display for NewRelation<'_> {
 /// Why this warehouse builds nothing; its queries go on with models inlined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CantBuild {
-    #[error("models can't be built in a warehouse of type `{warehouse}` yet")]
+    #[error("models cannot be built in a warehouse of type `{warehouse}` yet")]
     Engine { warehouse: String },
     #[error("the warehouse is open for reading only")]
     ReadOnly,

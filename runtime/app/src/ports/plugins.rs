@@ -228,7 +228,7 @@ pub enum ChangeError {
     NotEnabled { name: String, error: Box<PluginError>, is_disabled: bool },
 }
 
-/// Why a component can't be used.
+/// Why a component cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginError {
     #[error("component `{file}` does not exist; looked in {}", shown(looked_in))]

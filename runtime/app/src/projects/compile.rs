@@ -194,7 +194,7 @@ impl ProjectService {
     /// Asks the warehouse whether it can read a model.
     async fn describe(&self, model: &ModelDefinition, text: &str, warnings: &[Diagnostic]) -> Result<(), ProjectError> {
         let Err(refusal) = self.ports.warehouse.describe(Statement::plain(text)).await else { return Ok(()) };
-        // What the parser couldn't follow is most likely what the warehouse can't read either, and has a place.
+        // What the parser couldn't follow is most likely what the warehouse cannot read either, and has a place.
         let syntax = warnings.iter().find(|warning| warning.span.is_some());
         let span = match syntax.and_then(|warning| warning.span.clone()) {
             Some(span) => span,
@@ -244,7 +244,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         };
         refused.files.insert(file);
         names.insert(name);
-        let diagnostic = Diagnostic::error(UNREADABLE_MODEL, format!("the warehouse refuses model `{name}`"))
+        let diagnostic = Diagnostic::error(UNREADABLE_MODEL, format!("the warehouse rejects model `{name}`"))
             .detail(without_excerpt(&refusal.message))
             .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
             .at(place_of_warehouse_error(model, &refusal.message));

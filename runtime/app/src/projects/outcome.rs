@@ -129,7 +129,7 @@ pub fn closed_cubes(definitions: &Definitions) -> Option<Diagnostic> {
     let mut files: Vec<&str> = definitions.unread_files.iter().map(|span| &*span.file).collect();
     files.dedup();
     let files: Vec<String> = files.into_iter().take(5).map(|file| format!("`{file}`")).collect();
-    let message = format!("every cube is closed while {} can't be read: it may hold policies", files.join(", "));
-    let hint = "mend the file, or remove it, and load the project again";
+    let message = format!("every cube is closed while {} cannot be read: it may hold policies", files.join(", "));
+    let hint = "correct or remove the file, and load the project again";
     Some(Diagnostic::warning(Code::ClosedCubes, message).hint(hint).at(span.clone()))
 }

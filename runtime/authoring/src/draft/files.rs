@@ -47,7 +47,7 @@ impl DataFile {
 /// of their views; empty selects all.
 ///
 /// # Errors
-/// The folder can't be read, or it contains no selected data file or too many.
+/// The folder cannot be read, or it contains no selected data file or too many.
 pub fn list(folder: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<String>), AuthoringError> {
     let unreadable =
         |error: std::io::Error| AuthoringError::new(format!("could not read {}: {error}", folder.display()));

@@ -65,7 +65,7 @@ pub(super) fn view(
             Ok(part) => parts.extend(part),
             Err(finding) => {
                 findings.push(*finding);
-                findings.push(rejected("its `excludes` can't be read", "Write `excludes` as a list of names."));
+                findings.push(rejected("its `excludes` cannot be read", "Write `excludes` as a list of names."));
                 return None;
             }
         }
@@ -114,7 +114,7 @@ pub(super) fn view(
 /// Reads one cube of a view. `Ok(None)`: it is left out, and a finding says why.
 ///
 /// # Errors
-/// `excludes` can't be read, so that the excluded members are unknown.
+/// `excludes` cannot be read, so that the excluded members are unknown.
 fn part<'d>(
     node: &Node,
     drafts: &'d [CubeDraft],

@@ -69,7 +69,7 @@ impl AuditAction {
 /// Runs the command. Returns false if the chain is broken.
 ///
 /// # Errors
-/// The state database can't be read.
+/// The state database cannot be read.
 pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, Failure> {
     let store = wiring::state(project).await?;
     let failed = |error: terrane_app::ports::store::StoreError| Failure::new(error.to_string());

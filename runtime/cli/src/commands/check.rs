@@ -70,7 +70,7 @@ fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     };
     problems.retain(|problem| !is_in(problem, &refused.files));
     for problem in problems.iter_mut().filter(|problem| is_in(problem, &refused.accepted)) {
-        problem.message = "lineage can't follow this SQL, but the warehouse reads it".to_owned();
+        problem.message = "lineage cannot follow this SQL, but the warehouse reads it".to_owned();
         problem.hint = Some("Queries work. Lineage marks the origin of its columns as unknown.".to_owned());
     }
 }
@@ -157,7 +157,7 @@ async fn unusable_detectors(engine: &Services, reported: &[Diagnostic]) -> Vec<D
     let faults = engine.detectors.kinds().await.faults.into_iter();
     let faults = faults.filter(|fault| !is_idle(fault) && !is_reported(&fault.component));
     let diagnostic = |fault: ComponentFault| {
-        let message = format!("detector `{}` can't be used: it {}", fault.component, fault.fault);
+        let message = format!("detector `{}` cannot be used: it {}", fault.component, fault.fault);
         Diagnostic::warning(Code::PluginRefused, message).hint("Repair the component, or remove it from the folder.")
     };
     faults.map(diagnostic).collect()

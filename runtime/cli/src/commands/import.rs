@@ -69,7 +69,7 @@ struct ImportJson<'a> {
 /// Imports a model. Returns true if there is a project.
 ///
 /// # Errors
-/// The model can't be read, or the project can't be written.
+/// The model cannot be read, or the project cannot be written.
 pub fn run(arguments: &ImportArguments, terminal: Terminal) -> Result<bool, Failure> {
     let ImportAction::Cube(arguments) = &arguments.action;
     let folder = arguments.out.as_ref().map(|out| NewFolder::begin(out, &[PROJECT_FILE])).transpose()?;

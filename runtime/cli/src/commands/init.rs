@@ -100,7 +100,7 @@ struct JoinJson<'a> {
 /// Creates the project.
 ///
 /// # Errors
-/// The folder contains a project, the warehouse can't be read, or the files can't be written. Nothing is changed.
+/// The folder contains a project, the warehouse cannot be read, or the files cannot be written. Nothing is changed.
 pub async fn run(arguments: &InitArguments, terminal: Terminal) -> Result<(), Failure> {
     let source = arguments.from.as_deref().map(DataSource::parse).transpose()?;
     let folder = NewFolder::begin(&arguments.dir, &[PROJECT_FILE])?;

@@ -95,7 +95,7 @@ pub(super) fn query_text(argument: &str) -> Result<String, Failure> {
     match argument.strip_prefix('@') {
         Some(path) => {
             let file = std::fs::File::open(Path::new(path)).map_err(|error| {
-                Failure::new(format!("{path} can't be read: {error}")).hint("check the path after the @")
+                Failure::new(format!("{path} cannot be read: {error}")).hint("check the path after the @")
             })?;
             read(file, path)
         }
@@ -106,7 +106,7 @@ pub(super) fn query_text(argument: &str) -> Result<String, Failure> {
 fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
     let mut text = String::new();
     let read = source.take(MAX_QUERY_BYTES + 1).read_to_string(&mut text);
-    let length = read.map_err(|error| Failure::new(format!("{name} can't be read: {error}")))?;
+    let length = read.map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
     if length as u64 > MAX_QUERY_BYTES {
         return Err(Failure::new(format!("{name} is larger than 1 MiB")));
     }

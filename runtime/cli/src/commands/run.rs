@@ -147,7 +147,9 @@ fn print_outdated(definitions: &terrane_compiler::project::Definitions) {
     let of_models = definitions.models.iter().filter_map(|model| model.built_as());
     let known: Vec<String> = of_models.map(|(schema, name)| format!("{schema}.{name}").to_lowercase()).collect();
     for relation in definitions.built.outdated.iter().filter(|relation| !known.contains(relation)) {
-        print_error(&format!("note: {relation} was built of a model that is gone; drop it when nothing reads it\n"));
+        print_error(&format!(
+            "note: {relation} was built from a model that does not exist any more; drop it when nothing reads it\n"
+        ));
     }
 }
 

@@ -44,7 +44,7 @@ pub struct SchemaArguments {
 /// Lists, prints or writes schemas.
 ///
 /// # Errors
-/// The folder or a file can't be written.
+/// The folder or a file cannot be written.
 pub fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
     let is_asked = |kind: &FileKind| arguments.kind.as_deref().is_none_or(|name| name == kind.name());
     let kinds = || FileKind::ALL.into_iter().filter(is_asked);
@@ -94,6 +94,6 @@ fn text_of(kind: FileKind) -> Result<String, Failure> {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{} can't be written: {error}", path.display()))
+    Failure::new(format!("{} cannot be written: {error}", path.display()))
         .hint("name a folder that is yours to write: --out DIR")
 }

@@ -64,7 +64,7 @@ impl StateAction {
 }
 
 /// # Errors
-/// The state database or the file can't be read or written, or the dump is incomplete.
+/// The state database or the file cannot be read or written, or the dump is incomplete.
 pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Failure> {
     let store = wiring::state(project).await?;
     let now = SystemClock::default().now();
@@ -141,7 +141,7 @@ fn rows_of(rows: u64) -> String {
 }
 
 fn failed(path: &Path, what: &str, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{} can't be {what}: {error}", path.display()))
+    Failure::new(format!("{} cannot be {what}: {error}", path.display()))
 }
 
 fn explain(error: &RestoreError) -> Failure {

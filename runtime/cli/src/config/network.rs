@@ -62,7 +62,7 @@ fn origin_fault(text: &str) -> Option<(&'static str, String)> {
     let example = || "write it like https://app.example.org".to_owned();
     let Some((scheme, rest)) = text.split_once("://") else { return Some(("is not an origin", example())) };
     if text.contains('*') {
-        return Some(("has a `*` in it", "list each origin by itself; a `*` alone stands for all".to_owned()));
+        return Some(("has a `*` in it", "list each origin separately; `*` alone means all origins".to_owned()));
     }
     if !matches!(scheme, "http" | "https") {
         return Some(("is neither http nor https", example()));

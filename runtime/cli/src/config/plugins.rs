@@ -107,7 +107,7 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     // Who lists a hook means to be protected by it, and not only while it works; who watches it does not.
     let is_required = enforcement.unwrap_or(role == Some(PluginRole::Governance) && !is_monitored);
     if let (true, Some(true), Some(place)) = (is_monitored, enforcement, enforcement_place) {
-        let message = "a plugin in the mode `monitor` can't be `required`: nothing that it says is obeyed";
+        let message = "a plugin in the mode `monitor` cannot be `required`: nothing that it says is obeyed";
         let hint = "leave out `enforcement`, or leave out `mode: monitor` once the plugin is to be obeyed";
         s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
     }
@@ -149,8 +149,7 @@ fn grants(s: &mut Section<'_>) -> Grants {
             None => {
                 let names = Capability::ALL.map(Capability::as_str).join(", ");
                 let found: String = value.chars().take(60).collect();
-                let diagnostic =
-                    Diagnostic::error(Code::WrongValue, format!("`{found}` is not a grant"));
+                let diagnostic = Diagnostic::error(Code::WrongValue, format!("`{found}` is not a grant"));
                 s.report(place.mark(diagnostic.hint(format!("the grants are {names}"))));
             }
         }

@@ -122,7 +122,7 @@ fn problems_have_a_place_and_the_nearest_name() {
         ("security: {anonymous: {scopes: [raed]}}\n", "service_project.yml:1:23: error[wrong-value]", "`raed`"),
         ("security: {jwt: {secrets: x}}\n", "service_project.yml:1:18: error[unknown-key]", "did you mean `secret`"),
         ("log: {format: xml}\n", "service_project.yml:1:15: error[wrong-value]", "json, console, pretty"),
-        ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "never closed"),
+        ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "unclosed"),
         ("[]\n", "service_project.yml:1:1: error[wrong-type]", "mapping"),
     ] {
         let text = problem(file, &[]);
@@ -208,13 +208,13 @@ fn problems_of_a_plugin_have_a_place() {
         ("{role: check}", "a plugin of the list has no `id`"),
         ("{id: x}", "a plugin of the list has no `role`"),
         ("{id: x, role: check, sha256: abc}", "64 hexadecimal digits"),
-        ("{id: x, role: check, grants: [network]}", "nothing that can be granted"),
+        ("{id: x, role: check, grants: [network]}", "is not a grant"),
         ("{id: x, role: check, limits: {memory_mb: 65}}", "from 1 to 64"),
         ("{id: x, role: check, limits: {time: 1}}", "unknown key `time`"),
         ("{id: x, role: check, signature: y}", "unknown key `signature`"),
         ("{id: x, role: check, config: [1]}", "must be a mapping"),
         ("{id: x, role: dialect}", "is not the id of a dialect"),
-        ("{id: x, role: governance, mode: monitor, enforcement: required}", "can't be `required`"),
+        ("{id: x, role: governance, mode: monitor, enforcement: required}", "cannot be `required`"),
         ("{id: x, role: check, mode: monitor}", "has no effect on a check"),
         ("{id: x, role: check}\n  - {id: x, role: check}", "3:10: error[duplicate-name]"),
     ] {

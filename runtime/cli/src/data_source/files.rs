@@ -1,6 +1,6 @@
 //! A folder of Parquet and CSV files, opened as views of an in-memory DuckDB.
 //!
-//! In: a folder. Out: an open warehouse with one view per file. Files that can't be read are left out and noted.
+//! In: a folder. Out: an open warehouse with one view per file. Files that cannot be read are left out and noted.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -128,7 +128,7 @@ fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingCl
     let mut found = Vec::new();
     if !provider.name.as_deref().is_some_and(is_name) {
         let message = "`name` must be 1 to 32 of a-z, 0-9, - and _".to_owned();
-        found.push((message, "it stands in /api/v1/auth/oauth/<name>/login"));
+        found.push((message, "the name is part of the path /api/v1/auth/oauth/<name>/login"));
     }
     for (key, value) in [
         ("client_id", &provider.client_id),

@@ -12,7 +12,7 @@ use crate::project::Project;
 /// Bounds of connections, with the certificate where there is one.
 ///
 /// # Errors
-/// The certificate or its key can't be read or used.
+/// The certificate or its key cannot be read or used.
 pub fn serve_settings(project: &Project) -> Result<ServeSettings, Failure> {
     let server = &project.config.server;
     let seconds = Duration::from_secs;
@@ -32,7 +32,9 @@ fn certificate(tls: &TlsConfig, project: &Project) -> Result<Tls, Failure> {
         let hint = match &error {
             TlsError::Shared { path, .. } => format!("chmod 600 {}", path.display()),
             TlsError::Unreadable { .. } => "check `server.tls.cert_path` and `server.tls.key_path`".to_owned(),
-            TlsError::NoCertificate { .. } => "the certificate stands first, then those it was signed with".to_owned(),
+            TlsError::NoCertificate { .. } => {
+                "write the certificate first, then the certificates that signed it".to_owned()
+            }
             TlsError::NoKey { .. } => "write it as PKCS #8, PKCS #1 or SEC 1, without a passphrase".to_owned(),
             TlsError::Unusable { .. } => "name the certificate and the key it was made for".to_owned(),
         };

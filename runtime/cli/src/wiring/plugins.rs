@@ -1,6 +1,6 @@
 //! The plugin host, as the key `plugins` says, and what is to be said of what it loaded.
 //!
-//! In: a project. Out: a host, and a warning for each plugin that is listed and can't be used, or lies there
+//! In: a project. Out: a host, and a warning for each plugin that is listed and cannot be used, or lies there
 //! and does nothing. None of them is an error: a server starts, and says that it is not ready while a
 //! required plugin is missing.
 
@@ -17,7 +17,7 @@ use crate::clock::SystemClock;
 use crate::config::{PluginConfig, PluginsConfig};
 use crate::project::Project;
 
-/// A required plugin can't be used. A server starts, and is not ready; a project like that is not in order.
+/// A required plugin cannot be used. A server starts, and is not ready; a project like that is not in order.
 pub const REQUIRED_REFUSED: Code = Code::RequiredPluginRefused;
 
 /// `None` where no component can be run here, which is then among the problems.
@@ -40,7 +40,7 @@ pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<
             Some(Arc::new(host))
         }
         Err(error) => {
-            problems.push(Diagnostic::error(Code::NoPlugins, format!("components can't be run here: {error}")));
+            problems.push(Diagnostic::error(Code::NoPlugins, format!("components cannot be run here: {error}")));
             None
         }
     }
@@ -92,7 +92,7 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
             let reload = format!("then `POST /api/v1/plugins/{}/reload`", plugin.id);
             match error.entry_key() {
                 Some(key) => format!(
-                    "edit `{key}` of this entry in service_project.yml and restart, since no reload reads it anew; or \
+                    "edit `{key}` of this entry in service_project.yml and restart, because a reload does not read it; or \
                      replace the component, {reload}"
                 ),
                 None => format!("repair or replace the component, {reload}"),
@@ -133,7 +133,8 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let (id, shown) = (id.as_ref().unwrap_or(name), path.display());
     let Some(role) = *role else {
         let message = format!("{shown} is not a plugin of any role; nothing uses it");
-        let hint = format!("`terrane plugin check {shown}` says what is wrong with it; else take it out of the folder");
+        let hint =
+            format!("`terrane plugin check {shown}` reports what is wrong with it; or remove it from the folder");
         return Some(Diagnostic::warning(Code::PluginIdle, message).hint(hint));
     };
     let listed = |more: &str| {

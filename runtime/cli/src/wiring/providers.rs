@@ -30,7 +30,7 @@ pub(super) struct Providers<'a> {
 
 impl<'a> Providers<'a> {
     /// # Errors
-    /// `security.outgoing.ca_path` can't be read.
+    /// `security.outgoing.ca_path` cannot be read.
     pub(super) fn new(config: &'a Config, root: &Path, clock: &'a Arc<dyn Clock>) -> Result<Self, Failure> {
         let settings = &config.security.outgoing;
         let ca = authorities(config, root)?;

@@ -33,7 +33,7 @@ pub(super) struct Security {
 /// Opens keys and providers without sending a request.
 ///
 /// # Errors
-/// A key file can't be read or used, or others may read it; a provider can't be asked as it is written; or the state
+/// A key file cannot be read or used, or others may read it; a provider cannot be asked as it is written; or the state
 /// database is unavailable.
 pub(super) async fn open(
     project: &Project,
@@ -137,7 +137,7 @@ fn key(jwt: &JwtConfig, root: &Path) -> Result<SigningKey, Failure> {
 
 fn read_key(path: &PathBuf, is_private: bool) -> Result<Vec<u8>, Failure> {
     let failed =
-        |error: std::io::Error| Failure::new(format!("the key file {} can't be read: {error}", path.display()));
+        |error: std::io::Error| Failure::new(format!("the key file {} cannot be read: {error}", path.display()));
     #[cfg(unix)]
     if is_private {
         use std::os::unix::fs::PermissionsExt as _;

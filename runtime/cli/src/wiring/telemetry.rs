@@ -65,7 +65,7 @@ fn metrics(config: &Config, process_id: &str) -> Result<Option<Arc<Metrics>>, Fa
         has_traces: config.telemetry.otlp_endpoint.is_some(),
     };
     let made = wanted.enabled.then(|| Metrics::new(&settings).map(Arc::new)).transpose();
-    made.map_err(|error| Failure::new(format!("the metrics can't be made: {error}")))
+    made.map_err(|error| Failure::new(format!("the metrics cannot be created: {error}")))
 }
 
 /// Returns the route of the metrics on the server's own address.

@@ -151,11 +151,9 @@ impl<'d> Skeleton<'d> {
                 Some(existing) if existing.alias_of == Some(target) => {}
                 Some(existing) => {
                     let message = match existing.alias_of {
-                        Some(other) => format!(
-                            "name `{}` is already used for `{}`",
-                            join.name.value,
-                            self.model.cube(other).name
-                        ),
+                        Some(other) => {
+                            format!("name `{}` is already used for `{}`", join.name.value, self.model.cube(other).name)
+                        }
                         None => format!("`{}` is the name of a cube", join.name.value),
                     };
                     let first = spans.get(&join.name.value).map(|span| format!(" (see {span})")).unwrap_or_default();

@@ -137,7 +137,8 @@ pub(super) fn check_constants(
             }
             broken.insert(item);
             if cube.alias_of.is_none() {
-                let message = format!("number measure `{}` refers to no measure and contains no aggregate", measure.name);
+                let message =
+                    format!("number measure `{}` refers to no measure and contains no aggregate", measure.name);
                 let hint = "name a measure in braces, as in {revenue}, or aggregate, as in SUM(amount)";
                 let diagnostic = Diagnostic::error(Code::ConstantMeasure, message).hint(hint);
                 diagnostics.push(match source_text.whole(item).or_else(|| measure.span.clone()) {

@@ -38,7 +38,7 @@ pub(super) struct Merged<'d> {
     pub(super) segments: Vec<Inherited<'d, SegmentDefinition>>,
 }
 
-/// Also the names of cubes that can't be used and have been reported.
+/// Also the names of cubes that cannot be used and have been reported.
 pub(super) fn merge<'d>(
     definitions: &'d Definitions,
     diagnostics: &mut Vec<Diagnostic>,

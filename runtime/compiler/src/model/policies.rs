@@ -85,7 +85,7 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
                 if std::mem::replace(&mut is_reported[cube.id.0 as usize], true) {
                     continue;
                 }
-                let message = format!("policy `{policy}` closes cube `{name}`, whose tables can't be determined");
+                let message = format!("policy `{policy}` closes cube `{name}`, whose tables cannot be determined");
                 let hint = format!(
                     "Write the names of tables and files in the SQL of `{name}` as literals, or name the cube in the \
                      policy's `cubes`."

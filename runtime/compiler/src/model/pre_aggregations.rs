@@ -142,7 +142,7 @@ impl PreAggregationReader<'_> {
 
     /// Returns the problem of a member that reads rows which the cube's changes do not tell of.
     fn unstorable(&self, written: &Text) -> Diagnostic {
-        let message = format!("pre-aggregation `{}` can't store `{}`, which holds a query", self.name, written.value);
+        let message = format!("pre-aggregation `{}` cannot store `{}`, which holds a query", self.name, written.value);
         let hint = "Join the table that it reads as a cube.";
         Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(written.span())
     }

@@ -162,8 +162,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
                     format!("write the condition alone: {rest}")
                 }
                 "SELECT" | "WITH" => {
-                    "write a query in the cube's `sql`; a query for one value needs parentheses: (SELECT …)"
-                        .to_owned()
+                    "write a query in the cube's `sql`; a query for one value needs parentheses: (SELECT …)".to_owned()
                 }
                 _ => "write an expression over columns; a project contains no statements".to_owned(),
             };
@@ -247,8 +246,7 @@ fn resolve_braces(
         let close = tokens[at..].iter().position(|token| token.token == Token::RBrace).map(|found| at + found);
         let Some(close) = close else {
             problems.push(
-                Problem::new(Code::UnclosedBrace, "unclosed brace", unclosed_hint(&text[offset..]))
-                    .at(offset, 1),
+                Problem::new(Code::UnclosedBrace, "unclosed brace", unclosed_hint(&text[offset..])).at(offset, 1),
             );
             break;
         };

@@ -72,7 +72,7 @@ impl<'d> Models<'d> {
         self.texts.get(index)?.as_ref()
     }
 
-    /// The times at which a cube's rows count as changed; a query that can't be read is reported and left out.
+    /// The times at which a cube's rows count as changed; a query that cannot be read is reported and left out.
     pub(super) fn refresh(
         &self,
         refresh: &RefreshDefinition,

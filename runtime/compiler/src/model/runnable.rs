@@ -18,7 +18,7 @@ use crate::sql::{print_queries, print_rows_of};
 pub struct RunnableModel {
     /// Index into [`Definitions::models`].
     pub index: usize,
-    /// The statement; `None` if the model, or one that it reads, can't be read.
+    /// The statement; `None` if the model, or one that it reads, cannot be read.
     pub text: Option<Arc<str>>,
     /// Diagnostics of this model's own text.
     pub diagnostics: Vec<Diagnostic>,
@@ -50,7 +50,7 @@ struct ModelQuery {
     name: Arc<str>,
     /// As it stands in SQL.
     written: String,
-    /// `None`: it can't be read.
+    /// `None`: it cannot be read.
     text: Option<Arc<str>>,
     /// All models that it reads, those behind others too. Each has a smaller index.
     needs: BTreeSet<usize>,
@@ -90,12 +90,12 @@ impl ModelQueries {
         &self.models[index].needs
     }
 
-    /// A model's own text; `None` where it can't be read.
+    /// A model's own text; `None` where it cannot be read.
     pub fn text(&self, index: usize) -> Option<&Arc<str>> {
         self.models[index].text.as_ref()
     }
 
-    /// A model's query with every model that it reads. `None` where one of them can't be read.
+    /// A model's query with every model that it reads. `None` where one of them cannot be read.
     pub fn complete(&self, index: usize) -> Option<Arc<str>> {
         self.over(index, &BTreeSet::new())
     }

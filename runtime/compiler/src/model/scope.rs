@@ -62,7 +62,7 @@ pub(super) struct NameScope<'m> {
     pub(super) unread: &'m BTreeSet<Arc<str>>,
 }
 
-/// A reference that can't be used; `None`: its reason has been reported elsewhere.
+/// A reference that cannot be used; `None`: its reason has been reported elsewhere.
 pub(super) type Unresolved = Option<Problem>;
 
 impl<'m> NameScope<'m> {
@@ -212,7 +212,7 @@ impl<'m> NameScope<'m> {
                     Place::Segment => "use a column or dimension; a query can filter by the measure itself",
                     _ => "use the column that the measure aggregates",
                 };
-                let message = format!("`{}` is a measure, which {} can't refer to", full(), place.called());
+                let message = format!("`{}` is a measure, which {} cannot refer to", full(), place.called());
                 Err(Some(Problem::new(Code::MisplacedMember, message, hint)))
             }
             (Member::Segment(_), _) => Err(Some(Problem::new(
@@ -275,7 +275,7 @@ impl NameScope<'_> {
     }
 }
 
-/// Why rows of `to` can't be used by a member of `from`.
+/// Why rows of `to` cannot be used by a member of `from`.
 fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
     let mut seen = vec![false; model.cubes.len()];
     let mut open = vec![from.id];

@@ -248,8 +248,10 @@ impl<'w> Walk<'w> {
                     }
                     None => "leave the aggregation to `type`, or write `type: number`".to_owned(),
                 };
-                self.problems
-                    .push(misplaced(format!("{name} is an aggregate inside a measure whose `type` already aggregates"), &hint));
+                self.problems.push(misplaced(
+                    format!("{name} is an aggregate inside a measure whose `type` already aggregates"),
+                    &hint,
+                ));
                 return None;
             }
             _ => {

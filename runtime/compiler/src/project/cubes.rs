@@ -99,7 +99,7 @@ fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     words.rfind(|word| !word.is_empty()).into_iter().chain(file).map(Arc::from).collect()
 }
 
-/// Reads an item; adds the name of one that can't be read to `unread`.
+/// Reads an item; adds the name of one that cannot be read to `unread`.
 fn or_unread<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
     if read.is_none() {
         unread.extend(name_of(node).map(|name| name.value));
@@ -139,7 +139,7 @@ pub(super) fn wording(fields: &mut Fields) -> Wording {
     }
 }
 
-/// Returns whether queries may name a cube or member. A value that can't be read closes it.
+/// Returns whether queries may name a cube or member. A value that cannot be read closes it.
 fn is_public(fields: &mut Fields) -> bool {
     !fields.has("public") || fields.boolean("public", false)
 }
@@ -312,15 +312,14 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
     {
         let message =
             format!("`relationship` of {} is `{text}`, but a join needs one row on at least one side", fields.what());
-        let hint =
-            "make a cube of the table between them: join it one_to_many, and from it the other many_to_one";
+        let hint = "make a cube of the table between them: join it one_to_many, and from it the other many_to_one";
         fields.report(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(origin.span()));
         return None;
     }
     fields.choice("relationship", &RELATIONSHIPS)
 }
 
-/// Reads conditions on rows; `None`, with a report, if one can't be read.
+/// Reads conditions on rows; `None`, with a report, if one cannot be read.
 fn filters(fields: &mut Fields, renderer: &Renderer) -> Option<Vec<SqlText>> {
     let mut filters = Vec::new();
     for item in fields.list("filters") {

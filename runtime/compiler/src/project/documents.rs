@@ -54,7 +54,7 @@ pub(super) struct Entries {
     pub(super) cubes: List<CubeDefinition>,
     pub(super) metrics: List<MetricDefinition>,
     pub(super) policies: List<PolicyDefinition>,
-    /// The names of entries that can't be read.
+    /// The names of entries that cannot be read.
     pub(super) unread: BTreeSet<Arc<str>>,
 }
 
@@ -120,7 +120,7 @@ impl<T> List<T> {
 }
 
 impl Document {
-    /// Reads every entry of one of the top-level lists. Adds the names of entries that can't be read to `unread`.
+    /// Reads every entry of one of the top-level lists. Adds the names of entries that cannot be read to `unread`.
     fn read<T>(
         &self,
         list: &'static str,

@@ -91,7 +91,7 @@ impl Renderer {
         let (sql, record) = self.render(text, true, diagnostics)?;
         if let Some(name) = record.refs.first() {
             diagnostics.push(
-                Diagnostic::error(Code::MisplacedRef, format!("`ref('{name}')` stands in a member's SQL"))
+                Diagnostic::error(Code::MisplacedRef, format!("`ref('{name}')` is not allowed in the SQL of a member"))
                     .hint("refer to models in the cube's `sql` or `sql_table`")
                     .at(place_of_argument(&sql, name)),
             );
@@ -230,7 +230,7 @@ fn environment(around: Arc<TemplateContext>, record: &Arc<Mutex<Record>>) -> Env
             ValueKind::String | ValueKind::Number | ValueKind::Bool => value.to_string(),
             ValueKind::None => return Ok(()),
             kind => {
-                let detail = format!("a {kind} can't be printed; loop over it");
+                let detail = format!("a {kind} cannot be printed; loop over it");
                 return Err(Error::new(ErrorKind::InvalidOperation, detail));
             }
         };
@@ -403,14 +403,15 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
 /// None of these makes a value larger than what it was given.
 fn add_filters(environment: &mut Environment<'static>) {
     fn of_text(value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
-        let text = value.as_str().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the filter takes a text"))?;
+        let text =
+            value.as_str().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the filter takes a string"))?;
         Ok(change(text))
     }
     environment.add_filter("upper", |value: &Value| of_text(value, str::to_uppercase));
     environment.add_filter("lower", |value: &Value| of_text(value, str::to_lowercase));
     environment.add_filter("trim", |value: &Value| of_text(value, |text| text.trim().to_owned()));
     environment.add_filter("length", |value: &Value| -> Result<usize, Error> {
-        value.len().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the filter takes a list or a text"))
+        value.len().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the filter takes a list or a string"))
     });
     environment.add_filter("default", |value: Value, other: Value| if value.is_undefined() { other } else { value });
     environment.add_test("defined", |value: &Value| !value.is_undefined());
@@ -471,15 +472,13 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 Some(best) => format!("did you mean `{best}`? filters: {}", FILTERS.join(", ")),
                 None => format!("write it out; filters: {}", FILTERS.join(", ")),
             };
-            Diagnostic::error(Code::JinjaUnknownFilter, format!("unknown filter `{name}`"))
-                .hint(hint)
-                .at(at_name(name))
+            Diagnostic::error(Code::JinjaUnknownFilter, format!("unknown filter `{name}`")).hint(hint).at(at_name(name))
         }
         ErrorKind::OutOfFuel => Diagnostic::error(Code::JinjaLimit, "the template takes too many steps")
             .hint("shorten its loops, or write the SQL out")
             .at(span),
         ErrorKind::SyntaxError => syntax(detail, template, start, text).unwrap_or_else(|| {
-            Diagnostic::error(Code::JinjaSyntax, format!("invalid Jinja: {detail}"))
+            Diagnostic::error(Code::JinjaSyntax, format!("cannot parse Jinja: {detail}"))
                 .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
                 .at(span)
         }),

@@ -141,5 +141,5 @@ pub(super) const META: Key = Key::optional(
     "meta",
     Kind::Anything,
     "{owner: finance}",
-    "Anything, for people and other programs; `tags`, `pii` and `classification` are told to governance hooks.",
+    "Anything, for people and other programs; `tags`, `pii` and `classification` are reported to governance hooks.",
 );

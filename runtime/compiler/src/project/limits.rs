@@ -145,12 +145,15 @@ impl<'t> Scan<'t> {
             return refuse("the template is nested too deeply", "24 levels and 100 branches are allowed");
         }
         if tokens.iter().any(|token| matches!(*token, "~" | "*")) {
-            return refuse("Jinja cannot concatenate or multiply here", "print the pieces side by side: {{ a }}{{ b }}");
+            return refuse(
+                "Jinja cannot concatenate or multiply here",
+                "print the pieces side by side: {{ a }}{{ b }}",
+            );
         }
         let is_number = |token: Option<&&str>| token.is_some_and(|t| t.starts_with(|c: char| c.is_ascii_digit()));
         for (index, _) in tokens.iter().enumerate().filter(|(_, token)| **token == "+") {
             if !(is_number(tokens.get(index + 1)) || index > 0 && is_number(tokens.get(index - 1))) {
-                return refuse("`+` needs a number on one side", "print texts side by side: {{ a }}{{ b }}");
+                return refuse("`+` needs a number on one side", "print strings side by side: {{ a }}{{ b }}");
             }
         }
         self.name_lists += lists_with_names(tokens);

@@ -124,7 +124,7 @@ pub(super) fn metric(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Dia
 /// A key of another type of metric; what this type lacks is then no second mistake.
 fn misplaced(fields: &mut Fields, key: &str, hint: &str) -> bool {
     let Some(origin) = fields.key_origin(key) else { return false };
-    let message = format!("{} has `{key}`, which its type doesn't use", fields.what());
+    let message = format!("{} has `{key}`, which its type does not use", fields.what());
     fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
     true
 }

@@ -52,7 +52,7 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
     names
 }
 
-/// Renders every model. Also returns the names of those that can't be read.
+/// Renders every model. Also returns the names of those that cannot be read.
 pub(super) fn read(
     names: &[Text],
     settings: &Settings,

@@ -263,7 +263,7 @@ fn items(list: &Node) -> &[Node] {
     }
 }
 
-/// A condition that can't be read drops its policy: applying it to the wrong callers would be worse.
+/// A condition that cannot be read drops its policy: applying it to the wrong callers would be worse.
 fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyCondition> {
     let errors = |all: &[Diagnostic]| all.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let before = errors(diagnostics);
@@ -340,12 +340,12 @@ fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
         NodeValue::Null => {
             let message = format!("null in {label} never matches");
             let hint = "write `missing: applies` in `when` to include callers without the attribute, or \
-                        `\"null\"` for the text";
+                        `\"null\"` for the string";
             Some(Diagnostic::error(Code::NeverMatches, message).hint(hint).at(node.origin.span()))
         }
         NodeValue::Scalar { text, plain: Plain::Integer | Plain::Fraction } if attribute_value::is_ambiguous(text) => {
-            let message = format!("{text} in {label} is a number that claims may spell as a text");
-            let hint = format!("write `\"{text}\"` for the text, or the number in plain decimal notation");
+            let message = format!("{text} in {label} is a number that claims may contain as a string");
+            let hint = format!("write `\"{text}\"` for the string, or the number in plain decimal notation");
             Some(Diagnostic::error(Code::AmbiguousValue, message).hint(hint).at(node.origin.span()))
         }
         _ => None,

@@ -36,7 +36,7 @@ impl RegisteredCube {
         RegisteredCube { name: name.into(), entry: entry.into(), catalog_name: None }
     }
 
-    /// Its `sql_table`; `None` where the entry can't be read.
+    /// Its `sql_table`; `None` where the entry cannot be read.
     pub fn sql_table(&self) -> Option<Arc<str>> {
         let NodeValue::Map(entry) = yaml::parse(&file_of(self)).ok()?.value else { return None };
         let (_, table) = entry.iter().find(|(key, _)| &*key.text == "sql_table")?;

@@ -170,7 +170,7 @@ impl Tree<'_> {
             return Err(self.limit(span));
         }
         if let Some(Open { content: Content::Map(_, None), .. }) = self.open.last() {
-            let diagnostic = Diagnostic::error(Code::YamlSyntax, "a key must be a text")
+            let diagnostic = Diagnostic::error(Code::YamlSyntax, "a key must be a string")
                 .hint("put a key that begins with a bracket or a brace in quotes")
                 .at(self.origin(span).span());
             return Err(mistake_before(self.file, span.start.line()).unwrap_or(diagnostic));
@@ -309,7 +309,7 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
             origin.length = name.chars().count() as u32 + 1;
             let message = format!("unknown anchor `{name}` of the alias `*{name}`");
             Diagnostic::error(Code::YamlSyntax, message)
-                .hint(format!("define it above, as in `key: &{name} value`, or quote the text if the `*` is meant"))
+                .hint(format!("define it above, as in `key: &{name} value`, or quote the string if the `*` is meant"))
                 .at(origin.span())
         }
         ErrorKind::RecursionLimitExceeded
@@ -318,7 +318,7 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
         | ErrorKind::DirectiveByteLimitExceeded { .. }
         | ErrorKind::TooManyReservedDirectiveParams { .. } => limit().at(origin.span()),
         kind => mistake_before(file, origin.line as usize).unwrap_or_else(|| {
-            let message = format!("invalid YAML: {}", plain_words(&error.info()));
+            let message = format!("cannot parse YAML: {}", plain_words(&error.info()));
             Diagnostic::error(Code::YamlSyntax, message).hint(cure(line, kind)).at(origin.span())
         }),
     }
@@ -363,16 +363,16 @@ fn cure(line: &str, kind: &ErrorKind) -> String {
     if is_about_tabs(kind) {
         "indent with spaces, never with tabs".to_owned()
     } else if let Some(text) = reference_in_flow(line) {
-        format!("put a text that has braces in it in quotes: \"{}\"", text.replace('"', "'"))
+        format!("put a string that has braces in it in quotes: \"{}\"", text.replace('"', "'"))
     } else if value.starts_with('{') {
         let escaped = value.replace('"', "'");
-        format!("put a text that begins with a brace in quotes: \"{escaped}\"")
+        format!("put a string that begins with a brace in quotes: \"{escaped}\"")
     } else if value.starts_with(['@', '`', '%', '*', '&', '!']) {
-        "put a text that begins with this character in quotes".to_owned()
+        "put a string that begins with this character in quotes".to_owned()
     } else if *kind == ErrorKind::MappingValueNotAllowed || value.contains(": ") {
-        "put a text that has `: ` in it in quotes".to_owned()
+        "put a string that has `: ` in it in quotes".to_owned()
     } else if is_about_quotes(kind) {
-        "close the quote, and indent the lines of a long text alike".to_owned()
+        "close the quote, and indent the lines of a long string alike".to_owned()
     } else {
         "check the indentation and the brackets and quotes of this line and the one above".to_owned()
     }

@@ -76,7 +76,7 @@ pub enum QueryError {
         ty: &'static str,
         valid_operators: Vec<&'static str>,
     },
-    #[error("invalid value `{value}` for `{member}`: expected {expected}")]
+    #[error("value `{value}` does not fit `{member}`: expected {expected}")]
     ValueDoesNotFit { member: Arc<str>, value: String, expected: &'static str },
     #[error("operator `{operator}` on `{member}` takes {expected}, {found} given")]
     ValueCount { member: Arc<str>, operator: &'static str, expected: &'static str, found: usize },

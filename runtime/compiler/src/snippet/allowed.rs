@@ -111,7 +111,7 @@ pub enum NotAllowed {
     Jinja,
     #[error("the expression is longer than {MAX_BYTES} bytes or {MAX_TOKENS} words")]
     TooLong,
-    #[error("the expression can't be read: {message}")]
+    #[error("the expression cannot be read: {message}")]
     Syntax { message: String },
     #[error("`{found}` is not among what a registered expression may hold")]
     Construct { found: String },
@@ -149,7 +149,7 @@ pub fn check_expression(sql: &str, warehouse: &str) -> Result<(), NotAllowed> {
     let mut parser = Parser::new(&*dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let mut expression = parser.parse_expr().map_err(|error| syntax(error.to_string()))?;
     if parser.peek_token_ref().token != Token::EOF {
-        return Err(syntax(format!("`{}` stands after its end", parser.peek_token_ref().token)));
+        return Err(syntax(format!("unexpected `{}` after the expression", parser.peek_token_ref().token)));
     }
     read_as_engine(&mut expression, &*dialect);
     match expression.visit(&mut Check) {

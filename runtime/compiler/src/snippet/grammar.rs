@@ -119,15 +119,13 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
             }
             // The tokenizer names the end of the text in place of the comment's start.
             None => Some(("unclosed comment".to_owned(), "close it with */".to_owned())),
-            _ if rest.starts_with("/*") => {
-                Some(("unclosed comment".to_owned(), "close it with */".to_owned()))
-            }
+            _ if rest.starts_with("/*") => Some(("unclosed comment".to_owned(), "close it with */".to_owned())),
             _ => None,
         };
         if let Some((message, hint)) = open {
             return Problem::new(Code::SqlSyntax, message, hint).at(at, 1);
         }
-        let message = format!("invalid SQL: {}", lower_first(&error.message));
+        let message = format!("cannot parse SQL: {}", lower_first(&error.message));
         Problem::new(Code::SqlSyntax, message, "remove or quote this character").at(at, 1)
     })?;
     match tokens.iter().find(|token| matches!(token.token, Token::Placeholder(_))) {
@@ -159,8 +157,10 @@ pub(crate) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Probl
         }
     }
     match open.last() {
-        Some(token) => Err(Problem::new(Code::SqlSyntax, "unclosed `(`", "close it with `)`")
-            .at(offset_of(text, token.span.start), 1)),
+        Some(token) => {
+            Err(Problem::new(Code::SqlSyntax, "unclosed `(`", "close it with `)`")
+                .at(offset_of(text, token.span.start), 1))
+        }
         None => Ok(()),
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn explain(
     let length = |token: &TokenWithSpan| readable(&token.token.to_string()).chars().count();
     let offset = |token: &TokenWithSpan| offset_of(text, token.span.start);
     let Some((wanted, _)) = message.strip_prefix("Expected: ").and_then(|rest| rest.split_once(", found: ")) else {
-        let message = format!("invalid SQL: {}", lower_first(&readable(message)));
+        let message = format!("cannot parse SQL: {}", lower_first(&readable(message)));
         let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
         let problem = Problem::new(Code::SqlSyntax, message, hint);
         if let Some(token) = at.map(|at| words[at]).filter(|token| is_unseen(token)) {

@@ -16,7 +16,7 @@ use crate::model::{
 use crate::snippet::grammar;
 use crate::types::LogicalType;
 
-/// A column that its member can't be made of.
+/// A column that its member cannot be created of.
 pub const COLUMN_MISMATCH: Code = Code::ColumnMismatch;
 
 const NUMBERS: &[LogicalType] = &[LogicalType::Integer, LogicalType::Decimal, LogicalType::Float];

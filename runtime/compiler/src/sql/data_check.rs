@@ -69,11 +69,11 @@ pub struct DataCheck {
     pub text: String,
 }
 
-/// A statement that can't be made: of which cube, where it claims what was to be checked, and why.
+/// A statement that cannot be created: of which cube, where it claims what was to be checked, and why.
 pub type Unmade = (CubeId, Option<Span>, QueryError);
 
 /// All checks of a model, cube by cube. An alias has the rows and joins of its cube, so nothing of its
-/// own to prove. Where a statement can't be made, the cube and its place come with the error.
+/// own to prove. Where a statement cannot be created, the cube and its place come with the error.
 pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCheck, Unmade>> {
     let mut checks = Vec::new();
     let mut proven: HashSet<(CubeId, Vec<&ColumnName>)> = HashSet::new();

@@ -238,7 +238,7 @@ pub enum ProfileFault {
     Template(#[from] TemplateError),
     #[error("is missing")]
     Missing,
-    #[error("stands twice")]
+    #[error("is a duplicate")]
     Duplicate,
     #[error("may not be `{0}`")]
     Value(String),

@@ -57,7 +57,7 @@ pub struct TypeProbe {
 /// The probe of one cube; of one without expressions, its rows alone, so that a table that isn't there is found.
 ///
 /// # Errors
-/// A join that can't be followed, or an operator that the dialect lacks.
+/// A join that cannot be followed, or an operator that the dialect lacks.
 pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<TypeProbe, QueryError> {
     let members = expressions(model, cube).into_iter().map(|(member, sql)| (member, Cow::Borrowed(sql)));
     let found: Vec<Probed<'_>> = members.chain(join_operands(model, cube, profile)).collect();

@@ -39,7 +39,7 @@ impl Default for RefreshSettings {
 pub(crate) enum KeyFault {
     /// The provider has no such key, or not for this use.
     Unknown,
-    /// The keys can't be read now.
+    /// The keys cannot be read now.
     Unavailable,
 }
 

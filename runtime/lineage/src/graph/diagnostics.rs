@@ -39,7 +39,7 @@ pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[D
         }
     }
     for node in graph.nodes.iter_mut().filter(|node| !node.compiled && node.error.is_none()) {
-        node.error = Some("something that it stands on has an error".into());
+        node.error = Some("a definition that it depends on has an error".into());
     }
     cyclic
 }

@@ -53,7 +53,7 @@ impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Reason::TooLarge => f.write_str("the SQL is too large to be followed"),
-            Reason::NotParsed(why) => write!(f, "the SQL can't be followed: {why}"),
+            Reason::NotParsed(why) => write!(f, "the SQL cannot be followed: {why}"),
             Reason::NotFollowed(what) => write!(f, "{what} is not followed"),
             Reason::UnknownColumn(name) => write!(f, "no relation in scope is known to have a column `{name}`"),
             Reason::Ambiguous(name) => write!(f, "several relations in scope may have `{name}`"),

@@ -42,7 +42,7 @@ pub(crate) fn checked(
 fn checked_one(finding: wire::Finding, columns: usize, component: &Arc<str>) -> Result<Finding, String> {
     let column = finding.column.map(|column| column as usize);
     if let Some(column) = column.filter(|column| *column >= columns) {
-        return Err(format!("is of column {column}, and there are {columns}"));
+        return Err(format!("refers to column {column} of {columns}"));
     }
     if let Some(score) = finding.score.filter(|score| !(0.0..=1.0).contains(score)) {
         return Err(format!("has the score {score}, not from 0 to 1"));

@@ -46,7 +46,7 @@ pub(crate) fn checked(
         .map(|(index, request)| {
             let column = request.column as usize;
             if column >= columns.len() {
-                return Err(fault(format!("request {index} is of column {column}, and there are {}", columns.len())));
+                return Err(fault(format!("request {index} refers to column {column} of {}", columns.len())));
             }
             let aggregate = aggregate(request.agg, &conditions, grants)
                 .map_err(|reason| fault(format!("request {index} {reason}")))?;
@@ -120,9 +120,11 @@ fn aggregate(wish: wire::Aggregate, conditions: &[Filter], grants: Grants) -> Re
         wire::Aggregate::CountOutsideFences(k) if k.is_finite() && k >= 0.0 => CheckAggregate::OutsideFences(k),
         wire::Aggregate::CountOutsideFences(k) => return Err(format!("has fences {k} wide")),
         wire::Aggregate::Sample(_) if !grants.sample_rows => {
-            return Err("wants values of rows, and `sample-rows` is not granted".to_owned());
+            return Err("requests values of rows without the grant `sample-rows`".to_owned());
         }
-        wire::Aggregate::Sample(_) => return Err("wants values of rows, which this host does not hand out".to_owned()),
+        wire::Aggregate::Sample(_) => {
+            return Err("requests values of rows, which this host does not provide".to_owned());
+        }
     })
 }
 

@@ -81,7 +81,7 @@ fn column(name: &str, columns: &[ProfiledColumn]) -> Result<MemberRef, String> {
     let column = columns.iter().find(is_it);
     let column = column.ok_or_else(|| format!("`{}` is a column that was not offered", shortened(name)))?;
     let member = format!("{}.{}", column.cube, column.member).parse();
-    member.map_err(|_| format!("`{}` is a column that can't be asked", shortened(name)))
+    member.map_err(|_| format!("`{}` is a column that cannot be asked", shortened(name)))
 }
 
 /// Returns a literal as a query's own value, in which dates and times are texts.

@@ -76,7 +76,7 @@ impl AnsweredCall<'_> {
 
     fn typed<T: DeserializeOwned>(&self, value: &Val) -> Result<T, PluginFault> {
         T::deserialize(Lifted(value)).map_err(|error| PluginFault::Host {
-            message: format!("a value of `{}` can't be read: {error}", self.call),
+            message: format!("a value of `{}` cannot be read: {error}", self.call),
         })
     }
 }

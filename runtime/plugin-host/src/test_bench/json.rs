@@ -209,7 +209,7 @@ pub(super) fn described(ty: &Type) -> String {
         Type::Flags(flags) => format!("a list out of {}", flags.names().collect::<Vec<_>>().join(", ")),
         Type::Option(option) => format!("null, or {}", described(&option.ty())),
         Type::Result(_) => "{\"ok\": …} or {\"err\": …}".to_owned(),
-        _ => "something that JSON can't write".to_owned(),
+        _ => "something that JSON cannot write".to_owned(),
     }
 }
 

@@ -74,7 +74,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
         for child in children(arena, node)? {
             let (of_child, below) = seen
                 .get(*child as usize)
-                .ok_or_else(|| format!("node {index} has the child {child}, and a child stands before its parent"))?;
+                .ok_or_else(|| format!("node {index} has the child {child}, but children must precede their parent"))?;
             depth = depth.max(*of_child);
             size = size.saturating_add(*below);
         }

@@ -118,7 +118,7 @@ static ONE: Doc = Doc {
 static RELOAD: Doc = Doc {
     id: "plugin_reload",
     tag: TAG,
-    summary: "Read its file again; where the new one can't be used, the old one keeps serving",
+    summary: "Read its file again; where the new one cannot be used, the old one keeps serving",
     parameters: ID,
     body: None,
     answers: PLUGIN,

@@ -208,7 +208,7 @@ async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u
                 waiting.write(change).await.map_err(|error| lines.wrong(error.message))?;
                 return match lines.next()? {
                     None => Ok((rows, sha256)),
-                    Some(_) => Err(lines.wrong("there is something behind the last line")),
+                    Some(_) => Err(lines.wrong("unexpected content after the last line")),
                 };
             }
         }

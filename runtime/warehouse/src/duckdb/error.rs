@@ -29,7 +29,7 @@ pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     let mut message = error.to_string();
     // An internal error brings a stack trace along.
     message.truncate(message.find("\n\nStack Trace").unwrap_or(message.len()));
-    // The engine is gone for good after a fatal error; a file that can't be read may come back. A caller that waits is
+    // The engine is gone for good after a fatal error; a file that cannot be read may come back. A caller that waits is
     // never interrupted by this program: the engine reports it where another of the statement's threads has failed.
     let is_unavailable = ["IO Error", "FATAL", "Connection Error"].iter().any(|k| message.starts_with(k));
     let kind = if is_unavailable { WarehouseErrorKind::Unavailable } else { WarehouseErrorKind::Refused };

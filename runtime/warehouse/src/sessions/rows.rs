@@ -11,7 +11,7 @@ use crate::columns::{Column, Columns, Kind, meanings};
 /// The functions that read the cells of one database.
 pub(crate) struct Reader<DB: Database> {
     pub(crate) failed: Failed,
-    /// `None`: cells of this type can't be read.
+    /// `None`: cells of this type cannot be read.
     pub(crate) kind_of: fn(&DB::Column) -> Option<Kind>,
     /// Appends a cell that is not null.
     pub(crate) append: for<'r> fn(&mut Column, DB::ValueRef<'r>) -> Result<(), CellError>,
@@ -71,7 +71,7 @@ where
     /// Names and kinds of some columns.
     ///
     /// # Errors
-    /// A type that can't be read, with what the author can do about it.
+    /// A type that cannot be read, with what the author can do about it.
     pub(crate) fn described(&self, columns: &[DB::Column]) -> Result<Vec<(String, Kind)>, WarehouseError> {
         let describe = |column: &DB::Column| {
             let (name, ty) = (sqlx::Column::name(column), sqlx::Column::type_info(column));

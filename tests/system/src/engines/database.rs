@@ -90,7 +90,7 @@ impl Engine {
     /// An empty database of its own on a PostgreSQL server; its URL.
     ///
     /// # Errors
-    /// It can't be made.
+    /// It cannot be created.
     pub fn make_database(&self, name: &str) -> Result<String> {
         let server = self.server.as_ref().context("no server")?;
         postgres::ask(server.port, "createdb", &[name])?;

@@ -56,7 +56,7 @@ pub struct LoopingReport {
 /// Starts a server with such a hook, and asks.
 ///
 /// # Errors
-/// Something can't be made or started.
+/// Something cannot be created or started.
 pub fn run(binary: &str, settings: Settings) -> Result<LoopingReport> {
     let component = path(".prepared/components/examples/policy-probe.wasm").canonicalize();
     let component = component.context("run `cargo xtask components` first")?;

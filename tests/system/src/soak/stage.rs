@@ -14,7 +14,7 @@ const PASSWORD: &str = "correct horse battery staple";
 /// Starts it; its state is in `folder`.
 ///
 /// # Errors
-/// Something can't be made or started.
+/// Something cannot be created or started.
 pub fn start(binary: &str, folder: &Path, variables: &[(&str, &str)]) -> Result<(Server, Credentials)> {
     let state = format!("sqlite://{}", folder.join("state.db").display());
     let program = |call: &[&str]| Program::new(binary, call, &path(FLIGHTS)).variable("SERVICE_STATE__URL", &state);

@@ -1,5 +1,5 @@
 //! `terrane init`: projects made of a DuckDB file, of files and of PostgreSQL, which load, keep their word on
-//! rows and answer as SQL by hand; and what is left behind when one can't be made.
+//! rows and answer as SQL by hand; and what is left behind when one cannot be created.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -142,7 +142,11 @@ fn hidden_rows_stay_hidden_whatever_was_built() {
     fs::remove_file(project.path().join("models/large.sql")).unwrap();
     fs::remove_file(project.path().join("cubes/large.yml")).unwrap();
     assert!(count(&project, "in_query", Some(NURSE)).is_err());
-    assert!(run("run", project.path(), &[]).stderr.contains("analytics.large was built of a model that is gone"));
+    assert!(
+        run("run", project.path(), &[])
+            .stderr
+            .contains("analytics.large was built from a model that does not exist any more")
+    );
 }
 
 #[test]
@@ -171,7 +175,7 @@ fn a_run_that_fails_says_why_and_leaves_what_was_there() {
     let output = run("run", project.path(), &["--models", "theirs"]);
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(
-        output.stdout.contains("`analytics.theirs` is there already") && output.stdout.contains("hint: "),
+        output.stdout.contains("`analytics.theirs` already exists") && output.stdout.contains("hint: "),
         "{output:?}"
     );
 
@@ -181,7 +185,7 @@ fn a_run_that_fails_says_why_and_leaves_what_was_there() {
         (
             "name: shop\nwarehouse: {type: sqlite}\n".to_owned(),
             &[][..],
-            "can't be built in a warehouse of type `sqlite` yet",
+            "cannot be built in a warehouse of type `sqlite` yet",
         ),
     ] {
         let project =

@@ -187,7 +187,7 @@ fn invalid_network_settings_refuse_to_start() {
         ("server: {cors: {origins: [\"https://a/\"]}}\n", "service_project.yml:3:27: error[wrong-value]: `https://a/`"),
         ("server: {allowed_hosts: [\"a:80\"]}\n", "not a host name"),
         ("server: {tls: {cert_path: a}}\n", "`server.tls.key_path` is not"),
-        ("server: {tls: {cert_path: a, key_path: b}}\n", "can't be read"),
+        ("server: {tls: {cert_path: a, key_path: b}}\n", "cannot be read"),
         ("limits: {rate: {per_key: {burst: 1}}}\n", "lacks `requests_per_second`"),
         ("server: {header_timeout_seconds: 0}\n", "from 1 to 3600"),
     ] {

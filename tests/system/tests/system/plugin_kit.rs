@@ -225,7 +225,7 @@ fn logs_and_panics_are_shown(crate_folder: &Path, component: &Path) {
     }
     let project = project();
     let checked = Program::new(BINARY, &["check"], project.path()).run().unwrap();
-    assert!(checked.stdout.contains("detector `detector-far-out` can't be used"), "{checked:?}");
+    assert!(checked.stdout.contains("detector `detector-far-out` cannot be used"), "{checked:?}");
     let output = judged(&project).unwrap();
     assert!(output.code == Some(1) && output.stderr.contains("not usable: component `detector-far-out`"), "{output:?}");
 }

@@ -335,7 +335,7 @@ fn an_unreadable_file_closes_every_cube_and_is_reported_on_load() {
     assert!(reported.is_some_and(|reported| reported["message"].to_string().contains("policies/own.yml")), "{loaded}");
     let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query", &json!({"measures": ["t.count"]}));
     let words = refusal.to_string();
-    assert!(status == 403 && words.contains("can't be read") && !words.contains("own.yml"), "{refusal}");
+    assert!(status == 403 && words.contains("cannot be read") && !words.contains("own.yml"), "{refusal}");
     let (_, log) = server.terminate().unwrap();
     assert!(log.lines().any(|line| line.contains("cubes_closed") && line.contains("policies/own.yml")), "{log}");
 }

@@ -35,7 +35,7 @@ pub(super) fn log(project: &Project, findings: &mut Findings) {
         Err(error) => findings.add(
             "log",
             Outcome::Fail,
-            format!("{} can't be written: {error}", file.path.display()),
+            format!("{} cannot be written: {error}", file.path.display()),
             "name another file in `log.file`, or give this user the right to write it",
         ),
     }

@@ -56,7 +56,7 @@ fn not_made_yet(file: &Path, findings: &mut Findings) {
         Err(error) => findings.add(
             "state database",
             Outcome::Fail,
-            format!("{} can't be made: {error}", file.display()),
+            format!("{} cannot be created: {error}", file.display()),
             format!("make {} writable for this user, or name another place in `state.url`", folder.display()),
         ),
     }

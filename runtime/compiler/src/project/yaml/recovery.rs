@@ -191,7 +191,7 @@ impl LineReader<'_> {
                         at: at..at + 1,
                         message: format!("unclosed {quote}"),
                         hint: format!(
-                            "close it at the end of the text: {}",
+                            "close it at the end of the string: {}",
                             assign(&format!("{quote}{inside}{quote}"))
                         ),
                     });
@@ -200,15 +200,15 @@ impl LineReader<'_> {
                     at: at..at + word(rest).len(),
                     message: format!("unexpected `{rest}` after the closing quote"),
                     hint: if quote == '\'' {
-                        "inside single quotes write a quote twice, '', or put the text in double quotes".to_owned()
+                        "inside single quotes write a quote twice, '', or put the string in double quotes".to_owned()
                     } else {
-                        "inside double quotes write a quote as \\\", or put the text in single quotes".to_owned()
+                        "inside double quotes write a quote as \\\", or put the string in single quotes".to_owned()
                     },
                 });
             }
             Some(open @ ('[' | '{')) => {
                 if value.starts_with("{{") || value.starts_with("{%") {
-                    return Some(in_quotes(at, value, "a text that begins with a brace needs quotes", assign));
+                    return Some(in_quotes(at, value, "a string that begins with a brace needs quotes", assign));
                 }
                 let end = match flow_end(self.text, at) {
                     Ok(end) if !self.swallows_keys(at, end) => end,
@@ -218,27 +218,27 @@ impl LineReader<'_> {
                 if open == '{' && end <= at + value.len() {
                     let rest = value[end - at..].trim_start();
                     if !rest.is_empty() && !rest.starts_with('#') {
-                        return Some(in_quotes(at, value, "a text that begins with a brace needs quotes", assign));
+                        return Some(in_quotes(at, value, "a string that begins with a brace needs quotes", assign));
                     }
                 }
                 return self.rest_of_line(end, |rest, at| SyntaxMistake {
                     at: at..at + word(rest).len(),
                     message: format!("unexpected `{rest}` after the closing bracket"),
-                    hint: "remove it, or put the whole text in quotes".to_owned(),
+                    hint: "remove it, or put the whole string in quotes".to_owned(),
                 });
             }
             Some(mark @ ('@' | '`' | '%')) => {
-                let message = format!("a text that begins with `{mark}` needs quotes");
+                let message = format!("a string that begins with `{mark}` needs quotes");
                 return Some(SyntaxMistake { at: at..at + 1, ..in_quotes(at, value, &message, assign) });
             }
             Some('*') if !value[1..].starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
-                let message = "a text that begins with `*` needs quotes";
+                let message = "a string that begins with `*` needs quotes";
                 return Some(in_quotes(at, value, message, assign));
             }
             Some(_) => {
                 let plain = value.split(" #").next().unwrap_or(value).trim_end();
                 if let Some(colon) = plain.find(": ").or_else(|| plain.ends_with(':').then(|| plain.len() - 1)) {
-                    let message = "a text with `: ` in it needs quotes";
+                    let message = "a string that contains `: ` needs quotes";
                     return Some(SyntaxMistake {
                         at: at + colon..at + colon + 1,
                         ..in_quotes(at, plain, message, assign)
@@ -319,11 +319,7 @@ impl LineReader<'_> {
 
 fn unclosed(at: usize, open: char) -> SyntaxMistake {
     let close = if open == '[' { ']' } else { '}' };
-    SyntaxMistake {
-        at: at..at + 1,
-        message: format!("unclosed `{open}`"),
-        hint: format!("close it with `{close}`"),
-    }
+    SyntaxMistake { at: at..at + 1, message: format!("unclosed `{open}`"), hint: format!("close it with `{close}`") }
 }
 
 /// The whole value in quotes that it doesn't have in it.

@@ -24,7 +24,7 @@ const MAX_REASON_BYTES: usize = 123;
 
 impl Close {
     /// The server shuts down (RFC 6455, section 7.4.1).
-    pub(super) const GOING_AWAY: Close = Close::of(1001, "the server shuts down");
+    pub(super) const GOING_AWAY: Close = Close::of(1001, "the server is shutting down");
     /// The client answers no pings.
     pub(super) const SILENT: Close = Close::of(1001, "no answer to pings");
     pub(super) const TOO_LARGE: Close = Close::of(1009, "the message is too large");

@@ -63,7 +63,7 @@ fn an_incomplete_dump_is_rejected() {
     let output = run(&world, &["state", "restore"], &["--input", "/no/such/file"]);
     assert!(output.code == Some(1) && output.stderr.contains("/no/such/file"), "{}", output.stderr);
     let output = run(&world, &["state", "dump"], &["--output", "/no/such/folder/x"]);
-    assert!(output.code == Some(1) && output.stderr.contains("can't be written"), "{}", output.stderr);
+    assert!(output.code == Some(1) && output.stderr.contains("cannot be written"), "{}", output.stderr);
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn each_thing_that_would_fail_is_found() {
         ("warehouse", &[("SERVICE_WAREHOUSE__INIT", "[SELECT nothing]")], "init"),
         ("state database", &[("SERVICE_STATE__URL", "mysql://me:hidden@db/x")], "mysql://***@db/x"),
         ("state database", &[("SERVICE_STATE__URL", "postgres://me:hidden@127.0.0.1:1/x")], "cannot open"),
-        ("state database", &[("SERVICE_STATE__URL", "sqlite:///proc/state.db")], "can't be made"),
+        ("state database", &[("SERVICE_STATE__URL", "sqlite:///proc/state.db")], "cannot be created"),
         ("state database", &[("SERVICE_STATE__URL", "sqlite://service_project.yml")], "not a database"),
-        ("log", &[("SERVICE_LOG_OUTPUT", "file"), ("SERVICE_LOG_FILE", "/proc/no/such.log")], "can't be written"),
+        ("log", &[("SERVICE_LOG_OUTPUT", "file"), ("SERVICE_LOG_FILE", "/proc/no/such.log")], "cannot be written"),
         ("port", &[("SERVICE_SERVER__PORT", &taken)], "in use by another program"),
         (
             "keys of tokens",

@@ -5,6 +5,7 @@
 //! codes.
 
 mod order;
+pub mod sessions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +15,13 @@ use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
 use terrane_compiler::Access;
 use terrane_compiler::sql::ResultColumn;
-use terrane_dax::plan::{OrderKey, Parameters, SemanticPlan, plan};
+use terrane_dax::plan::{OrderKey, SemanticPlan, plan};
 use terrane_dax::{Bound, Problem, Type};
 
-use crate::ports::governance::Surface;
+use crate::domain::Surface;
 use crate::query::{Answer, QueryKind, QueryRunError, QueryService, QuerySession, RequestContext};
+
+pub use terrane_dax::plan::Parameters;
 
 /// The most rows of a result.
 pub const MAX_ROWS: u64 = 200_000;
@@ -72,9 +75,22 @@ pub fn check(text: &str, access: &Access<'_>) -> Vec<Problem> {
 /// # Errors
 /// [`DaxError`]
 pub async fn execute(queries: &QueryService, context: &RequestContext, text: &str) -> Result<DaxAnswer, DaxError> {
+    execute_with(queries, context, text, &Parameters::new()).await
+}
+
+/// Runs the first `EVALUATE` of a query with values for its parameters.
+///
+/// # Errors
+/// [`DaxError`]
+pub async fn execute_with(
+    queries: &QueryService,
+    context: &RequestContext,
+    text: &str,
+    parameters: &Parameters,
+) -> Result<DaxAnswer, DaxError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let Planned { mut plan, warnings } = planned(&session, &context, text)?;
+    let Planned { mut plan, warnings } = planned(&session, &context, text, parameters)?;
     let limit = (MAX_ROWS + 1).min(session.max_rows());
     plan.query.limit = Some(limit);
     let answer = async { session.prepare(&plan.query).await?.run().await }.await?;
@@ -93,27 +109,46 @@ pub async fn execute(queries: &QueryService, context: &RequestContext, text: &st
 pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: &str) -> Result<String, DaxError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let Planned { mut plan, .. } = planned(&session, &context, text)?;
+    let Planned { mut plan, .. } = planned(&session, &context, text, &Parameters::new())?;
     plan.query.limit = Some((MAX_ROWS + 1).min(session.max_rows()));
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
 }
 
 fn dax_context(context: &RequestContext) -> RequestContext {
+    let surface = match context.surface {
+        Surface::Xmla => Surface::Xmla,
+        _ => Surface::Dax,
+    };
     // A result has no pages: its size is limited as that of an export.
-    RequestContext { surface: Surface::Dax, kind: QueryKind::Export, ..context.clone() }
+    RequestContext { surface, kind: QueryKind::Export, ..context.clone() }
 }
 
-fn planned(session: &QuerySession<'_>, context: &RequestContext, text: &str) -> Result<Planned, DaxError> {
+fn planned(
+    session: &QuerySession<'_>,
+    context: &RequestContext,
+    text: &str,
+    parameters: &Parameters,
+) -> Result<Planned, DaxError> {
     let access = Access::of(&session.snapshot().model, &context.caller);
     let Bound { query, problems } = terrane_dax::read(text, &access);
     let (Some((first, others)), true) = (query.evaluations.split_first(), problems.is_empty()) else {
         return Err(DaxError::Problems(problems));
     };
-    let plan = plan(&query, first, &access, &Parameters::new());
+    let plan = plan(&query, first, &access, &as_written(&query.parameters, parameters));
     let plan = plan.map_err(|problem| DaxError::Problems(vec![problem]))?;
     let warning = "only the first EVALUATE is answered";
     let warnings = if others.is_empty() { Vec::new() } else { vec![warning.to_owned()] };
     Ok(Planned { plan, warnings })
+}
+
+/// Returns the values by the names that the query writes; names of parameters have no case.
+fn as_written(names: &[Arc<str>], values: &Parameters) -> Parameters {
+    let value = |name: &Arc<str>| {
+        let same = || values.iter().find(|(given, _)| given.to_lowercase() == name.to_lowercase());
+        let found = values.get_key_value(name).or_else(same);
+        found.map(|(_, value)| (Arc::clone(name), value.clone()))
+    };
+    names.iter().filter_map(value).collect()
 }
 
 /// Takes the first rows, orders them, and names their columns.

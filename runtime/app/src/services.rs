@@ -11,6 +11,7 @@ use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
+use crate::dax::sessions::DaxSessions;
 use crate::governance::ApprovalService;
 use crate::invalidation::InvalidationService;
 use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
@@ -132,6 +133,7 @@ pub struct ServerServices {
     pub access: Arc<AccessRecorder>,
     pub authenticator: Arc<Authenticator>,
     pub oauth: Arc<OAuth>,
+    pub dax_sessions: Arc<DaxSessions>,
     /// The buffer of frequent audit records.
     pub audit_buffer: Arc<AuditBuffer>,
     pub audit: Arc<dyn AuditLog>,
@@ -292,6 +294,7 @@ impl ServerServices {
             settings.preaggregations,
         );
         let preaggregations = Arc::new(preaggregations);
+        let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
         let security = SecurityPorts {
             credentials: server.credentials,
             tokens: server.tokens,
@@ -335,6 +338,7 @@ impl ServerServices {
             jobs,
             authenticator,
             oauth: Arc::new(oauth),
+            dax_sessions: Arc::new(dax_sessions),
             audit_buffer,
             audit: server.audit,
             store: server.store,

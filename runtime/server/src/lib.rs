@@ -5,6 +5,7 @@
 //! warehouses and stores, and the data of the interface (wire).
 
 mod app;
+mod dax;
 mod edge;
 mod graphql;
 mod openapi;

@@ -13,6 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use terrane_wire::Code;
 use terrane_wire::schema::Components;
 
+use crate::dax::accepts_basic;
 use crate::edge::{CONTENT_CODINGS, Route, RouteAccess};
 use crate::graphql;
 use crate::rest::is_probe;
@@ -83,6 +84,11 @@ pub(crate) fn document(routes: &[Route], version: &str, anonymous: AnonymousCall
                     "scheme": "bearer",
                     "description": "an API key (`trn_…`) or an access token",
                 },
+                "basic": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "any user name, and an API key as the password; on the routes of DAX alone",
+                },
                 "api_key": {
                     "type": "apiKey",
                     "in": "query",
@@ -130,7 +136,8 @@ fn operation(route: &Route, anonymous: AnonymousCallers, components: &mut Compon
 /// headers of its own anyway.
 fn credentials(route: &Route) -> Vec<Json> {
     let in_address = (route.method == Method::GET).then(|| json!({ "api_key": [] }));
-    [json!({ "bearer": [] })].into_iter().chain(in_address).collect()
+    let basic = accepts_basic(route.path).then(|| json!({ "basic": [] }));
+    [json!({ "bearer": [] })].into_iter().chain(basic).chain(in_address).collect()
 }
 
 /// Returns one entry for each status. The description of an error names its codes.

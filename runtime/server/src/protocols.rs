@@ -3,6 +3,7 @@
 use axum::routing::Router;
 
 use crate::app::{App, MetricsRoute};
+use crate::dax::DaxProtocol;
 use crate::edge::{Edge, Protocols, Route};
 use crate::graphql;
 use crate::rest::{self, Rest};
@@ -22,7 +23,8 @@ impl Edge {
 }
 
 fn protocols() -> Protocols {
-    Protocols::new(&graphql::PROTOCOLS, &Rest)
+    let [of_responses, of_json] = graphql::PROTOCOLS;
+    Protocols::new(&[of_responses, of_json, &DaxProtocol], &Rest)
 }
 
 fn router(metrics: Option<MetricsRoute>) -> Router<App> {

@@ -3,12 +3,16 @@
 //! In: bodies of requests, what the DAX language reports, and the rows of queries. Out: the same as JSON. Positions count characters from
 //! the start of the query; lines and columns count from 1.
 
+use std::sync::Arc;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use terrane_app::dax::{DaxAnswer, DaxError};
+use serde_json::Value as Json;
+use terrane_app::dax::{DaxAnswer, DaxError, Parameters, sessions};
 use terrane_app::security::Scopes;
 use terrane_compiler::Access;
 use terrane_compiler::model::Model;
+use terrane_compiler::types::Value;
 use terrane_dax::functions::{FUNCTIONS, Presence};
 use terrane_dax::listing::{self, Listing};
 use terrane_dax::{Completion, CompletionKind, Position, Problem};
@@ -18,9 +22,10 @@ use crate::body::parse;
 use crate::error::{Code, DaxProblem, ErrorBody};
 use crate::fields::{FieldError, Fields, Path};
 use crate::json::{Numbers, write_rows};
-use crate::schema;
+use crate::{number, schema};
 
 pub(crate) const QUERY: &[&str] = &["query"];
+pub(crate) const EXECUTION: &[&str] = &["query", "parameters"];
 pub(crate) const POSITION: &[&str] = &["query", "position"];
 const TEXT: &str = "the text of a DAX query";
 
@@ -29,6 +34,37 @@ const TEXT: &str = "the text of a DAX query";
 #[schemars(deny_unknown_fields)]
 pub struct DaxQuery {
     pub query: String,
+}
+
+/// A DAX query with the values of its parameters.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DaxExecution {
+    pub query: String,
+    /// The value of each `@name` of the query, by its name: a string, a number, a boolean or null.
+    #[schemars(schema_with = "parameter_values")]
+    pub parameters: Option<()>,
+}
+
+fn parameter_values(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "object", "additionalProperties": true })
+}
+
+/// A session of a DAX client.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxSession {
+    /// The value of the header `X-Session-ID`.
+    pub session_id: String,
+    #[schemars(schema_with = "schema::timestamp")]
+    pub created_at: String,
+    /// The time without use after which the session ends.
+    pub timeout_seconds: u64,
+}
+
+/// The sessions of a caller.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DaxSessions {
+    pub sessions: Vec<DaxSession>,
 }
 
 /// A position of a DAX query, which may be incomplete.
@@ -164,6 +200,41 @@ pub fn query_from_wire(body: &[u8]) -> Result<String, FieldError> {
     fields.required_string("query", TEXT).map(str::to_owned)
 }
 
+/// Reads the body of a request to run a query: the query, and the values of its parameters.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn execution_from_wire(body: &[u8]) -> Result<(String, Parameters), FieldError> {
+    let value = parse(body)?;
+    let expected = "an object like {\"query\": \"EVALUATE orders\", \"parameters\": {}}";
+    let fields = Fields::new(&value, &Path::ROOT, expected, EXECUTION)?;
+    let query = fields.required_string("query", TEXT)?.to_owned();
+    let path = Path::ROOT.field("parameters");
+    let parameters = match fields.get("parameters") {
+        None => Parameters::new(),
+        Some(Json::Object(values)) => {
+            values.iter().map(|(name, value)| parameter(name, value, &path)).collect::<Result<_, _>>()?
+        }
+        Some(other) => return Err(path.invalid_type(other, "an object of names and values")),
+    };
+    Ok((query, parameters))
+}
+
+/// Reads the value of a parameter, whose name may begin with `@`.
+fn parameter(name: &str, value: &Json, path: &Path<'_>) -> Result<(Arc<str>, Value), FieldError> {
+    let path = path.field(name);
+    let value = match value {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Boolean(*value),
+        Json::String(text) => Value::Text(text.as_str().into()),
+        Json::Number(number) => {
+            number::from_wire(number).ok_or_else(|| path.invalid_value(&number.to_string(), "a finite number"))?
+        }
+        other => return Err(path.invalid_type(other, "a string, a number, a boolean or null")),
+    };
+    Ok((name.strip_prefix('@').unwrap_or(name).into(), value))
+}
+
 /// Reads the body of a request for completions: the query, and the position in bytes.
 ///
 /// # Errors
@@ -181,6 +252,20 @@ pub fn position_from_wire(body: &[u8]) -> Result<(String, usize), FieldError> {
     }
     let offset = query.char_indices().nth(position as usize).map_or(query.len(), |(at, _)| at);
     Ok((query.to_owned(), offset))
+}
+
+/// Returns a session.
+pub fn session(session: &sessions::DaxSession) -> DaxSession {
+    DaxSession {
+        session_id: session.id.to_string(),
+        created_at: session.created_at.to_string(),
+        timeout_seconds: sessions::IDLE_TIMEOUT.as_secs(),
+    }
+}
+
+/// Returns the sessions of a caller.
+pub fn sessions(list: &[sessions::DaxSession]) -> DaxSessions {
+    DaxSessions { sessions: list.iter().map(session).collect() }
 }
 
 /// Returns the problems of a query.
@@ -328,5 +413,25 @@ mod tests {
         assert_eq!(end, 2);
         assert!(position_from_wire(b"{\"query\": \"ab\", \"position\": 3}").is_err());
         assert!(position_from_wire(b"{\"position\": 3}").is_err());
+    }
+
+    #[test]
+    fn parameters_are_values() {
+        let body = br#"{"query": "q", "parameters": {"@a": 1, "b": 1.5, "c": "x", "d": null, "e": true}}"#;
+        let (_, parameters) = execution_from_wire(body).unwrap();
+        let values = ["a", "b", "c", "d", "e"].map(|name| parameters[name].clone());
+        let expected = [
+            Value::Integer(1),
+            Value::Decimal("1.5".into()),
+            Value::Text("x".into()),
+            Value::Null,
+            Value::Boolean(true),
+        ];
+        assert_eq!(values, expected);
+        assert!(execution_from_wire(br#"{"query": "q"}"#).unwrap().1.is_empty());
+        for invalid in [r#"{"a": []}"#, "[]", "1"] {
+            let body = format!("{{\"query\": \"q\", \"parameters\": {invalid}}}");
+            assert!(execution_from_wire(body.as_bytes()).is_err(), "{invalid}");
+        }
     }
 }

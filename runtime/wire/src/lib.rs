@@ -61,6 +61,7 @@ mod tests {
         ("SqlQuery", schema::of::<query::SqlQuery>(), query::FIELDS_FOR_SQL),
         ("CacheInvalidation", schema::of::<cache::CacheInvalidation>(), cache::INVALIDATION),
         ("DaxQuery", schema::of::<dax::DaxQuery>(), dax::QUERY),
+        ("DaxExecution", schema::of::<dax::DaxExecution>(), dax::EXECUTION),
         ("DaxPosition", schema::of::<dax::DaxPosition>(), dax::POSITION),
         ("PreaggregationRefresh", schema::of::<preaggregations::PreaggregationRefresh>(), preaggregations::REFRESH),
         ("SignIn", schema::of::<auth::SignIn>(), auth::SIGN_IN),

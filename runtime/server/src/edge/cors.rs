@@ -19,11 +19,12 @@ use super::error::ApiError;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 /// A `*` would not cover `Authorization`.
-const SENT: HeaderValue =
-    HeaderValue::from_static("authorization, content-type, accept, if-none-match, x-correlation-id");
+const SENT: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, accept, if-none-match, x-correlation-id, x-session-id, soapaction",
+);
 const SHOWN: HeaderValue = HeaderValue::from_static(
     "x-correlation-id, x-terrane-total-rows, x-terrane-truncated, x-terrane-cache-key, retry-after, etag, \
-     www-authenticate",
+     www-authenticate, x-session-id",
 );
 /// Seconds that a browser remembers a preflight's answer.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");

@@ -1,4 +1,6 @@
-//! DAX: rows and checks of queries, completions, functions and tables.
+//! DAX: rows and checks of queries, completions, functions, tables and sessions.
+
+mod sessions;
 
 use axum::response::Response;
 use terrane_app::dax as queries;
@@ -8,12 +10,12 @@ use terrane_wire::{Code, dax, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
-use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
+use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
 
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
-    routes
+    sessions::register(routes)
         .post("/api/v1/dax/execute", READ, &EXECUTE, execute)
         .post("/api/v1/dax/validate", READ, &VALIDATE, validate)
         .get("/api/v1/dax/functions", READ, &FUNCTIONS, functions)
@@ -23,9 +25,14 @@ pub(super) fn register(routes: Routes) -> Routes {
 
 async fn execute(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
-    let query = dax::query_from_wire(&call.json_body(&app).await?)?;
-    match queries::execute(&app.services.queries, &context, &query).await {
-        Ok(answer) => Ok(json_response(dax::result(&answer))),
+    let session = sessions::resume(&app, &call)?;
+    let (query, parameters) = dax::execution_from_wire(&call.json_body(&app).await?)?;
+    match queries::execute_with(&app.services.queries, &context, &query, &parameters).await {
+        Ok(answer) => {
+            let mut response = json_response(dax::result(&answer));
+            response.headers_mut().extend(session.map(|id| (sessions::SESSION_HEADER, id)));
+            Ok(response)
+        }
         Err(error) => {
             let is_unreadable = matches!(error, queries::DaxError::Problems(_));
             let refusal = dax::refusal(&query, error, context.scopes);
@@ -68,8 +75,12 @@ static EXECUTE: Doc = Doc {
     id: "execute_dax",
     tag: TAG,
     summary: "Answer a DAX query",
-    parameters: &[],
-    body: Some(RequestBody::required(schema::of::<dax::DaxQuery>())),
+    parameters: &[Parameter::header(
+        "X-Session-ID",
+        ParameterKind::String,
+        "a session of the caller, which is used by the query",
+    )],
+    body: Some(RequestBody::required(schema::of::<dax::DaxExecution>())),
     answers: &[Answer {
         status: 200,
         description: "the rows of the first EVALUATE",
@@ -77,6 +88,7 @@ static EXECUTE: Doc = Doc {
         compression: Compression::Accepted,
     }],
     errors: &[
+        Code::NotFound,
         Code::InvalidQuery,
         Code::DaxSyntaxError,
         Code::InvalidMeasure,

@@ -1,0 +1,56 @@
+//! The protocol of the DAX routes: REST that accepts Basic credentials, which spreadsheets and BI clients send.
+//!
+//! In: requests below `/api/v1/dax`. Out: errors of REST, and challenges that name Basic first. Absent on purpose:
+//! XMLA, whose errors are faults.
+
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::response::Response;
+use terrane_app::ports::governance::Surface;
+
+use crate::edge::{ApiError, Credentials, Protocol};
+use crate::rest::Rest;
+
+const PREFIX: &str = "/api/v1/dax/";
+
+/// REST with Basic credentials.
+pub(crate) struct DaxProtocol;
+
+impl Protocol for DaxProtocol {
+    fn surface(&self) -> Surface {
+        Surface::Dax
+    }
+
+    fn answers(&self, request: &Request) -> bool {
+        accepts_basic(request.uri().path())
+    }
+
+    fn is_probe(&self, _: &str) -> bool {
+        false
+    }
+
+    fn accepts(&self, _: &Credentials) -> bool {
+        true
+    }
+
+    fn render(&self, error: ApiError, correlation_id: &str) -> Response {
+        let mut response = Rest.render(error, correlation_id);
+        challenge_with_basic(&mut response);
+        response
+    }
+}
+
+/// Returns whether a path takes an API key as the password of Basic credentials.
+pub(crate) fn accepts_basic(path: &str) -> bool {
+    path.starts_with(PREFIX)
+}
+
+/// Puts Basic before the other schemes of a challenge, because some clients read the first one alone.
+fn challenge_with_basic(response: &mut Response) {
+    let headers = response.headers_mut();
+    if let Some(bearer) = headers.remove(WWW_AUTHENTICATE) {
+        headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"Terrane\", charset=\"UTF-8\""));
+        headers.append(WWW_AUTHENTICATE, bearer);
+    }
+}

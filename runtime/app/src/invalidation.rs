@@ -7,11 +7,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use terrane_compiler::Access;
 use terrane_compiler::text::nearest::nearest;
 
 use crate::catalog::Catalog;
 use crate::data_versions::DataVersions;
 use crate::domain::RequestContext;
+use crate::metadata;
 use crate::ports::invalidations::InvalidationScope;
 use crate::ports::store::StoreError;
 use crate::security::AccessRecorder;
@@ -22,6 +24,7 @@ const MAX_NEAREST: usize = 5;
 /// The reason for which nothing was invalidated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum InvalidationError {
+    /// No cube of this name is open to the caller.
     #[error("cube `{name}` does not exist")]
     UnknownCube { name: String, nearest: Vec<String> },
     #[error(transparent)]
@@ -50,12 +53,13 @@ impl InvalidationService {
         request: &RequestContext,
     ) -> Result<(), InvalidationError> {
         let snapshot = self.catalog.snapshot();
+        let access = Access::of(&snapshot.model, &request.caller);
         let tenant = request.tenant.clone();
         let mut scopes = Vec::new();
         let cubes: Option<BTreeSet<&str>> = cubes.map(|cubes| cubes.iter().map(String::as_str).collect());
         for name in cubes.iter().flatten().copied() {
-            let cube = snapshot.model.cube_named(name).filter(|cube| cube.public).ok_or_else(|| {
-                let known = snapshot.model.cubes.iter().filter(|cube| cube.public).map(|cube| &*cube.name);
+            let cube = metadata::cube(&access, name).ok_or_else(|| {
+                let known = metadata::cubes(&access).map(|cube| &*cube.name);
                 let nearest = nearest(name, known, MAX_NEAREST).into_iter().map(str::to_owned).collect();
                 InvalidationError::UnknownCube { name: name.to_owned(), nearest }
             })?;

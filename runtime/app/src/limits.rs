@@ -5,13 +5,18 @@
 //! need not wait. Bounded: [`MAX_SUBJECTS`] buckets a limit, of which full ones are forgotten first;
 //! callers without a place share one bucket. Not here: the number of queries that
 //! run (`query::limiter`), guesses of passwords (`security`).
+//!
+//! [`quota`] bounds what a caller has open at once.
 
 mod buckets;
+pub mod quota;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+
+use terrane_compiler::SecurityContext;
 
 use crate::ports::clock::Clock;
 use crate::security::{AuthMethod, Identity};
@@ -68,13 +73,30 @@ pub struct RateExceeded {
     pub wait: Duration,
 }
 
-/// The unit that requests are counted for.
+/// The unit that requests, sockets and live queries are counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Subject {
+pub enum Subject {
     Key(Arc<str>),
     User(Arc<str>),
     Tenant(Arc<str>),
     Address(IpAddr),
+}
+
+impl Subject {
+    /// Returns the subject of a caller: the key, the user with all their tokens, or the network of an anonymous client.
+    /// `credential` is the id of the caller's key or session.
+    pub fn of(caller: &SecurityContext, credential: &Arc<str>, client: Option<IpAddr>) -> Self {
+        match caller.auth_method {
+            AuthMethod::Anonymous => Subject::of_address(client),
+            AuthMethod::ApiKey => Subject::Key(Arc::clone(credential)),
+            AuthMethod::Jwt | AuthMethod::OAuth | AuthMethod::Operator => Subject::User(Arc::clone(&caller.user_id)),
+        }
+    }
+
+    /// Returns the network of a client, or one subject for all clients without an address.
+    pub fn of_address(client: Option<IpAddr>) -> Self {
+        Subject::Address(client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), network))
+    }
 }
 
 /// The rate limits of keys, tenants, addresses and failed credentials, with the state of all callers.
@@ -101,13 +123,10 @@ impl RateLimits {
     /// # Errors
     /// [`RateExceeded`]
     pub fn admit(&self, identity: &Identity, client: Option<IpAddr>) -> Result<(), RateExceeded> {
-        let subject = match identity.method() {
-            AuthMethod::Anonymous => return self.admit_anonymous(identity, client),
-            AuthMethod::ApiKey => Subject::Key(identity.credential.clone()),
-            AuthMethod::Jwt | AuthMethod::OAuth | AuthMethod::Operator => {
-                Subject::User(identity.caller.user_id.clone())
-            }
-        };
+        if identity.method() == AuthMethod::Anonymous {
+            return self.admit_anonymous(identity, client);
+        }
+        let subject = Subject::of(&identity.caller, &identity.credential, client);
         self.per_key.as_ref().map_or(Ok(()), |limit| limit.take(subject))?;
         self.admit_tenant(identity)
     }

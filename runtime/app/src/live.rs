@@ -8,47 +8,43 @@
 //! # Changes
 //! A query runs again if the project was replaced, or if the version of the data that it reads has changed
 //! ([`DataVersions`]). For data without a version it runs again after `refresh`. An answer with the rows of the last
-//! one is not sent.
+//! one is not sent. Of the last answer only a digest is stored.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod digest;
+
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::stream::{self, Stream};
 use jiff::Timestamp;
+use terrane_compiler::model::CubeId;
 use terrane_compiler::query::SemanticQuery;
 
 use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::{DataVersion, DataVersions};
 use crate::domain::RequestContext;
+use crate::limits::Subject;
+use crate::limits::quota::{Quota, QuotaFull, QuotaPermit, QuotaSettings};
 use crate::ports::clock::Clock;
+use crate::ports::result_cache::StoredResult;
 use crate::query::{Answer, CacheControl, QueryRunError, QueryService};
+use digest::AnswerDigest;
 
 /// The time between two looks at the versions of data. Readings are shared by all live queries of a process.
 pub const TICK: Duration = Duration::from_secs(1);
 /// The time after which a query over data without a version runs again, if its caller states none.
 const DEFAULT_REFRESH: Duration = Duration::from_secs(60);
 
-/// The most live queries at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LiveSettings {
-    pub total: usize,
-    pub per_caller: usize,
-}
-
-impl Default for LiveSettings {
-    fn default() -> Self {
-        LiveSettings { total: 10_000, per_caller: 100 }
-    }
-}
+/// The most subscriptions of a server without settings, and of one caller.
+pub const DEFAULT_QUOTA: QuotaSettings = QuotaSettings { total: 10_000, per_subject: 1_000 };
 
 /// The reason for which a live query does not begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LiveError {
-    #[error("this caller has {most} subscriptions, which is the maximum; end one")]
-    CallerFull { most: usize },
-    #[error("this server has {most} subscriptions, which is the maximum; retry later")]
-    Full { most: usize },
+    #[error("too many subscriptions of this caller; allowed: {max}")]
+    CallerFull { max: usize },
+    #[error("too many subscriptions; retry later")]
+    Full { max: usize },
 }
 
 /// A changed answer, and the project that it is of.
@@ -65,37 +61,7 @@ pub struct LiveService {
     queries: Arc<QueryService>,
     versions: Arc<DataVersions>,
     clock: Arc<dyn Clock>,
-    settings: LiveSettings,
-    open: Arc<Mutex<OpenStreams>>,
-}
-
-type CallerKey = (Option<Arc<str>>, Arc<str>);
-
-/// The numbers of open streams.
-#[derive(Debug, Default)]
-struct OpenStreams {
-    total: usize,
-    by_caller: HashMap<CallerKey, usize>,
-}
-
-/// The right to one stream, until it is dropped.
-#[derive(Debug)]
-pub struct LivePermit {
-    open: Arc<Mutex<OpenStreams>>,
-    caller: CallerKey,
-}
-
-impl Drop for LivePermit {
-    fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.total -= 1;
-        if let Some(count) = open.by_caller.get_mut(&self.caller) {
-            *count -= 1;
-            if *count == 0 {
-                open.by_caller.remove(&self.caller);
-            }
-        }
-    }
+    quota: Quota,
 }
 
 impl LiveService {
@@ -104,35 +70,26 @@ impl LiveService {
         queries: Arc<QueryService>,
         versions: Arc<DataVersions>,
         clock: Arc<dyn Clock>,
-        settings: LiveSettings,
+        quota: QuotaSettings,
     ) -> Self {
-        LiveService { catalog, queries, versions, clock, settings, open: Arc::default() }
+        LiveService { catalog, queries, versions, clock, quota: Quota::new(quota) }
     }
 
-    /// Admits a stream of a caller.
+    /// Admits a stream of a caller, until the permit is dropped. `credential` is the id of the caller's key or session.
     ///
     /// # Errors
     /// [`LiveError`]
-    pub fn admit(&self, request: &RequestContext) -> Result<LivePermit, LiveError> {
-        let LiveSettings { total, per_caller } = self.settings;
-        let caller = (request.tenant.clone(), Arc::clone(&request.caller.user_id));
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.total >= total {
-            return Err(LiveError::Full { most: total });
-        }
-        let count = open.by_caller.entry(caller.clone()).or_default();
-        if *count >= per_caller {
-            return Err(LiveError::CallerFull { most: per_caller });
-        }
-        *count += 1;
-        open.total += 1;
-        drop(open);
-        Ok(LivePermit { open: Arc::clone(&self.open), caller })
+    pub fn admit(&self, request: &RequestContext, credential: &Arc<str>) -> Result<QuotaPermit, LiveError> {
+        let subject = Subject::of(&request.caller, credential, request.client);
+        self.quota.take(subject).map_err(|full| match full {
+            QuotaFull::Total { max } => LiveError::Full { max },
+            QuotaFull::Subject { max } => LiveError::CallerFull { max },
+        })
     }
 
     /// Returns the number of open streams.
     pub fn open(&self) -> usize {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).total
+        self.quota.open()
     }
 
     /// Returns the answers of a query: one at once, and one for each change. An error of the query itself, or a
@@ -144,7 +101,6 @@ impl LiveService {
         query: SemanticQuery,
         request: RequestContext,
         refresh: Option<Duration>,
-        permit: LivePermit,
     ) -> impl Stream<Item = Result<LiveAnswer, QueryRunError>> + Send + use<> {
         let followed = Followed {
             service: Arc::clone(self),
@@ -154,7 +110,6 @@ impl LiveService {
             last: None,
             last_error: None,
             is_over: false,
-            _permit: permit,
         };
         stream::unfold(followed, |mut followed| async move {
             let item = followed.next().await?;
@@ -173,16 +128,35 @@ struct Followed {
     /// The text of the error that was sent last, if no answer followed.
     last_error: Option<String>,
     is_over: bool,
-    _permit: LivePermit,
 }
 
 /// The last run of a live query.
 struct LastRun {
-    answer: Option<Arc<Answer>>,
+    answer: Option<LastAnswer>,
     snapshot: Arc<Snapshot>,
     /// The version of the data that the answer is of; `None` if it has none.
     version: Option<DataVersion>,
     ended: Duration,
+}
+
+/// The last answer of a live query, without its rows.
+struct LastAnswer {
+    /// `None`: the rows have no digest, so each answer counts as changed.
+    digest: Option<AnswerDigest>,
+    cubes: Vec<CubeId>,
+    shared: Weak<StoredResult>,
+}
+
+impl LastAnswer {
+    async fn of(answer: &Arc<Answer>) -> Self {
+        let shared = answer.shared.as_ref().map(Arc::downgrade).unwrap_or_default();
+        LastAnswer { digest: AnswerDigest::of(answer).await, cubes: answer.cubes.clone(), shared }
+    }
+
+    /// Returns whether an answer has the rows of the same stored result, in the same columns.
+    fn is_of(&self, answer: &Answer) -> bool {
+        answer.shared.as_ref().is_some_and(|stored| Weak::ptr_eq(&Arc::downgrade(stored), &self.shared))
+    }
 }
 
 impl Followed {
@@ -192,11 +166,12 @@ impl Followed {
             let (snapshot, now) = (self.service.catalog.snapshot(), self.service.clock.now());
             match self.run(&snapshot, now).await {
                 Ok(answer) => {
-                    let before = self.last.as_ref().and_then(|last| last.answer.clone());
+                    let before = self.last.take().and_then(|last| last.answer);
                     let version = answer.shared.as_ref().map(|shared| shared.version);
-                    self.ran(Some(Arc::clone(&answer)), &snapshot, version);
+                    let (last, is_changed) = next_answer(before, &answer).await;
+                    self.ran(Some(last), &snapshot, version);
                     let failed_before = self.last_error.take().is_some();
-                    if failed_before || before.is_none_or(|before| !has_same_rows(&before, &answer)) {
+                    if failed_before || is_changed {
                         return Some(Ok(LiveAnswer { answer, snapshot, now }));
                     }
                 }
@@ -214,7 +189,7 @@ impl Followed {
         None
     }
 
-    fn ran(&mut self, answer: Option<Arc<Answer>>, snapshot: &Arc<Snapshot>, version: Option<DataVersion>) {
+    fn ran(&mut self, answer: Option<LastAnswer>, snapshot: &Arc<Snapshot>, version: Option<DataVersion>) {
         let ended = self.service.clock.elapsed();
         self.last = Some(LastRun { answer, snapshot: Arc::clone(snapshot), version, ended });
     }
@@ -256,15 +231,14 @@ impl Followed {
     }
 }
 
-/// Returns whether two answers have the same rows in the same columns.
-fn has_same_rows(answer: &Answer, other: &Answer) -> bool {
-    let is_shared = match (&answer.shared, &other.shared) {
-        (Some(stored), Some(others)) => Arc::ptr_eq(stored, others),
-        _ => false,
-    };
-    is_shared
-        || answer.columns == other.columns
-            && answer.total_rows == other.total_rows
-            && answer.returned_rows == other.returned_rows
-            && answer.batches == other.batches
+/// Returns the new last answer, and whether its rows differ from those of the one before.
+async fn next_answer(before: Option<LastAnswer>, answer: &Arc<Answer>) -> (LastAnswer, bool) {
+    match before {
+        Some(before) if before.is_of(answer) => (before, false),
+        before => {
+            let last = LastAnswer::of(answer).await;
+            let is_changed = before.is_none_or(|before| before.digest.is_none() || before.digest != last.digest);
+            (last, is_changed)
+        }
+    }
 }

@@ -15,7 +15,8 @@ use crate::dax::sessions::DaxSessions;
 use crate::governance::ApprovalService;
 use crate::invalidation::InvalidationService;
 use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
-use crate::live::{LiveService, LiveSettings};
+use crate::limits::quota::QuotaSettings;
+use crate::live::{self, LiveService};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
 use crate::ports::builder::ModelBuilder;
@@ -102,6 +103,8 @@ pub struct ServerPorts {
 pub struct ServerSettings {
     pub queries: QuerySettings,
     pub jobs: JobSettings,
+    /// The bounds on subscriptions.
+    pub subscriptions: QuotaSettings,
     pub sessions: SessionSettings,
     /// The key of sign-ins through providers, which all replicas share.
     pub state_token_key: StateTokenKey,
@@ -153,7 +156,7 @@ impl Services {
     /// so decisions about any other caller fail.
     pub fn for_operator(snapshot: Snapshot, ports: ServicePorts, queries: QuerySettings) -> Self {
         let access = AccessRecorder::for_operator(Arc::clone(&ports.observer), Arc::clone(&ports.clock));
-        Services::assemble(snapshot, ports, Arc::new(access), None, queries)
+        Services::assemble(snapshot, ports, Arc::new(access), None, queries, live::DEFAULT_QUOTA)
     }
 
     fn assemble(
@@ -162,6 +165,7 @@ impl Services {
         access: Arc<AccessRecorder>,
         invalidations: Option<Arc<dyn Invalidations>>,
         settings: QuerySettings,
+        subscriptions: QuotaSettings,
     ) -> Self {
         let ServicePorts { warehouse, builder, plugins, governance, detectors, checks, clock, observer } = ports;
         let catalog = Arc::new(Catalog::new(snapshot));
@@ -184,7 +188,7 @@ impl Services {
             Arc::clone(&queries),
             Arc::clone(&versions),
             Arc::clone(&clock),
-            LiveSettings::default(),
+            subscriptions,
         );
         Services {
             catalog,
@@ -264,7 +268,8 @@ impl ServerServices {
             limiter,
             ..settings.queries.clone()
         };
-        let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, settings.queries);
+        let (queries, subscriptions) = (settings.queries, settings.subscriptions);
+        let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, queries, subscriptions);
         let job_query_ports = QueryPorts {
             catalog: Arc::clone(&services.catalog),
             warehouse: Arc::clone(&services.warehouse),

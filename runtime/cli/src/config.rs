@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
+use terrane_app::limits::quota::QuotaSettings;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml;
@@ -61,6 +62,8 @@ pub struct Config {
     pub state: StateConfig,
     pub jobs: JobsConfig,
     pub graphql: GraphQlHttpSettings,
+    /// The bounds on subscriptions.
+    pub subscriptions: QuotaSettings,
     pub security: SecurityConfig,
     pub plugins: PluginsConfig,
     /// The settings of the log. Its file is relative to the project.

@@ -331,6 +331,7 @@ pub async fn server_services(
     let settings = ServerSettings {
         queries: QuerySettings { cache, ..query_settings(config) },
         jobs: job_settings(config),
+        subscriptions: config.subscriptions,
         sessions,
         state_token_key,
         transport,

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_graphql::{IntrospectionMode, Request};
 use futures_util::{Stream, StreamExt as _};
 use serde_json::{Map, Value as Json};
+use terrane_app::limits::quota::QuotaPermit;
 
 use crate::context::{GraphQlContext, GraphQlServices};
-use crate::operation::Operation;
+use crate::operation::{Operation, OperationKind};
 use crate::refusal::Refusal;
 use crate::response::Response;
 use crate::schema::{self, GraphQlSchema, RequestState};
@@ -90,16 +91,32 @@ impl GraphQl {
 
     /// Runs a subscription: one response at once, and one for each change. The stream ends when the subscription does;
     /// dropping it ends the subscription. A query or a mutation is one response.
+    ///
+    /// # Errors
+    /// The caller or the server has too many subscriptions. [`Response::refused`] renders it.
     pub fn subscribe(
         &self,
         operation: Operation,
         context: GraphQlContext,
-    ) -> impl Stream<Item = Response> + Send + use<> {
+    ) -> Result<impl Stream<Item = Response> + Send + use<>, Refusal> {
+        let permit = match operation.kind() {
+            OperationKind::Subscription => Some(self.admit(&context)?),
+            OperationKind::Query | OperationKind::Mutation => None,
+        };
         let correlation_id = Arc::clone(&context.request.correlation_id);
         let Operation { document, text, name, variables, shape, .. } = operation;
         let request = self.request(document, text, name, variables, context);
         let responses = self.0.schema.execute_stream(request);
-        responses.map(move |executed| Response::new(executed, &shape, &correlation_id))
+        Ok(responses.map(move |executed| {
+            // The permit ends with the stream.
+            let _permit = &permit;
+            Response::new(executed, &shape, &correlation_id)
+        }))
+    }
+
+    fn admit(&self, context: &GraphQlContext) -> Result<QuotaPermit, Refusal> {
+        let permit = self.0.services.live.admit(&context.request, &context.credential);
+        permit.map_err(|error| Refusal::new(error.into()))
     }
 
     fn request(

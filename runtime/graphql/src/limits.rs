@@ -37,6 +37,7 @@ impl Exceeded {
             "aliases" => format!("one field is selected under more than {max} names"),
             "selections" => format!("the document selects more than {max} fields after its fragments are expanded"),
             "executions" => format!("the document runs more than {max} queries in the warehouse"),
+            "items" => format!("the lists of the document resolve more than {max} fields"),
             "introspection_depth" => format!("lists of the schema are nested deeper than {max} levels"),
             _ => format!("the document is more complex than {max}"),
         }
@@ -50,6 +51,7 @@ impl Exceeded {
             "aliases" => "Group by a dimension instead of repeating a field.",
             "selections" => "Use fewer fragments inside of fragments.",
             "executions" => "Send several requests, or ask for several measures in one query.",
+            "items" => "Name the cubes to read, or select fewer fields of them.",
             "introspection_depth" => "Read each type by its name with `__type`.",
             _ => "Ask for fewer members or a smaller `limit`.",
         }

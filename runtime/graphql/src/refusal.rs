@@ -31,6 +31,10 @@ impl Refusal {
         &self.places
     }
 
+    pub fn into_body(self) -> ErrorBody {
+        *self.body
+    }
+
     /// Returns the error as REST would send it.
     pub fn body(&self) -> &ErrorBody {
         &self.body

@@ -5,6 +5,7 @@
 
 mod cube;
 mod inputs;
+mod item_count;
 mod job;
 mod json;
 mod lineage;

@@ -27,6 +27,8 @@ pub struct Limits {
     pub selections: usize,
     /// The queries that one document runs in the warehouse.
     pub executions: usize,
+    /// The fields that the lists of a document resolve.
+    pub items: usize,
     /// The estimated cost of a document.
     pub complexity: u64,
 }
@@ -42,6 +44,7 @@ impl Default for Limits {
             aliases: 30,
             selections: 5_000,
             executions: 10,
+            items: 200_000,
             complexity: 100_000,
         }
     }

@@ -15,6 +15,8 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::limits::RateSettings;
+use terrane_app::limits::quota::QuotaSettings;
+use terrane_app::live;
 use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::detectors::NoDetectors;
@@ -106,6 +108,8 @@ pub struct World {
     pub has_preaggregations: bool,
     /// The project has pre-aggregations with tables, which are one hour old.
     pub has_tables: bool,
+    /// Further files of the project, by their paths.
+    pub files: BTreeMap<String, String>,
     /// The number of statements that the warehouse ran.
     #[serde(skip)]
     pub statements: Arc<AtomicUsize>,
@@ -116,6 +120,9 @@ pub struct World {
     pub jobs: JobSettings,
     #[serde(skip)]
     pub graphql: GraphQlHttpSettings,
+    /// The bounds on subscriptions.
+    #[serde(skip)]
+    pub subscriptions: Option<QuotaSettings>,
     #[serde(skip)]
     pub trusted_proxies: TrustedProxies,
     #[serde(skip)]
@@ -233,7 +240,10 @@ impl World {
 
     /// With metrics and traces.
     pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
-        let snapshot = if self.has_tables { project::snapshot_with_tables() } else { project::snapshot() };
+        let snapshot = match self.has_tables {
+            true => project::snapshot_with_tables(),
+            false => project::snapshot_with_files(&self.files),
+        };
         let tables = self.has_tables.then(|| project::tables(&snapshot, FakeClock::default().now()));
         let profile = match (self.is_dialect_missing, self.is_dialect_out_of_fuel) {
             (true, _) => Err(missing_dialect()),
@@ -304,6 +314,7 @@ impl World {
         let settings = ServerSettings {
             queries,
             jobs: self.jobs.clone(),
+            subscriptions: self.subscriptions.unwrap_or(live::DEFAULT_QUOTA),
             sessions: SessionSettings::default(),
             state_token_key: StateTokenKey::derived_from(b"tests"),
             transport: security.transport,

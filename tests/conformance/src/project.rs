@@ -1,5 +1,7 @@
 //! The small project that cases ask, and the tables of its pre-aggregations.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use terrane_app::catalog::Snapshot;
 use terrane_compiler::model::{self, ColumnTypes, DimensionId, DimensionType, MeasureId, Model};
@@ -25,6 +27,16 @@ pub fn snapshot_with(policies: &str) -> Snapshot {
     if !policies.is_empty() {
         tree.files.insert("policies/of_a_bench.yml".into(), policies.into());
     }
+    snapshot_of(&tree)
+}
+
+/// The same with further files.
+///
+/// # Panics
+/// Where the project has a problem.
+pub fn snapshot_with_files(files: &BTreeMap<String, String>) -> Snapshot {
+    let mut tree = tree();
+    tree.files.extend(files.iter().map(|(path, text)| (path.as_str().into(), text.as_str().into())));
     snapshot_of(&tree)
 }
 

@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::{Map, Value as Json, json};
 use terrane_app::domain::{RequestContext, Scope, Scopes, Surface};
+use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::store::StoreError;
 use terrane_conformance_tests::case::World;
 use terrane_conformance_tests::fakes::{Column, FakeBehavior, SECRET};
 use terrane_conformance_tests::security::Security;
-use terrane_graphql::{GraphQl, GraphQlContext, GraphQlServices, GraphQlSettings, Response};
+use terrane_graphql::{GraphQl, GraphQlContext, GraphQlServices, GraphQlSettings, Limits, Response};
 use terrane_server::Edge;
 
 fn world() -> World {
@@ -35,7 +36,11 @@ struct GraphQlSurface {
 
 impl GraphQlSurface {
     fn over(edge: Edge, scopes: Scopes) -> Self {
-        let graphql = GraphQl::new(GraphQlServices::from(&edge.app().services), GraphQlSettings::default());
+        Self::with(edge, scopes, GraphQlSettings::default())
+    }
+
+    fn with(edge: Edge, scopes: Scopes, settings: GraphQlSettings) -> Self {
+        let graphql = GraphQl::new(GraphQlServices::from(&edge.app().services), settings);
         GraphQlSurface { graphql, scopes, _edge: edge }
     }
 
@@ -162,6 +167,54 @@ async fn queries_below_lists_are_bounded_while_they_run() {
         answer["errors"].as_array().unwrap().iter().map(|error| &error["extensions"]["details"]["limit"]).collect();
     assert!(!codes.is_empty() && codes.iter().all(|limit| *limit == "executions"), "{answer}");
     assert!(world.statements.load(Ordering::Relaxed) <= 10);
+}
+
+#[tokio::test]
+async fn lists_of_the_model_are_bounded_before_their_items_are_resolved() {
+    let limited = |items: usize| {
+        let limits = Limits { items, ..Limits::default() };
+        let settings = GraphQlSettings { limits, ..GraphQlSettings::default() };
+        GraphQlSurface::with(world().edge(), Scopes::READ, settings)
+    };
+    let aliases = |count: usize, list: &str| -> String { (0..count).map(|n| format!("a{n}: {list} ")).collect() };
+    let names = "[\"orders\"]";
+    for (document, items) in [
+        // Four cubes with one field each.
+        ("{ cubes { name } }".to_owned(), 8),
+        ("{ cubes { name name } }".to_owned(), 12),
+        ("{ ...F cubes { name } } fragment F on Query { cubes { name } }".to_owned(), 16),
+        // One name, one cube, and five measures with two fields each.
+        (format!("{{ cubes(names: {names}) {{ measures {{ name type }} }} }}"), 1 + 1 + 5 + 10),
+        (format!("{{ cubes(names: {names}) {{ {} }} }}", aliases(30, "measures { name }")), 1 + 1 + 30 * 10),
+        ("{ cube(name: \"orders\") { measures { drillMembers } } }".to_owned(), 1 + 5 + 2),
+        ("{ metrics { cubes } }".to_owned(), 2 + 3),
+        ("{ lineage(measure: \"orders.count\", depth: 0) { nodes { id } a: nodes { id } } }".to_owned(), 5),
+    ] {
+        let exact = limited(items).ask(&document).await;
+        assert_eq!(exact.get("errors"), None, "{document}: {exact}");
+        let surplus = limited(items - 1).ask(&document).await;
+        let details = &surplus["errors"][0]["extensions"]["details"];
+        assert_eq!((&details["limit"], &details["max"]), (&json!("items"), &json!(items - 1)), "{document}: {surplus}");
+    }
+}
+
+#[tokio::test]
+async fn rows_that_are_written_again_are_items() {
+    let query = "query(measures: [\"orders.count\"], dimensions: [\"orders.status\"]) { data }";
+    let limits = Limits { items: 4, ..Limits::default() };
+    let settings = GraphQlSettings { limits, ..GraphQlSettings::default() };
+    let asked = GraphQlSurface::with(world().edge(), Scopes::READ, settings);
+    // Two rows; the first writing is free.
+    let (thrice, four) = (format!("{{ a: {query} b: {query} c: {query} }}"), format!("{{ {0} {0} {0} {0} }}", query));
+    assert_eq!(asked.ask(&thrice).await.get("errors"), None);
+    assert_eq!(asked.ask(&four).await["errors"][0]["extensions"]["details"]["limit"], "items");
+}
+
+#[tokio::test]
+async fn cubes_stand_in_the_order_of_the_project_each_once() {
+    let names = r#"["visits", "orders", "visits", "ledger", "none"]"#;
+    let answer = reader(&world()).data(&format!("{{ cubes(names: {names}) {{ name }} }}")).await;
+    assert_eq!(answer["cubes"], json!([{"name": "orders"}, {"name": "visits"}]));
 }
 
 #[tokio::test]
@@ -329,7 +382,7 @@ async fn invalid_documents_are_not_executed() {
 #[tokio::test]
 async fn introspection_of_tools_is_answered_and_cached() {
     let asked = reader(&world());
-    let document = include_str!("graphql/introspection.graphql");
+    let document = include_str!("../../../runtime/graphql/test_data/introspection.graphql");
     let first = asked.response(document, json!({})).await;
     assert!(first.codes().is_empty(), "{:?}", first.body());
     let schema: Json = serde_json::from_slice(first.body()).unwrap();
@@ -357,7 +410,11 @@ fn subscribed(asked: &GraphQlSurface, document: &str) -> impl Stream<Item = Json
     let operation = asked.graphql.read(document, None, Map::new()).unwrap();
     let request = RequestContext { scopes: asked.scopes, surface: Surface::Graphql, ..RequestContext::default() };
     let context = GraphQlContext { request, ..GraphQlContext::default() };
-    asked.graphql.subscribe(operation, context).map(|response| serde_json::from_slice(response.body()).unwrap())
+    let responses = match asked.graphql.subscribe(operation, context) {
+        Ok(responses) => responses.left_stream(),
+        Err(refusal) => stream::iter([Response::refused(&refusal, "id")]).right_stream(),
+    };
+    responses.map(|response| serde_json::from_slice(response.body()).unwrap())
 }
 
 const LIVE: &str =
@@ -388,7 +445,8 @@ async fn equal_live_queries_share_a_statement() {
 
 #[tokio::test(start_paused = true)]
 async fn live_queries_of_a_caller_are_bounded() {
-    let asked = reader(&world());
+    let subscriptions = Some(QuotaSettings { total: 1_000, per_subject: 100 });
+    let asked = reader(&World { subscriptions, ..world() });
     let mut streams: Vec<_> = (0..100).map(|_| Box::pin(subscribed(&asked, LIVE))).collect();
     for stream in &mut streams {
         stream.next().await.unwrap();

@@ -391,6 +391,37 @@ async fn shutdown_completes_operations_and_waits_for_no_socket() {
 }
 
 #[tokio::test]
+async fn sockets_of_an_address_are_limited_until_they_are_open() {
+    let graphql = GraphQlHttpSettings { max_opening_sockets_per_address: 2, ..GraphQlHttpSettings::default() };
+    let server = server(graphql).await;
+    let mut opened = Vec::new();
+    for _ in 0..5 {
+        opened.push(Client::acknowledged(server.address, &[], json!({})).await);
+    }
+    let _silent = [Client::open(server.address, &[]).await, Client::open(server.address, &[]).await];
+    let (head, _) = handshake(server.address, "/graphql", &[SUBPROTOCOL]).await;
+    assert!(head.starts_with("HTTP/1.1 429"), "{head}");
+}
+
+#[tokio::test]
+async fn sockets_of_a_caller_are_limited() {
+    let graphql = GraphQlHttpSettings { max_sockets_per_caller: 2, ..GraphQlHttpSettings::default() };
+    let house = House::with(graphql).await;
+    let (address, (_, key), (_, other)) =
+        (house.server.address, house.key(1, Scopes::READ).await, house.key(2, Scopes::READ).await);
+    let bearer = format!("authorization: Bearer {key}");
+    let _first = Client::acknowledged(address, &[&bearer], json!({})).await;
+    let _second = Client::acknowledged(address, &[], json!({"api_key": key})).await;
+    // With the handshake and with the first message.
+    let (head, _) = handshake(address, "/graphql", &[&bearer, SUBPROTOCOL]).await;
+    assert!(head.starts_with("HTTP/1.1 429"), "{head}");
+    let mut late = Client::open(address, &[]).await;
+    late.send(json!({"type": "connection_init", "payload": {"api_key": key}})).await;
+    assert_eq!(late.closed().await, 1013);
+    Client::acknowledged(address, &[], json!({"api_key": other})).await;
+}
+
+#[tokio::test]
 async fn idle_sockets_are_limited_and_others_are_served() {
     let graphql = GraphQlHttpSettings { max_sockets: 200, ..GraphQlHttpSettings::default() };
     let server = server(graphql).await;

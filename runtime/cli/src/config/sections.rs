@@ -4,6 +4,8 @@
 //! settings (`security`).
 
 use jiff::tz::TimeZone;
+use terrane_app::limits::quota::QuotaSettings;
+use terrane_app::live;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_graphql::{GraphQlSettings, Limits};
 use terrane_server::GraphQlHttpSettings;
@@ -32,6 +34,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {
         top.skip(key);
     }
+    let (graphql, subscriptions) = top.section("graphql", graphql);
     Config {
         definitions: None,
         folders: top.section("paths", folders),
@@ -41,7 +44,8 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         limits: top.section("limits", network::limits),
         state: top.section("state", state),
         jobs: top.section("jobs", jobs),
-        graphql: top.section("graphql", graphql),
+        graphql,
+        subscriptions,
         security: top.section("security", security::read),
         cache: top.section("cache", cache),
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
@@ -76,23 +80,28 @@ fn jobs(s: &mut Section<'_>) -> JobsConfig {
     }
 }
 
-fn graphql(s: &mut Section<'_>) -> GraphQlHttpSettings {
+fn graphql(s: &mut Section<'_>) -> (GraphQlHttpSettings, QuotaSettings) {
     let defaults = GraphQlHttpSettings::default();
     let limits = defaults.schema.limits;
     let mut count = |key, default: usize, most| s.integer(key, 1..=most).map_or(default, |n| n as usize);
     let limits = Limits {
         depth: count("max_depth", limits.depth, 50),
         executions: count("max_executions", limits.executions, 100),
+        items: count("max_items", limits.items, 100_000_000),
         complexity: count("max_complexity", limits.complexity as usize, 100_000_000) as u64,
         ..limits
     };
-    GraphQlHttpSettings {
+    let subscriptions = QuotaSettings {
+        total: count("max_subscriptions", live::DEFAULT_QUOTA.total, 1_000_000),
+        per_subject: count("max_subscriptions_per_caller", live::DEFAULT_QUOTA.per_subject, 1_000_000),
+    };
+    let graphql = GraphQlHttpSettings {
         max_sockets: count("max_sockets", defaults.max_sockets, 1_000_000),
         max_operations_per_socket: count("max_operations_per_socket", defaults.max_operations_per_socket, 1_000),
-        max_subscriptions: count("max_subscriptions", defaults.max_subscriptions, 1_000_000),
-        max_subscriptions_per_caller: count(
-            "max_subscriptions_per_caller",
-            defaults.max_subscriptions_per_caller,
+        max_sockets_per_caller: count("max_sockets_per_caller", defaults.max_sockets_per_caller, 1_000_000),
+        max_opening_sockets_per_address: count(
+            "max_opening_sockets_per_address",
+            defaults.max_opening_sockets_per_address,
             1_000_000,
         ),
         is_enabled: s.boolean("enabled").unwrap_or(defaults.is_enabled),
@@ -102,7 +111,8 @@ fn graphql(s: &mut Section<'_>) -> GraphQlHttpSettings {
             limits,
         },
         ..defaults
-    }
+    };
+    (graphql, subscriptions)
 }
 
 fn cache(s: &mut Section<'_>) -> CacheConfig {

@@ -1,5 +1,5 @@
-//! Measures of a parsed document: circular fragments, depth, directives, and the number of selections after all
-//! fragments are expanded.
+//! Measures of a parsed document: circular fragments, depth, directives, the number of selections after all
+//! fragments are expanded, and the size of introspection.
 //!
 //! In: the document. Out: nothing, or the limit that it exceeds. Each fragment is measured once, so a document whose
 //! fragments double with each level costs no more than its text. Fragments that no operation uses are measured too,
@@ -19,6 +19,45 @@ use crate::settings::Limits;
 struct Size {
     depth: usize,
     selections: usize,
+    /// The estimated number of values if these are fields of an item of the schema.
+    values: u64,
+    /// The estimated number of values below `__schema` and `__type`.
+    introspection: u64,
+}
+
+/// The lists of introspection, with the number of items that an average one has in the schema: a document resolves
+/// the items of all lists.
+const LISTS: &[(&str, u64)] = &[
+    ("types", 60),
+    ("fields", 5),
+    ("args", 2),
+    ("inputFields", 1),
+    ("enumValues", 1),
+    ("interfaces", 1),
+    ("possibleTypes", 1),
+    ("directives", 5),
+];
+
+impl Size {
+    /// Returns the size of a field with this selection.
+    fn inside(self, name: &str) -> Self {
+        let items = LISTS.iter().find(|(list, _)| *list == name).map_or(1, |(_, items)| *items);
+        let values = self.values.saturating_add(1).saturating_mul(items);
+        Size {
+            depth: self.depth + 1,
+            selections: self.selections.saturating_add(1),
+            values,
+            introspection: if matches!(name, "__schema" | "__type") { values } else { self.introspection },
+        }
+    }
+
+    /// Adds a selection beside those before.
+    fn add(&mut self, other: Size) {
+        self.depth = self.depth.max(other.depth);
+        self.selections = self.selections.saturating_add(other.selections).saturating_add(1);
+        self.values = self.values.saturating_add(other.values);
+        self.introspection = self.introspection.saturating_add(other.introspection);
+    }
 }
 
 /// The progress of measuring a fragment.
@@ -54,12 +93,15 @@ pub(crate) fn check(document: &ExecutableDocument, limits: &Limits) -> Result<()
 
 impl<'d> Measure<'d> {
     fn within(&self, size: Size, place: Pos) -> Result<(), Exceeded> {
-        let Limits { depth, selections, .. } = *self.limits;
+        let Limits { depth, selections, complexity, .. } = *self.limits;
         if size.depth > depth {
             return Err(Exceeded::new("depth", depth, Some(place)));
         }
         if size.selections > selections {
             return Err(Exceeded::new("selections", selections, Some(place)));
+        }
+        if size.introspection > complexity {
+            return Err(Exceeded { limit: "complexity", max: complexity, place: Some(place) });
         }
         Ok(())
     }
@@ -81,13 +123,12 @@ impl<'d> Measure<'d> {
                     if inner.depth + 1 > self.limits.depth {
                         return Err(Exceeded::new("depth", self.limits.depth, Some(field.pos)).into());
                     }
-                    Size { depth: inner.depth + 1, selections: inner.selections.saturating_add(1) }
+                    inner.inside(&field.node.name.node)
                 }
                 Selection::InlineFragment(fragment) => self.set(&fragment.node.selection_set)?,
                 Selection::FragmentSpread(spread) => self.fragment(&spread.node.fragment_name.node, spread.pos)?,
             };
-            size.depth = size.depth.max(inner.depth);
-            size.selections = size.selections.saturating_add(inner.selections).saturating_add(1);
+            size.add(inner);
         }
         Ok(size)
     }
@@ -148,6 +189,27 @@ mod tests {
         }
         text.push_str(" fragment F60 on Query { a }");
         assert_eq!(refused(&text).as_deref(), Some("selections"));
+    }
+
+    #[test]
+    fn repeated_lists_of_introspection_are_counted() {
+        let types = |count: usize, inner: &str| {
+            let lists: String = (0..count).map(|index| format!("t{index}: types {{ {inner} }} ")).collect();
+            format!("{{ __schema {{ {lists} }} }}")
+        };
+        assert_eq!(refused(&types(30, "name")), None);
+        assert_eq!(refused(include_str!("../../test_data/introspection.graphql")), None);
+        let fields: String = (0..30).map(|index| format!("f{index}: fields {{ args {{ name }} }} ")).collect();
+        assert_eq!(refused(&types(30, &fields)).as_deref(), Some("complexity"));
+        // The same key twice is resolved twice.
+        let repeated = "fields { args { name name name name } } ".repeat(60);
+        assert_eq!(refused(&types(3, &repeated)).as_deref(), Some("complexity"));
+        let through = format!(
+            "{{ __schema {{ {} }} }} fragment F on __Schema {{ types {{ {} }} }}",
+            "...F ".repeat(30),
+            "fields { args { name } } ".repeat(30),
+        );
+        assert_eq!(refused(&through).as_deref(), Some("complexity"));
     }
 
     #[test]

@@ -150,8 +150,8 @@ impl Cube {
             ..Question::default()
         };
         let state = state(context);
-        let answer = state.run(question.into_query()?).await?;
-        Ok(QueryResult::new(answer, Arc::clone(&state.parts), cube))
+        let (answer, is_repeated) = state.run(question.into_query()?).await?;
+        Ok(QueryResult::new(answer, Arc::clone(&state.parts), cube, is_repeated))
     }
 }
 
@@ -166,7 +166,10 @@ impl Dimension {
         #[graphql(desc = "Text that the values contain, in upper or lower case.")] search: Option<String>,
     ) -> Result<Vec<DimensionValue>> {
         let limit = limit.or(DEFAULT_VALUES).unwrap_or_default();
-        Ok(values::of(state(context), &self.cube, &self.name, limit, search).await?)
+        let state = state(context);
+        let values = values::of(state, &self.cube, &self.name, limit, search).await?;
+        state.count(context, values.len(), &|_| None)?;
+        Ok(values)
     }
 }
 
@@ -195,6 +198,23 @@ impl Cube {
                 false => Vec::new(),
             },
         }
+    }
+}
+
+/// Returns the number of items of all lists of cubes with a name; `None` if it is not a list.
+pub(crate) fn items(cubes: &[Cube], list: &str) -> Option<usize> {
+    let measures = || cubes.iter().flat_map(|cube| &cube.measures);
+    let dimensions = || cubes.iter().flat_map(|cube| &cube.dimensions);
+    match list {
+        "measures" => Some(measures().count()),
+        "drillMembers" => Some(measures().map(|measure| measure.drill_members.len()).sum()),
+        "dimensions" => Some(dimensions().count()),
+        "granularities" => {
+            Some(dimensions().filter_map(|dimension| dimension.granularities.as_ref()).map(Vec::len).sum())
+        }
+        "segments" => Some(cubes.iter().map(|cube| cube.segments.len()).sum()),
+        "joins" => Some(cubes.iter().map(|cube| cube.joins.len()).sum()),
+        _ => None,
     }
 }
 
@@ -260,6 +280,10 @@ impl Join {
 }
 
 impl Metric {
+    pub(crate) fn cube_count(&self) -> usize {
+        self.cubes.len()
+    }
+
     pub(crate) fn new(access: &Access<'_>, metric: &model::Metric) -> Self {
         Metric {
             name: Arc::clone(&metric.name),

@@ -3,13 +3,13 @@
 //! In: the lineage of the project, and what the caller may see of it. Out: nodes, and edges from what is read to what
 //! reads it.
 
-use async_graphql::{Result, SimpleObject};
+use async_graphql::{Context, Result, SimpleObject};
 use terrane_app::lineage::find;
 use terrane_lineage::Sight;
 use terrane_wire::lineage::{self as wire, Direction};
 
 use super::inputs::malformed;
-use super::request::RequestParts;
+use super::request::state;
 use crate::enums::LineageDirection;
 use crate::failure::Failure;
 
@@ -66,14 +66,16 @@ impl Start {
 /// Returns what a walk from a node reaches.
 ///
 /// # Errors
-/// The node does not exist for the caller.
+/// The node does not exist for the caller, or the document resolves too many fields.
 pub(crate) async fn walk(
-    parts: &RequestParts,
+    context: &Context<'_>,
     start: Start,
     direction: LineageDirection,
     depth: Option<u32>,
 ) -> Result<LineageResult, Failure> {
-    let id = start.id()?;
+    let state = state(context);
+    state.count_items(0)?;
+    let (id, parts) = (start.id()?, &state.parts);
     let lineage = parts.snapshot.lineage(&*parts.services.warehouse).await;
     let sight = Sight::of(lineage, &parts.access());
     let start = find(lineage, &sight, &id)?;
@@ -82,6 +84,11 @@ pub(crate) async fn walk(
         LineageDirection::Downstream => Direction::Downstream,
     };
     let (nodes, edges) = wire::walk(lineage, start, direction, depth, &sight);
+    state.count(context, 1, &|list| match list {
+        "nodes" => Some(nodes.len()),
+        "edges" => Some(edges.len()),
+        _ => None,
+    })?;
     Ok(LineageResult {
         nodes: nodes.into_iter().map(LineageNode::from).collect(),
         edges: edges.into_iter().map(LineageEdge::from).collect(),

@@ -69,6 +69,12 @@ pub(crate) struct PreAggregationBuild {
     error_message: Option<String>,
 }
 
+impl PreAggregation {
+    pub(crate) fn partition_count(&self) -> usize {
+        self.partitions.len()
+    }
+}
+
 impl From<PreaggregationStatus> for PreAggregation {
     fn from(status: PreaggregationStatus) -> Self {
         PreAggregation {

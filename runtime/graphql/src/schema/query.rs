@@ -8,6 +8,7 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, MergedObject, Object, Result, SimpleObject};
 use terrane_app::metadata;
 use terrane_app::query::QueryKind;
+use terrane_compiler::{Access, model};
 use terrane_wire::Audience;
 use terrane_wire::ErrorBody;
 use terrane_wire::explanation::Explanation;
@@ -50,23 +51,37 @@ impl Reads {
         #[graphql(desc = "Only cubes with these names.")] names: Option<Vec<String>>,
     ) -> Result<Vec<Cube>> {
         let access = state(context).parts.access();
-        let is_named = |name: &str| names.as_ref().is_none_or(|names| names.iter().any(|known| known == name));
-        let cubes = metadata::cubes(&access).filter(|cube| is_named(&cube.name));
+        let state = state(context);
+        state.count_items(names.as_ref().map_or(0, |names| names.len() as u64))?;
+        let found: Vec<_> = match &names {
+            Some(names) => cubes_named(&access, names),
+            None => metadata::cubes(&access).collect(),
+        };
         let selected = context.look_ahead();
-        Ok(cubes.map(|cube| Cube::new(&access, cube, &selected)).collect())
+        let cubes: Vec<Cube> = found.into_iter().map(|cube| Cube::new(&access, cube, &selected)).collect();
+        state.count(context, cubes.len(), &|list| super::cube::items(&cubes, list))?;
+        Ok(cubes)
     }
 
     /// One cube; null if the caller may see none of this name.
     async fn cube(&self, context: &Context<'_>, name: String) -> Result<Option<Cube>> {
         let access = state(context).parts.access();
-        let cube = metadata::cube(&access, &name);
-        Ok(cube.map(|cube| Cube::new(&access, cube, &context.look_ahead())))
+        let state = state(context);
+        state.count_items(0)?;
+        let cube = metadata::cube(&access, &name).map(|cube| Cube::new(&access, cube, &context.look_ahead()));
+        state.count(context, cube.iter().len(), &|list| super::cube::items(cube.as_slice(), list))?;
+        Ok(cube)
     }
 
     /// The metrics that the caller may see.
     async fn metrics(&self, context: &Context<'_>) -> Result<Vec<Metric>> {
         let access = state(context).parts.access();
-        Ok(metadata::metrics(&access).map(|metric| Metric::new(&access, metric)).collect())
+        let state = state(context);
+        state.count_items(0)?;
+        let metrics: Vec<Metric> = metadata::metrics(&access).map(|metric| Metric::new(&access, metric)).collect();
+        let cubes = metrics.iter().map(Metric::cube_count).sum();
+        state.count(context, metrics.len(), &|list| (list == "cubes").then_some(cubes))?;
+        Ok(metrics)
     }
 
     /// The columns, members and policies that a node is made of, or that are made of it.
@@ -81,7 +96,7 @@ impl Reads {
     ) -> Result<LineageResult> {
         let start = Start { measure, column, node };
         let direction = direction.unwrap_or(LineageDirection::Upstream);
-        Ok(lineage::walk(&state(context).parts, start, direction, depth).await?)
+        Ok(lineage::walk(context, start, direction, depth).await?)
     }
 
     /// All that a change of a column affects.
@@ -91,7 +106,7 @@ impl Reads {
         #[graphql(desc = "A column, such as `source.raw.orders.column.amount`.")] column: String,
     ) -> Result<LineageResult> {
         let start = Start { column: Some(column), ..Start::default() };
-        Ok(lineage::walk(&state(context).parts, start, LineageDirection::Downstream, None).await?)
+        Ok(lineage::walk(context, start, LineageDirection::Downstream, None).await?)
     }
 
     /// One of the caller's own jobs.
@@ -104,12 +119,17 @@ impl Reads {
 
     /// The pre-aggregations whose cubes and members the caller may see.
     async fn pre_aggregations(&self, context: &Context<'_>) -> Result<Vec<PreAggregation>> {
-        let parts = &state(context).parts;
-        let request = &parts.context.request;
+        let state = state(context);
+        let (parts, request) = (&state.parts, &state.parts.context.request);
+        state.count_items(0)?;
         let found = parts.server()?.preaggregations.status(request).await;
         let found = found.map_err(|error| Failure::from(ErrorBody::from_store(&error)))?;
         let audience = Audience::of(request.scopes);
-        Ok(found.iter().map(|status| PreaggregationStatus::new(status, audience).into()).collect())
+        let found: Vec<PreAggregation> =
+            found.iter().map(|status| PreaggregationStatus::new(status, audience).into()).collect();
+        let partitions = found.iter().map(PreAggregation::partition_count).sum();
+        state.count(context, found.len(), &|list| (list == "partitions").then_some(partitions))?;
+        Ok(found)
     }
 }
 
@@ -131,11 +151,19 @@ question_field! {
     ExplainField.explain() -> Json = explanation
 }
 
+/// Returns the cubes with some names that the caller may see, each once, in the order of the project.
+fn cubes_named<'m>(access: &Access<'m>, names: &[String]) -> Vec<&'m model::Cube> {
+    let mut cubes: Vec<_> = names.iter().filter_map(|name| metadata::cube(access, name)).collect();
+    cubes.sort_unstable_by_key(|cube| cube.id.0);
+    cubes.dedup_by_key(|cube| cube.id);
+    cubes
+}
+
 /// Runs a query.
 async fn rows(state: &RequestState, question: Question) -> Result<QueryResult, Failure> {
     let cube = question.cube.clone();
-    let answer = state.run(question.into_query()?).await?;
-    Ok(QueryResult::new(answer, Arc::clone(&state.parts), cube))
+    let (answer, is_repeated) = state.run(question.into_query()?).await?;
+    Ok(QueryResult::new(answer, Arc::clone(&state.parts), cube, is_repeated))
 }
 
 /// Returns the statement of a query; `inline`: one runnable text with its values.

@@ -16,6 +16,7 @@ use terrane_compiler::Access;
 use terrane_compiler::query::{Filter, SemanticQuery};
 use terrane_wire::ErrorBody;
 
+use super::item_count::{self, ItemCount};
 use crate::context::{GraphQlContext, GraphQlServices, ServerUseCases};
 use crate::failure::Failure;
 use crate::limits::Exceeded;
@@ -27,6 +28,7 @@ type Execution = Shared<BoxFuture<'static, Result<Arc<Answer>, Failure>>>;
 pub(crate) struct RequestState {
     pub(crate) parts: Arc<RequestParts>,
     limits: Limits,
+    items: ItemCount,
     /// Executions do not hold this state, so that a request that is dropped ends them.
     executions: Mutex<Vec<(SemanticQuery, Execution)>>,
 }
@@ -44,23 +46,43 @@ impl RequestState {
     pub(crate) fn new(services: GraphQlServices, limits: Limits, context: GraphQlContext) -> Self {
         let (snapshot, now) = (services.catalog.snapshot(), services.clock.now());
         let parts = Arc::new(RequestParts { services, context, snapshot, now });
-        RequestState { parts, limits, executions: Mutex::default() }
+        RequestState { parts, limits, items: ItemCount::new(limits.items), executions: Mutex::default() }
     }
 
-    /// Returns the answer of a query. Equal queries share one.
-    pub(crate) async fn run(&self, mut query: SemanticQuery) -> Result<Arc<Answer>, Failure> {
+    /// Counts the fields of a list that the current field returns, and of the lists below it; `lists` returns the
+    /// number of items of all lists below with a name.
+    ///
+    /// # Errors
+    /// The document resolves too many fields.
+    pub(crate) fn count(
+        &self,
+        context: &Context<'_>,
+        items: usize,
+        lists: &dyn Fn(&str) -> Option<usize>,
+    ) -> Result<(), Failure> {
+        self.count_items(item_count::of_list(context, items, lists))
+    }
+
+    /// Counts items; 0 reports only if the document resolved too many before.
+    pub(crate) fn count_items(&self, items: u64) -> Result<(), Failure> {
+        self.items.add(items).map_err(|exceeded| ErrorBody::from(exceeded).into())
+    }
+
+    /// Returns the answer of a query, and whether another field of the document got it before. Equal queries share
+    /// one.
+    pub(crate) async fn run(&self, mut query: SemanticQuery) -> Result<(Arc<Answer>, bool), Failure> {
         // Queries whose members name their cubes are the same below every cube.
         if !uses_cube(&query) {
             query.cube = None;
         }
-        let execution = self.execution(query)?;
-        execution.await
+        let (execution, is_repeated) = self.execution(query)?;
+        Ok((execution.await?, is_repeated))
     }
 
-    fn execution(&self, query: SemanticQuery) -> Result<Execution, Failure> {
+    fn execution(&self, query: SemanticQuery) -> Result<(Execution, bool), Failure> {
         let mut executions = self.executions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = executions.iter().find(|(known, _)| *known == query) {
-            return Ok(known.clone());
+            return Ok((known.clone(), true));
         }
         if executions.len() >= self.limits.executions {
             return Err(ErrorBody::from(Exceeded::new("executions", self.limits.executions, None)).into());
@@ -69,7 +91,7 @@ impl RequestState {
         let asked = query.clone();
         let execution = async move { parts.run(&asked).await.map(Arc::new) }.boxed().shared();
         executions.push((query, execution.clone()));
-        Ok(execution)
+        Ok((execution, false))
     }
 }
 

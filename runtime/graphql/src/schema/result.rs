@@ -4,8 +4,9 @@
 //! strings. Rows that other queries may share are written once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_graphql::{Object, Result, SimpleObject};
+use async_graphql::{Context, Object, Result, SimpleObject};
 use bytes::Bytes;
 use serde_json::json;
 use terrane_app::query::Answer;
@@ -17,20 +18,22 @@ use terrane_wire::json::{Numbers, shared_rows, write_lists, write_objects};
 use terrane_wire::metadata::dimension_type;
 
 use super::json::Json;
-use super::request::RequestParts;
+use super::request::{RequestParts, state};
 use crate::enums::{DimensionType, TimeGranularity};
+use crate::failure::Failure;
 
 /// The number of rows that are written in place. More are written on a thread of their own, so that other requests
 /// do not wait.
 const MAX_INLINE_ROWS: u64 = 2_000;
 
 /// The rows of a query.
-#[derive(Clone)]
 pub(crate) struct QueryResult {
     answer: Arc<Answer>,
     parts: Arc<RequestParts>,
     /// The cube of members that are written without one.
     cube: Option<String>,
+    /// A field of the document has written these rows, or will.
+    is_written: AtomicBool,
 }
 
 /// Facts about the rows.
@@ -80,7 +83,8 @@ pub(crate) struct QueryColumn {
 #[Object]
 impl QueryResult {
     /// The rows: a list of objects by the names of the columns.
-    async fn data(&self) -> Result<Json> {
+    async fn data(&self, context: &Context<'_>) -> Result<Json> {
+        self.count_repeated(context)?;
         let answer = Arc::clone(&self.answer);
         let rows = self.written(move || match &answer.shared {
             Some(shared) if answer.returned_rows <= MAX_INLINE_ROWS => {
@@ -143,18 +147,20 @@ impl QueryResult {
     }
 
     /// The columns of the rows, in the order of the query.
-    async fn columns(&self) -> Vec<QueryColumn> {
+    async fn columns(&self, context: &Context<'_>) -> Result<Vec<QueryColumn>> {
+        state(context).count(context, self.answer.columns.len(), &|_| None)?;
         let columns = self.answer.columns.iter().map(|column| QueryColumn {
             name: Arc::clone(&column.key),
             ty: column.ty.into(),
             is_measure: column.is_measure,
             granularity: granularity(column).map(Into::into),
         });
-        columns.collect()
+        Ok(columns.collect())
     }
 
     /// The rows as lists of values in the order of the columns.
-    async fn rows(&self) -> Result<Json> {
+    async fn rows(&self, context: &Context<'_>) -> Result<Json> {
+        self.count_repeated(context)?;
         let answer = Arc::clone(&self.answer);
         let rows = self.written(move || {
             let mut out = Vec::new();
@@ -171,8 +177,15 @@ impl QueryResult {
 }
 
 impl QueryResult {
-    pub(crate) fn new(answer: Arc<Answer>, parts: Arc<RequestParts>, cube: Option<String>) -> Self {
-        QueryResult { answer, parts, cube }
+    pub(crate) fn new(answer: Arc<Answer>, parts: Arc<RequestParts>, cube: Option<String>, is_repeated: bool) -> Self {
+        QueryResult { answer, parts, cube, is_written: AtomicBool::new(is_repeated) }
+    }
+
+    /// Counts rows that are written once more: `executions` bounds those of different queries only.
+    fn count_repeated(&self, context: &Context<'_>) -> Result<(), Failure> {
+        let is_repeated = self.is_written.swap(true, Ordering::Relaxed);
+        let rows = if is_repeated { self.answer.returned_rows } else { 0 };
+        state(context).count_items(rows)
     }
 
     /// Writes rows in place, or on a thread of their own if there are many.

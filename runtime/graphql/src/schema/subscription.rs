@@ -1,7 +1,7 @@
 //! The root of subscriptions: live queries, jobs and pre-aggregations.
 //!
-//! In: the state of a request. Out: streams of changed results. Each holds a permit, so that callers and the server
-//! have a bound of them.
+//! In: the state of a request. Out: streams of changed results. The executor admits each subscription, so that callers
+//! and the server have a bound of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use async_graphql::{Context, ID, MergedSubscription, Result, Subscription as Sub
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use terrane_app::domain::QueryKind;
-use terrane_app::live::{LivePermit, TICK};
+use terrane_app::live::TICK;
 use terrane_wire::preaggregations::PreaggregationStatus;
 use terrane_wire::{Audience, Code, ErrorBody};
 
@@ -48,11 +48,9 @@ impl States {
         cube: String,
         name: String,
     ) -> Result<Items<PreAggregation>> {
-        let state = state(context);
-        let permit = admit(state)?;
-        state.parts.server()?;
-        let parts = Arc::clone(&state.parts);
-        Ok(changes(permit, move || {
+        let parts = Arc::clone(&state(context).parts);
+        parts.server()?;
+        Ok(changes(move || {
             let (parts, cube, name) = (Arc::clone(&parts), cube.clone(), name.clone());
             async move { status(&parts, &cube, &name).await.map(|status| (status, false)) }
         }))
@@ -60,11 +58,9 @@ impl States {
 
     /// The state of one of the caller's own jobs: at once, and again whenever it has changed, until the job has ended.
     async fn job(&self, context: &Context<'_>, id: ID) -> Result<Items<Job>> {
-        let state = state(context);
-        let permit = admit(state)?;
-        state.parts.server()?;
-        let parts = Arc::clone(&state.parts);
-        Ok(changes(permit, move || {
+        let parts = Arc::clone(&state(context).parts);
+        parts.server()?;
+        Ok(changes(move || {
             let (parts, id) = (Arc::clone(&parts), id.clone());
             async move {
                 let job = parts.server()?.jobs.job(&parts.context.identity(), &id).await;
@@ -83,22 +79,17 @@ async fn live_rows(
 ) -> Result<Items<QueryResult>, Failure> {
     let cube = question.cube.clone();
     let query = question.into_query()?;
-    let permit = admit(state)?;
     let parts = Arc::clone(&state.parts);
     let refresh = refresh_seconds.map(|seconds| Duration::from_secs(seconds.into()));
-    let answers = parts.services.live.query(query, parts.request(QueryKind::Graphql), refresh, permit);
+    let answers = parts.services.live.query(query, parts.request(QueryKind::Graphql), refresh);
     let items = answers.map(move |answer| match answer {
         Ok(live) => {
             let parts = parts.over(live.snapshot, live.now);
-            Ok(QueryResult::new(live.answer, Arc::new(parts), cube.clone()))
+            Ok(QueryResult::new(live.answer, Arc::new(parts), cube.clone(), false))
         }
         Err(error) => Err(parts.failure(error).into()),
     });
     Ok(items.boxed())
-}
-
-fn admit(state: &RequestState) -> Result<LivePermit, Failure> {
-    Ok(state.parts.services.live.admit(&state.parts.context.request)?)
 }
 
 async fn status(parts: &RequestParts, cube: &str, name: &str) -> Result<PreAggregation, Failure> {
@@ -114,7 +105,7 @@ async fn status(parts: &RequestParts, cube: &str, name: &str) -> Result<PreAggre
 
 /// Returns a state at once, and again whenever it differs from the last one. `read` returns also whether the state is
 /// the last. An error is the last item.
-fn changes<T, F>(permit: LivePermit, read: impl Fn() -> F + Send + 'static) -> Items<T>
+fn changes<T, F>(read: impl Fn() -> F + Send + 'static) -> Items<T>
 where
     T: PartialEq + Clone + Send + Sync + 'static,
     F: Future<Output = Result<(T, bool), Failure>> + Send,
@@ -123,9 +114,8 @@ where
         read: R,
         last: Option<T>,
         is_over: bool,
-        _permit: LivePermit,
     }
-    let followed = Followed { read, last: None, is_over: false, _permit: permit };
+    let followed = Followed { read, last: None, is_over: false };
     let items = stream::unfold(followed, |mut followed| async move {
         while !followed.is_over {
             if followed.last.is_some() {

@@ -61,7 +61,7 @@ pub(crate) async fn of(
         skip_total: true,
         ..SemanticQuery::default()
     };
-    let answer = state.run(query).await?;
+    let (answer, _) = state.run(query).await?;
     Ok(values(&answer))
 }
 

@@ -14,7 +14,6 @@ use terrane_graphql::{GraphQlContext, Operation, OperationKind, Refusal, Respons
 use terrane_wire::graphql::GraphQlRequest;
 use terrane_wire::{Code, ErrorBody};
 
-use super::places::SubscriptionPlace;
 use crate::app::App;
 use crate::edge::{ApiError, ConnectedCaller, panic_message};
 use crate::telemetry::mask;
@@ -63,25 +62,20 @@ pub(super) async fn execute(
     response
 }
 
-/// Starts an operation of any kind, whose responses come one after the other. A subscription has its place for as long
-/// as the stream exists.
+/// Starts an operation of any kind, whose responses come one after the other.
 pub(super) fn start(
     app: &App,
     caller: &ConnectedCaller,
     operation: Operation,
     transport: Transport,
 ) -> Result<BoxStream<'static, Response>, ApiError> {
-    let place = match operation.kind() {
-        OperationKind::Subscription => Some(place(app, caller)?),
-        OperationKind::Query | OperationKind::Mutation => None,
-    };
     let record = Record::begin(app, &operation, transport);
     let span = tracing::error_span!(
         "operation",
         correlation_id = &*caller.context.correlation_id,
         trace_id = caller.context.trace.map(|trace| tracing::field::display(trace.trace_id)),
     );
-    let responses = app.graphql.subscribe(operation, context(caller));
+    let responses = app.graphql.subscribe(operation, context(caller)).map_err(Refusal::into_body)?;
     let correlation_id = caller.context.correlation_id.clone();
     let responses = AssertUnwindSafe(responses).catch_unwind().map(move |outcome| {
         outcome.unwrap_or_else(|panic| {
@@ -91,20 +85,14 @@ pub(super) fn start(
             Response::refused(&Refusal::new(error), &correlation_id)
         })
     });
-    let mut started = Started { responses: responses.boxed(), record, _place: place };
+    let mut started = Started { responses: responses.boxed(), record };
     Ok(stream::poll_fn(move |context| span.in_scope(|| started.poll_next(context))).boxed())
-}
-
-fn place(app: &App, caller: &ConnectedCaller) -> Result<SubscriptionPlace, ApiError> {
-    let place = app.graphql_places.subscription(&caller.context, &caller.credential);
-    place.map_err(|full| ErrorBody::from(full).into())
 }
 
 /// A running operation.
 struct Started {
     responses: BoxStream<'static, Response>,
     record: Record,
-    _place: Option<SubscriptionPlace>,
 }
 
 impl Started {

@@ -1,12 +1,15 @@
-//! Bounds on sockets and on subscriptions.
+//! Bounds on sockets.
 //!
-//! In: callers who open a socket or start a subscription. Out: a place, which is free again when it is dropped, or an
-//! error. Absent on purpose: the bound of one socket (`socket::session`), and the rate of requests (`app::limits`).
+//! In: clients who open a socket, and callers who open its session. Out: a place, which is free again when it is
+//! dropped, or an error. Absent on purpose: subscriptions (`app::live`), the bound of operations of one socket
+//! (`socket::session`), and the rate of requests (`app::limits`).
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::IpAddr;
+use std::sync::Arc;
 
-use terrane_app::domain::{AuthMethod, RequestContext};
+use terrane_app::domain::RequestContext;
+use terrane_app::limits::Subject;
+use terrane_app::limits::quota::{Quota, QuotaPermit, QuotaSettings};
 use terrane_wire::{Code, ErrorBody};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -15,21 +18,23 @@ use super::settings::GraphQlHttpSettings;
 /// The places of one server.
 pub(crate) struct Places {
     sockets: Arc<Semaphore>,
-    subscriptions: Arc<Semaphore>,
-    max_per_caller: usize,
-    callers: Arc<Callers>,
+    /// Sockets without a session, by the client's address.
+    opening: Quota,
+    max_opening: usize,
+    /// Sockets with a session, by the caller.
+    opened: Quota,
+    max_opened: usize,
 }
-
-/// The number of subscriptions of each caller that has some.
-#[derive(Default)]
-struct Callers(Mutex<HashMap<Box<str>, usize>>);
 
 /// The bound that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
     Sockets,
-    Subscriptions,
-    /// The subscriptions of one caller.
+    /// The sockets of one address that have no session yet.
+    Opening {
+        max: usize,
+    },
+    /// The sockets of one caller.
     Caller {
         max: usize,
     },
@@ -39,86 +44,66 @@ impl From<Full> for ErrorBody {
     fn from(full: Full) -> Self {
         match full {
             Full::Sockets => ErrorBody::new(Code::Overloaded, "too many open sockets; retry later"),
-            Full::Subscriptions => ErrorBody::new(Code::Overloaded, "too many subscriptions; retry later"),
-            Full::Caller { max } => {
-                let message = format!("too many subscriptions of this caller; allowed: {max}");
+            Full::Opening { max } => {
+                let message = format!("too many sockets of this address without a session; allowed: {max}");
                 ErrorBody::new(Code::RateLimited, message)
+            }
+            Full::Caller { max } => {
+                ErrorBody::new(Code::RateLimited, format!("too many sockets of this caller; allowed: {max}"))
             }
         }
     }
 }
 
-/// The place of a subscription.
+/// The place of a socket.
 #[derive(Debug)]
-pub(super) struct SubscriptionPlace {
-    _permit: OwnedSemaphorePermit,
-    callers: Arc<Callers>,
-    caller: Box<str>,
+pub(super) struct SocketPlace {
+    _socket: OwnedSemaphorePermit,
+    /// `None` if the session is open.
+    opening: Option<QuotaPermit>,
+    /// `None` if the caller is unknown.
+    opened: Option<QuotaPermit>,
 }
 
 impl Places {
     pub(crate) fn new(settings: &GraphQlHttpSettings) -> Self {
+        let quota = |per_subject| Quota::new(QuotaSettings { total: settings.max_sockets, per_subject });
         Places {
             sockets: Arc::new(Semaphore::new(settings.max_sockets)),
-            subscriptions: Arc::new(Semaphore::new(settings.max_subscriptions)),
-            max_per_caller: settings.max_subscriptions_per_caller,
-            callers: Arc::default(),
+            opening: quota(settings.max_opening_sockets_per_address),
+            max_opening: settings.max_opening_sockets_per_address,
+            opened: quota(settings.max_sockets_per_caller),
+            max_opened: settings.max_sockets_per_caller,
         }
     }
 
-    pub(super) fn socket(&self) -> Result<OwnedSemaphorePermit, Full> {
-        self.sockets.clone().try_acquire_owned().map_err(|_| Full::Sockets)
+    /// Returns the place of a socket whose caller may be unknown.
+    pub(super) fn socket(&self, client: Option<IpAddr>) -> Result<SocketPlace, Full> {
+        let socket = self.sockets.clone().try_acquire_owned().map_err(|_| Full::Sockets)?;
+        let opening = self.opening.take(Subject::of_address(client));
+        let opening = opening.map_err(|_| Full::Opening { max: self.max_opening })?;
+        Ok(SocketPlace { _socket: socket, opening: Some(opening), opened: None })
     }
 
-    /// Returns the place of a subscription. `credential` is the id of the caller's key or session.
-    pub(super) fn subscription(&self, caller: &RequestContext, credential: &str) -> Result<SubscriptionPlace, Full> {
-        self.subscription_of(name(caller, credential))
-    }
-
-    fn subscription_of(&self, caller: Box<str>) -> Result<SubscriptionPlace, Full> {
-        let permit = self.subscriptions.clone().try_acquire_owned().map_err(|_| Full::Subscriptions)?;
-        let mut callers = self.callers.lock();
-        let count = callers.entry(caller.clone()).or_default();
-        if *count >= self.max_per_caller {
-            return Err(Full::Caller { max: self.max_per_caller });
+    /// Counts a socket for its caller, once. `credential` is the id of the caller's key or session.
+    pub(super) fn identify(
+        &self,
+        place: &mut SocketPlace,
+        caller: &RequestContext,
+        credential: &Arc<str>,
+    ) -> Result<(), Full> {
+        if place.opened.is_none() {
+            let opened = self.opened.take(Subject::of(&caller.caller, credential, caller.client));
+            place.opened = Some(opened.map_err(|_| Full::Caller { max: self.max_opened })?);
         }
-        *count += 1;
-        drop(callers);
-        Ok(SubscriptionPlace { _permit: permit, callers: self.callers.clone(), caller })
+        Ok(())
     }
 }
 
-impl Callers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, usize>> {
-        // A count is whole after any panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl std::fmt::Debug for Callers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Callers").finish_non_exhaustive()
-    }
-}
-
-impl Drop for SubscriptionPlace {
-    fn drop(&mut self) {
-        let mut callers = self.callers.lock();
-        if let Some(count) = callers.get_mut(&self.caller) {
-            *count -= 1;
-            if *count == 0 {
-                callers.remove(&self.caller);
-            }
-        }
-    }
-}
-
-/// Names a caller: by the key, the user with all their tokens, or the address of an anonymous client.
-fn name(context: &RequestContext, credential: &str) -> Box<str> {
-    match context.caller.auth_method {
-        AuthMethod::Anonymous => context.client.map(|client| client.to_string()).unwrap_or_default().into(),
-        AuthMethod::ApiKey => credential.into(),
-        AuthMethod::Jwt | AuthMethod::OAuth | AuthMethod::Operator => format!("user:{}", context.caller.user_id).into(),
+impl SocketPlace {
+    /// Notes that the session is open.
+    pub(super) fn open(&mut self) {
+        self.opening = None;
     }
 }
 
@@ -126,37 +111,37 @@ fn name(context: &RequestContext, credential: &str) -> Box<str> {
 mod tests {
     use super::*;
 
-    fn places() -> Places {
+    fn address(last: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([192, 0, 2, last]))
+    }
+
+    #[test]
+    fn sockets_are_limited_by_address_until_they_are_open_and_by_caller_then() {
         let settings = GraphQlHttpSettings {
-            max_sockets: 1,
-            max_subscriptions: 3,
-            max_subscriptions_per_caller: 2,
+            max_sockets: 4,
+            max_sockets_per_caller: 2,
+            max_opening_sockets_per_address: 1,
             ..GraphQlHttpSettings::default()
         };
-        Places::new(&settings)
-    }
-
-    #[test]
-    fn subscriptions_are_limited_for_each_caller_and_in_total() {
-        let places = places();
-        let of = |caller: &str| places.subscription_of(caller.into());
-        let (first, second) = (of("a").unwrap(), of("a").unwrap());
-        assert_eq!(of("a").unwrap_err(), Full::Caller { max: 2 });
-        let other = of("b").unwrap();
-        assert_eq!(of("c").unwrap_err(), Full::Subscriptions);
-        drop(first);
-        let third = of("a").unwrap();
-        drop((second, other, third));
-        assert!(places.callers.lock().is_empty());
-        assert_eq!(places.subscriptions.available_permits(), 3);
-    }
-
-    #[test]
-    fn sockets_are_limited() {
-        let places = places();
-        let socket = places.socket().unwrap();
-        assert_eq!(places.socket().unwrap_err(), Full::Sockets);
-        drop(socket);
-        assert!(places.socket().is_ok());
+        let places = Places::new(&settings);
+        let caller = |last| RequestContext { client: address(last), ..RequestContext::default() };
+        let opened = |last| {
+            let mut place = places.socket(address(last))?;
+            places.identify(&mut place, &caller(last), &"".into())?;
+            places.identify(&mut place, &caller(last), &"".into())?;
+            place.open();
+            Ok::<_, Full>(place)
+        };
+        let first = opened(1).unwrap();
+        let _second = opened(1).unwrap();
+        assert_eq!(opened(1).unwrap_err(), Full::Caller { max: 2 });
+        let opening = places.socket(address(1)).unwrap();
+        assert_eq!(places.socket(address(1)).unwrap_err(), Full::Opening { max: 1 });
+        let other = opened(2).unwrap();
+        assert_eq!(opened(2).unwrap_err(), Full::Sockets);
+        drop((first, opening));
+        assert!(opened(1).is_ok());
+        drop(other);
+        assert_eq!(places.sockets.available_permits(), 3);
     }
 }

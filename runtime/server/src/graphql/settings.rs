@@ -14,11 +14,12 @@ pub struct GraphQlHttpSettings {
     pub schema: GraphQlSettings,
     /// The maximum number of open sockets.
     pub max_sockets: usize,
+    /// The maximum number of sockets of one key, one user or one anonymous address.
+    pub max_sockets_per_caller: usize,
+    /// The maximum number of sockets of one address that have sent no valid `connection_init`.
+    pub max_opening_sockets_per_address: usize,
     /// The maximum number of operations that run on one socket at once.
     pub max_operations_per_socket: usize,
-    /// The maximum number of running subscriptions, on sockets and as events.
-    pub max_subscriptions: usize,
-    pub max_subscriptions_per_caller: usize,
     /// The time for the first message of a socket.
     pub init_timeout: Duration,
     /// The interval of pings on sockets, and of comments in streams of events. A socket that answers none within two
@@ -35,9 +36,9 @@ impl Default for GraphQlHttpSettings {
             has_playground: true,
             schema: GraphQlSettings::default(),
             max_sockets: 2_000,
+            max_sockets_per_caller: 200,
+            max_opening_sockets_per_address: 50,
             max_operations_per_socket: 20,
-            max_subscriptions: 10_000,
-            max_subscriptions_per_caller: 1_000,
             init_timeout: Duration::from_secs(3),
             ping_interval: Duration::from_secs(20),
             recheck_interval: Duration::from_secs(2),

@@ -24,9 +24,9 @@ use futures_util::future::{Fuse, OptionFuture};
 use terrane_graphql::{Refusal, Response as GraphQlResponse};
 use terrane_wire::graphql::messages::{self, SUBPROTOCOL};
 use terrane_wire::{Code, ErrorBody};
-use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument as _;
 
+use super::places::SocketPlace;
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, ConnectedCaller, ConnectionAdmission, Credentials, deny, panic_message};
 use operations::{Event, Operations};
@@ -51,15 +51,18 @@ pub(super) async fn open(app: App, call: Call) -> Result<Response, ApiError> {
             "pages of this origin may not open sockets: the operator lists those that may in `server.cors.origins`";
         return Err(ApiError::new(Code::Forbidden, message));
     }
-    let place = app.graphql_places.socket().map_err(ErrorBody::from)?;
+    let mut place = app.graphql_places.socket(call.context.client).map_err(ErrorBody::from)?;
     let connected = (!call.credential().is_empty()).then(|| call.connected());
+    if let Some(caller) = &connected {
+        app.graphql_places.identify(&mut place, &caller.context, &caller.credential).map_err(ErrorBody::from)?;
+    }
     let (admission, request) = call.into_connection(&app);
     let (mut parts, _) = request.into_parts();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
     let upgrade = upgrade.map_err(|rejection| ApiError::new(Code::InvalidQuery, rejection.body_text()))?;
     let limit = app.settings.body_limit_bytes;
     let span = tracing::Span::current();
-    let socket = Socket { app, admission: Some(admission), caller: connected, _place: place };
+    let socket = Socket { app, admission: Some(admission), caller: connected, place };
     let upgrade = upgrade.protocols([SUBPROTOCOL]).max_message_size(limit).max_frame_size(limit);
     Ok(upgrade.on_upgrade(|stream| socket.serve(stream).instrument(span)))
 }
@@ -70,7 +73,7 @@ struct Socket {
     /// `None` after `connection_init`.
     admission: Option<ConnectionAdmission>,
     caller: Option<ConnectedCaller>,
-    _place: OwnedSemaphorePermit,
+    place: SocketPlace,
 }
 
 impl Socket {
@@ -132,6 +135,12 @@ impl Socket {
                 admitted = &mut authentication => match admitted {
                     Ok(admitted) => {
                         let admitted: Arc<ConnectedCaller> = Arc::new(admitted);
+                        let place = &mut self.place;
+                        let (context, credential) = (&admitted.context, &admitted.credential);
+                        if let Err(full) = app.graphql_places.identify(place, context, credential) {
+                            return Some(Close::try_again(&ErrorBody::from(full).message));
+                        }
+                        place.open();
                         credential_end.set(OptionFuture::from(Some(end_of(app.clone(), admitted.clone()))));
                         caller = Some(admitted);
                         send(stream, session.acknowledge()).await?;

@@ -19,6 +19,8 @@ pub(super) struct Close {
     pub(super) reason: Cow<'static, str>,
 }
 
+/// The maximum length of a message before the session is open: a credential, and what else a client sends with it.
+const MAX_OPENING_BYTES: usize = 16 * 1024;
 /// The maximum length of a reason in a control frame (RFC 6455, section 5.5).
 const MAX_REASON_BYTES: usize = 123;
 
@@ -56,6 +58,11 @@ impl Close {
     /// Reports a credential that is rejected, or that ended.
     pub(super) fn forbidden(reason: &str) -> Self {
         Close::with_reason(4403, reason)
+    }
+
+    /// Reports that the caller has too many sockets (RFC 6455, registry of close codes: try again later).
+    pub(super) fn try_again(reason: &str) -> Self {
+        Close::with_reason(1013, reason)
     }
 
     fn duplicate(id: &str) -> Self {
@@ -112,6 +119,9 @@ impl Session {
 
     /// Reads one message.
     pub(super) fn receive(&mut self, text: &str) -> Action {
+        if self.phase != Phase::Acknowledged && text.len() > MAX_OPENING_BYTES {
+            return Action::Close(Close::TOO_LARGE);
+        }
         match messages::from_client(text.as_bytes()) {
             Ok(message) => self.handle(message),
             Err(error) => Action::Close(Close::bad_request(&ErrorBody::from(error).message)),
@@ -125,7 +135,9 @@ impl Session {
                 Action::Authenticate(payload)
             }
             (ClientMessage::ConnectionInit { .. }, _) => Action::Close(Close::TOO_MANY_INITS),
-            (ClientMessage::Ping { payload }, _) => Action::Send(messages::pong(payload)),
+            (ClientMessage::Ping { payload }, Phase::Acknowledged) => Action::Send(messages::pong(payload)),
+            // A client without a session gets nothing back that it chose.
+            (ClientMessage::Ping { .. }, _) => Action::Send(messages::pong(None)),
             (ClientMessage::Pong, _) => Action::None,
             (ClientMessage::Subscribe { id, request }, Phase::Acknowledged) => self.subscribe(id, request),
             (ClientMessage::Subscribe { .. }, _) => Action::Close(Close::UNAUTHORIZED),
@@ -249,7 +261,18 @@ mod tests {
         let pong = Action::Send(r#"{"type":"pong"}"#.to_owned());
         assert_eq!(session.receive(r#"{"type": "ping"}"#), pong);
         assert_eq!(opened().receive(r#"{"type": "ping"}"#), pong);
+        let chosen = r#"{"type": "ping", "payload": {"a": 1}}"#;
+        assert_eq!(session.receive(chosen), pong);
+        assert_eq!(opened().receive(chosen), Action::Send(r#"{"type":"pong","payload":{"a":1}}"#.to_owned()));
         assert_eq!(opened().receive(r#"{"type": "pong"}"#), Action::None);
+    }
+
+    #[test]
+    fn messages_before_the_acknowledgement_are_short() {
+        let long = format!(r#"{{"type": "connection_init", "payload": {{"a": "{}"}}}}"#, "x".repeat(MAX_OPENING_BYTES));
+        assert_eq!(code(Session::new(2).receive(&long)), 1009);
+        let long = format!(r#"{{"type": "ping", "payload": {{"a": "{}"}}}}"#, "x".repeat(MAX_OPENING_BYTES));
+        assert!(matches!(opened().receive(&long), Action::Send(_)));
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub(super) struct Pulled {
     queue_size: IntGaugeVec,
     queries_running: IntGauge,
     queries_queued: IntGauge,
+    subscriptions: IntGauge,
     cache_hits: IntCounterVec,
     cache_misses: IntCounterVec,
     cache_evictions: IntCounterVec,
@@ -142,6 +143,7 @@ impl Pulled {
             connection_errors: counters(to, "service_warehouse_connection_errors_total", "Connections that could not be made (connect) or broke (lost).", &["warehouse", "error_type"])?,
             queue_size: gauges(to, "service_worker_queue_size", "What waits for a task in the background.", &["queue_name"])?,
             queries_running: gauge(to, "service_queries_running", "Queries that have a turn.")?,
+            subscriptions: gauge(to, "service_graphql_subscriptions", "Open subscriptions.")?,
             queries_queued: gauge(to, "service_queries_queued", "Queries that wait for a turn.")?,
             cache_hits: counters(to, "service_cache_hits_total", "Results that a tier of the cache had, outdated ones included.", &["cache_type"])?,
             cache_misses: counters(to, "service_cache_misses_total", "Results that a tier of the cache did not have.", &["cache_type"])?,
@@ -176,6 +178,7 @@ impl Pulled {
         }
         self.queries_running.set(reading.queries_running as i64);
         self.queries_queued.set(reading.queries_queued as i64);
+        self.subscriptions.set(reading.subscriptions as i64);
         self.queue_size.with_label_values(&["audit"]).set(reading.audit_pending as i64);
         let jobs = i64::try_from(reading.jobs_pending).unwrap_or(i64::MAX);
         self.queue_size.with_label_values(&["jobs"]).set(jobs);

@@ -19,6 +19,7 @@ pub struct ScrapedValues {
     pub(super) connections: Option<(String, Connections)>,
     pub(super) queries_running: usize,
     pub(super) queries_queued: usize,
+    pub(super) subscriptions: usize,
     pub(super) audit_pending: usize,
     pub(super) jobs_pending: u64,
     /// By the names of the tiers.
@@ -56,6 +57,7 @@ impl ScrapedValues {
             connections: ports.warehouse.connections().map(|found| (ports.warehouse.name().to_owned(), found)),
             queries_running,
             queries_queued,
+            subscriptions: ports.live.open(),
             caches: ports.queries.cache_statistics(),
             preaggregations: ports.preaggregations.published(),
             audit_pending: ports.audit_buffer.pending(),

@@ -1,0 +1,100 @@
+//! Digests of answers, so that a live query need not keep its rows.
+//!
+//! In: an answer. Out: the digest of everything that a client sees of its rows: columns, values, the number of groups,
+//! and totals. Equal values have equal digests, whatever their batches and buffers are. Absent: the age of the rows.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use arrow::row::{RowConverter, SortField};
+use sha2::{Digest as _, Sha256};
+use terrane_compiler::sql::ResultColumn;
+
+use crate::query::Answer;
+
+/// The rows from which on a digest is computed on a thread of its own, so that other requests do not wait.
+const MAX_INLINE_ROWS: u64 = 2_000;
+
+/// The digest of an answer's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AnswerDigest([u8; 32]);
+
+impl AnswerDigest {
+    /// Returns the digest of an answer; `None` if a column has values that cannot be ordered.
+    pub(super) async fn of(answer: &Arc<Answer>) -> Option<Self> {
+        if answer.returned_rows <= MAX_INLINE_ROWS {
+            return digest(answer).ok();
+        }
+        let answer = Arc::clone(answer);
+        let digested = tokio::task::spawn_blocking(move || digest(&answer).ok()).await;
+        digested.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+}
+
+fn digest(answer: &Answer) -> Result<AnswerDigest, ArrowError> {
+    let mut hash = Sha256::new();
+    hash.update(format!("{:?} {}", answer.total_rows, answer.returned_rows));
+    add(&mut hash, &answer.columns, &answer.batches)?;
+    if let Some(totals) = &answer.totals {
+        add(&mut hash, &totals.columns, &totals.batches)?;
+    }
+    Ok(AnswerDigest(hash.finalize().into()))
+}
+
+/// Adds rows. Each row is hashed after its length, so that no two lists of rows hash the same bytes.
+fn add(hash: &mut Sha256, columns: &[ResultColumn], batches: &[RecordBatch]) -> Result<(), ArrowError> {
+    let described = format!("{columns:?}");
+    hash.update((described.len() as u64).to_le_bytes());
+    hash.update(described);
+    let Some(first) = batches.first() else { return Ok(()) };
+    let types = first.schema_ref().fields().iter().map(|field| SortField::new(field.data_type().clone()));
+    let converter = RowConverter::new(types.collect())?;
+    for batch in batches {
+        for row in &converter.convert_columns(batch.columns())? {
+            let bytes = row.data();
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+
+    fn batch(texts: Vec<Option<&str>>, numbers: Vec<i64>) -> RecordBatch {
+        let fields = vec![Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Int64, true)];
+        let schema = Arc::new(Schema::new(fields));
+        let columns: Vec<arrow::array::ArrayRef> =
+            vec![Arc::new(StringArray::from(texts)), Arc::new(Int64Array::from(numbers))];
+        RecordBatch::try_new(schema, columns).unwrap()
+    }
+
+    fn hashed(batches: &[RecordBatch]) -> Vec<u8> {
+        let mut hash = Sha256::new();
+        add(&mut hash, &[], batches).unwrap();
+        hash.finalize().to_vec()
+    }
+
+    #[test]
+    fn rows_decide_and_batches_do_not() {
+        let all = batch(vec![Some("x"), None, Some("z")], vec![1, 2, 3]);
+        let parts = [all.slice(0, 1), all.slice(1, 2)];
+        assert_eq!(hashed(std::slice::from_ref(&all)), hashed(&parts));
+        let apart = [batch(vec![Some("x")], vec![1]), batch(vec![None, Some("z")], vec![2, 3])];
+        assert_eq!(hashed(&apart), hashed(&parts));
+        for other in [
+            batch(vec![Some("x"), None, Some("z")], vec![1, 2, 4]),
+            batch(vec![Some("x"), Some(""), Some("z")], vec![1, 2, 3]),
+            batch(vec![None, Some("x"), Some("z")], vec![2, 1, 3]),
+            batch(vec![Some("x"), None], vec![1, 2]),
+        ] {
+            assert_ne!(hashed(&[other]), hashed(&parts));
+        }
+    }
+}

@@ -30,14 +30,14 @@ pub fn snapshot_with(policies: &str) -> Snapshot {
     snapshot_of(&tree)
 }
 
-/// The same with further files.
+/// The same with further files, whose warnings are allowed.
 ///
 /// # Panics
-/// Where the project has a problem.
+/// If the project has an error, or a warning without further files.
 pub fn snapshot_with_files(files: &BTreeMap<String, String>) -> Snapshot {
     let mut tree = tree();
     tree.files.extend(files.iter().map(|(path, text)| (path.as_str().into(), text.as_str().into())));
-    snapshot_of(&tree)
+    read(&tree, !files.is_empty())
 }
 
 /// The same with cubes that have pre-aggregations.
@@ -71,11 +71,19 @@ pub fn tables(snapshot: &Snapshot, now: Timestamp) -> ReadyRollups {
 }
 
 fn snapshot_of(tree: &SourceTree) -> Snapshot {
+    read(tree, false)
+}
+
+fn read(tree: &SourceTree, allows_warnings: bool) -> Snapshot {
     let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
     let (definitions, mut diagnostics) = project::read(tree, &inputs);
     let (model, more) = model::build(&definitions);
     diagnostics.extend(more);
-    let problems: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    let problems: Vec<String> = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.is_error() || !allows_warnings)
+        .map(ToString::to_string)
+        .collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     let types = column_types(&model);
     Snapshot::new(model.with_types(&types), definitions, duckdb_profile(), diagnostics)

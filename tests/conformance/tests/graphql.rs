@@ -13,7 +13,7 @@ use terrane_app::domain::{RequestContext, Scope, Scopes, Surface};
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::store::StoreError;
-use terrane_conformance_tests::case::World;
+use terrane_conformance_tests::case::{Caller, TestRequest, World, ask};
 use terrane_conformance_tests::fakes::{Column, FakeBehavior, SECRET};
 use terrane_conformance_tests::security::Security;
 use terrane_graphql::{GraphQl, GraphQlContext, GraphQlServices, GraphQlSettings, Limits, Response};
@@ -356,6 +356,42 @@ async fn writer_invalidates_the_cache() {
     assert_eq!(answer["invalidateCache"], json!({"cubes": ["orders"], "tenant": null}));
     let answer = asked.ask("mutation { invalidateCache(cubes: [\"order\"]) { cubes } }").await;
     assert_eq!(answer["errors"][0]["extensions"]["details"]["nearest"][0], "orders");
+}
+
+/// A query over the rows of a masked column cannot be masked, so it is closed.
+fn world_with_a_closed_cube() -> World {
+    let cube = "cubes:\n  - name: regions\n    sql: SELECT region AS place FROM raw.customers\n    \
+                dimensions: [{name: place, type: string, sql: place}]\n";
+    let policy = "policies:\n  - name: no_regions\n    cubes: [customers]\n    mask: {region: hash}\n";
+    let files = [("cubes/regions.yml", cube), ("policies/regions.yml", policy)];
+    let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
+    World { caller: Caller::Writer, files: files.into(), ..world() }
+}
+
+#[tokio::test]
+async fn cube_that_is_closed_to_the_caller_is_unknown_to_invalidation() {
+    let edge = world_with_a_closed_cube().edge();
+    let post = |path: &str, body: Json| {
+        let request = json!({"method": "POST", "path": path, "json": body});
+        serde_json::from_value::<TestRequest>(request).unwrap()
+    };
+    for (name, message) in [("regions", "cube `regions` does not exist"), ("region", "cube `region` does not exist")] {
+        let rest = ask(&edge, &post("/api/v1/cache/invalidate", json!({"cubes": [name]}))).await;
+        assert_eq!(rest.status, 404);
+        let rest: Json = serde_json::from_slice(&rest.body).unwrap();
+        assert_eq!(
+            (&rest["error"]["message"], &rest["error"]["code"]),
+            (&json!(message), &json!("NOT_FOUND")),
+            "{rest}"
+        );
+        let nearest = rest["error"]["details"]["nearest"].as_array().unwrap();
+        assert!(!nearest.is_empty() && !nearest.contains(&json!("regions")), "{rest}");
+    }
+    let asked = GraphQlSurface::over(world_with_a_closed_cube().edge(), Scopes::READ.with(Scope::Write));
+    let answer = asked.ask("mutation { invalidateCache(cubes: [\"regions\"]) { cubes } }").await;
+    assert_eq!(answer["errors"][0]["message"], "cube `regions` does not exist", "{answer}");
+    let open = asked.ask("mutation { invalidateCache(cubes: [\"customers\"]) { cubes } }").await;
+    assert_eq!(open.get("errors"), None, "{open}");
 }
 
 #[tokio::test]

@@ -200,13 +200,13 @@ mod tests {
         assert_eq!(refused(&types(30, "name")), None);
         assert_eq!(refused(include_str!("../../test_data/introspection.graphql")), None);
         let fields: String = (0..30).map(|index| format!("f{index}: fields {{ args {{ name }} }} ")).collect();
-        assert_eq!(refused(&types(30, &fields)).as_deref(), Some("complexity"));
+        assert_eq!(refused(&types(20, &fields)).as_deref(), Some("complexity"));
         // The same key twice is resolved twice.
         let repeated = "fields { args { name name name name } } ".repeat(60);
         assert_eq!(refused(&types(3, &repeated)).as_deref(), Some("complexity"));
         let through = format!(
             "{{ __schema {{ {} }} }} fragment F on __Schema {{ types {{ {} }} }}",
-            "...F ".repeat(30),
+            "...F ".repeat(20),
             "fields { args { name } } ".repeat(30),
         );
         assert_eq!(refused(&through).as_deref(), Some("complexity"));

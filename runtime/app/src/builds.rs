@@ -153,9 +153,14 @@ impl Builds {
             () = stop => Err(BuildRunError::Stopped),
         };
         self.builder.settle().await;
-        self.invalidations.invalidate(&[InvalidationScope::default()], None).await?;
-        lease.release().await?;
-        outcome
+        let invalidated = self.invalidations.invalidate(&[InvalidationScope::default()], None).await;
+        if let Err(error) = lease.release().await {
+            tracing::warn!(event = "lease_not_released", name, error_message = %error);
+        }
+        // Without the report, other servers would serve rows of before until the age of their results ends.
+        let builds = outcome?;
+        invalidated?;
+        Ok(builds)
     }
 
     async fn build(

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{PreAggregations, SemanticQuery};
 use tokio::sync::watch;
 
 pub use error::{GoneReason, JobError};
@@ -34,7 +34,7 @@ use crate::ports::credentials::Credentials;
 use crate::ports::jobs::{Job, JobQuota, JobState, JobTexts, Jobs, Maker, NewJob, Submitted};
 use crate::ports::results::{ResultPage, Results};
 use crate::ports::tokens::Randomness;
-use crate::query::{QueryRunError, QueryService, QuerySession};
+use crate::query::{QueryRunError, QueryService, QuerySession, statement_digest_of};
 use crate::security;
 
 /// The longest time for which a request waits for a job.
@@ -139,7 +139,8 @@ impl JobService {
         let maker = maker_of(identity);
         let context = job_context(&maker, context);
         let session = self.ports.queries.session_at(&context, now);
-        statement_digest(&session, &without_total(submission.query.clone())).await?;
+        // A query that does not compile is refused at once.
+        session.prepare(&without_total(submission.query.clone())).await?.sql().await?;
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
         let id: Arc<str> = hex::encode(random).into();
@@ -319,11 +320,9 @@ fn without_total(query: SemanticQuery) -> SemanticQuery {
 }
 
 /// Returns a digest of the statement that a query becomes, with its values. Policies are part of both.
+///
+/// The statement reads rows: the names of pre-aggregated tables change with each build, and say nothing about policies.
 async fn statement_digest(session: &QuerySession<'_>, query: &SemanticQuery) -> Result<Arc<str>, QueryRunError> {
-    let sql = session.prepare(query).await?.sql().await?;
-    let mut hash = Sha256::new();
-    hash.update((sql.text.len() as u64).to_le_bytes());
-    hash.update(sql.text.as_bytes());
-    hash.update(format!("{:?}", sql.params).as_bytes());
-    Ok(hex::encode(hash.finalize()).into())
+    let query = SemanticQuery { pre_aggregations: PreAggregations::Off, ..query.clone() };
+    Ok(statement_digest_of(&session.prepare(&query).await?.sql().await?))
 }

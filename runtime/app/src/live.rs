@@ -136,6 +136,8 @@ struct LastRun {
     snapshot: Arc<Snapshot>,
     /// The version of the data that the answer is of; `None` if it has none.
     version: Option<DataVersion>,
+    /// The current time of the run, from which relative ranges follow.
+    now: Timestamp,
     ended: Duration,
 }
 
@@ -169,7 +171,7 @@ impl Followed {
                     let before = self.last.take().and_then(|last| last.answer);
                     let version = answer.shared.as_ref().map(|shared| shared.version);
                     let (last, is_changed) = next_answer(before, &answer).await;
-                    self.ran(Some(last), &snapshot, version);
+                    self.ran(Some(last), &snapshot, now, version);
                     let failed_before = self.last_error.take().is_some();
                     if failed_before || is_changed {
                         return Some(Ok(LiveAnswer { answer, snapshot, now }));
@@ -177,7 +179,7 @@ impl Followed {
                 }
                 Err(error) => {
                     let before = self.last.take().and_then(|last| last.answer);
-                    self.ran(before, &snapshot, None);
+                    self.ran(before, &snapshot, now, None);
                     self.is_over = error.is_denial() || matches!(error, QueryRunError::Query(_));
                     let text = error.to_string();
                     if self.last_error.replace(text.clone()) != Some(text) {
@@ -189,9 +191,15 @@ impl Followed {
         None
     }
 
-    fn ran(&mut self, answer: Option<LastAnswer>, snapshot: &Arc<Snapshot>, version: Option<DataVersion>) {
+    fn ran(
+        &mut self,
+        answer: Option<LastAnswer>,
+        snapshot: &Arc<Snapshot>,
+        now: Timestamp,
+        version: Option<DataVersion>,
+    ) {
         let ended = self.service.clock.elapsed();
-        self.last = Some(LastRun { answer, snapshot: Arc::clone(snapshot), version, ended });
+        self.last = Some(LastRun { answer, snapshot: Arc::clone(snapshot), version, now, ended });
     }
 
     async fn run(&self, snapshot: &Arc<Snapshot>, now: Timestamp) -> Result<Arc<Answer>, QueryRunError> {
@@ -208,6 +216,9 @@ impl Followed {
         loop {
             tokio::time::sleep(TICK).await;
             if !Arc::ptr_eq(&self.service.catalog.snapshot(), &last.snapshot) {
+                return;
+            }
+            if quarter_hour(self.service.clock.now()) != quarter_hour(last.now) {
                 return;
             }
             let age = self.service.clock.elapsed().saturating_sub(last.ended);
@@ -241,4 +252,10 @@ async fn next_answer(before: Option<LastAnswer>, answer: &Arc<Answer>) -> (LastA
             (last, is_changed)
         }
     }
+}
+
+/// Returns the number of the quarter of an hour that a time is in. The days of all zones begin with one, and a relative
+/// range such as `today` means other rows when a day begins.
+fn quarter_hour(time: Timestamp) -> i64 {
+    time.as_second().div_euclid(15 * 60)
 }

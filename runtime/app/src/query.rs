@@ -52,7 +52,7 @@ pub use cache::{CacheControl, CacheSettings};
 pub use error::QueryRunError;
 pub use explained::{Explained, PlanOfWarehouse};
 pub(crate) use history::member_named;
-pub use key::CacheSecret;
+pub use key::{CacheSecret, statement_digest_of};
 pub use limiter::{ConcurrencyLimiter, LimiterSettings, Overloaded, Permit};
 pub use prepared::Prepared;
 pub use recorder::log_unreadable;

@@ -40,6 +40,15 @@ struct Known {
     read: Option<(Duration, Option<StoreError>)>,
 }
 
+/// A read in the background. Its end, also by a panic, lets the next one begin.
+struct BackgroundRead(Arc<Reports>);
+
+impl Drop for BackgroundRead {
+    fn drop(&mut self) {
+        self.0.is_reading.store(false, Ordering::Release);
+    }
+}
+
 impl Reports {
     pub(super) fn new(invalidations: Option<Arc<dyn Invalidations>>, clock: Arc<dyn Clock>) -> Self {
         Reports {
@@ -64,10 +73,10 @@ impl Reports {
         if age < MAX_AGE && failure.is_none() {
             if !self.is_reading.swap(true, Ordering::AcqRel) {
                 let reports = Arc::clone(self);
+                let reading = BackgroundRead(reports);
                 tokio::spawn(async move {
                     // Those who wait for reports see the error.
-                    let _ = reports.read(REREAD).await;
-                    reports.is_reading.store(false, Ordering::Release);
+                    let _ = reading.0.read(REREAD).await;
                 });
             }
             return Ok(());

@@ -93,16 +93,9 @@ impl JobRunner {
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let free = runner.service.settings.concurrency.saturating_sub(running.len());
-            match runner.claim(free).await {
-                Ok(claimed) => {
-                    for (job, lease) in claimed {
-                        let (runner, stopped) = (Arc::clone(&runner), stopped.clone());
-                        running.spawn(async move { runner.attempt(job, lease, stopped).await });
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(event = "worker_task_failed", task_name = "jobs", error_message = %error);
-                }
+            for (job, lease) in runner.claim(free).await {
+                let (runner, stopped) = (Arc::clone(&runner), stopped.clone());
+                running.spawn(async move { runner.attempt(job, lease, stopped).await });
             }
             tokio::select! {
                 () = &mut stop => break,
@@ -124,32 +117,44 @@ impl JobRunner {
         }
     }
 
-    /// Claims open jobs and begins their attempts.
-    async fn claim(&self, most: usize) -> Result<Vec<(Job, HeldLease)>, StoreError> {
+    /// Claims open jobs and begins their attempts. If the state database fails, those that have begun are returned, and
+    /// the others are claimed later.
+    async fn claim(&self, most: usize) -> Vec<(Job, HeldLease)> {
         let mut claimed = Vec::new();
         if most == 0 {
-            return Ok(claimed);
+            return claimed;
         }
-        let jobs = &self.service.ports.jobs;
-        for id in jobs.claimable(u32::try_from(most).unwrap_or(u32::MAX)).await? {
-            let name = lease_name(&id);
-            let Some(lease) = HeldLease::acquire(&self.leases, &name, &self.id, self.lease_settings).await? else {
-                continue;
-            };
-            let now = self.service.ports.clock.now();
-            match jobs.begin(&id, lease.lease(), MAX_ATTEMPTS, now).await? {
-                Some(job) if job.state == JobState::Running => {
-                    tracing::info!(event = "job_started", job_id = &*id, attempt = job.attempts);
-                    claimed.push((job, lease));
-                }
-                Some(job) => {
-                    log_end(&job.id, job.state, job.failure.as_ref());
-                    count(&self.service.ends);
-                }
-                None => {}
+        let claim = async {
+            for id in self.service.ports.jobs.claimable(u32::try_from(most).unwrap_or(u32::MAX)).await? {
+                claimed.extend(self.begin(&id).await?);
             }
+            Ok::<(), StoreError>(())
+        };
+        if let Err(error) = claim.await {
+            tracing::warn!(event = "worker_task_failed", task_name = "jobs", error_message = %error);
         }
-        Ok(claimed)
+        claimed
+    }
+
+    /// Begins an attempt of a job, unless another process holds it or it has no attempt left.
+    async fn begin(&self, id: &str) -> Result<Option<(Job, HeldLease)>, StoreError> {
+        let name = lease_name(id);
+        let Some(lease) = HeldLease::acquire(&self.leases, &name, &self.id, self.lease_settings).await? else {
+            return Ok(None);
+        };
+        let now = self.service.ports.clock.now();
+        match self.service.ports.jobs.begin(id, lease.lease(), MAX_ATTEMPTS, now).await? {
+            Some(job) if job.state == JobState::Running => {
+                tracing::info!(event = "job_started", job_id = id, attempt = job.attempts);
+                return Ok(Some((job, lease)));
+            }
+            Some(job) => {
+                log_end(&job.id, job.state, job.failure.as_ref());
+                count(&self.service.ends);
+            }
+            None => {}
+        }
+        Ok(None)
     }
 
     /// Runs one attempt to its end. An attempt that is stopped or loses its lease ends nothing.
@@ -309,11 +314,13 @@ impl JobRunner {
                 key.revoked_at.is_none() && key.expires_at.is_none_or(|expires_at| expires_at > now)
             }));
         }
-        if let Some(id) = job.maker.credential.strip_prefix("session:")
-            && let Some(session) = credentials.session(id).await?
-            // Guests are accounts of another system.
-            && !session.is_guest
-        {
+        if let Some(id) = job.maker.credential.strip_prefix("session:") {
+            // Only sessions that ended long ago are deleted.
+            let Some(session) = credentials.session(id).await? else { return Ok(false) };
+            if session.is_guest {
+                // Guests are accounts of another system.
+                return Ok(true);
+            }
             let user = credentials.user(&session.username).await?;
             return Ok(user.is_some_and(|user| user.disabled_at.is_none()));
         }

@@ -14,7 +14,7 @@ use terrane_compiler::text::nearest::nearest;
 use super::task::name_of;
 use super::{Preaggregations, status};
 use crate::catalog::Snapshot;
-use crate::domain::RequestContext;
+use crate::domain::{RequestContext, Scope, Surface};
 use crate::ports::preaggregations::{BuildOrigin, RollupBuild, RollupName};
 use crate::ports::store::StoreError;
 
@@ -109,9 +109,13 @@ impl Preaggregations {
         let build = build.ok_or_else(unknown)?;
         let snapshot = self.ports.catalog.snapshot();
         let access = Access::of(&snapshot.model, &request.caller);
-        // The operator may end the build of a rollup that the project no longer has.
         let rollup = RollupOf::named(&snapshot.model, &build.rollup.cube, &build.rollup.name);
-        if rollup.is_some_and(|rollup| !status::is_visible(&rollup, &access, request)) {
+        let is_visible = match rollup {
+            Some(rollup) => status::is_visible(&rollup, &access, request),
+            // The project no longer has it, so no policy tells who may see it: only operators.
+            None => request.surface == Surface::Internal || request.scopes.hold(Scope::Admin),
+        };
+        if !is_visible {
             return Err(unknown());
         }
         let resource = format!("preaggregation:{}.{}", build.rollup.cube, build.rollup.name);

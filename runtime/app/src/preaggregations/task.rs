@@ -73,6 +73,8 @@ impl Preaggregations {
         self.enqueue_due(backend).await?;
         while let Some(build) = backend.state.claim(lease, backend.target(), self.ports.clock.now()).await? {
             self.run_build(lease, backend, &build).await?;
+            // Many builds may take hours, and tables that are retired meanwhile take space.
+            self.maintain(lease, backend).await?;
         }
         self.reload_all().await?;
         self.set_next_check();

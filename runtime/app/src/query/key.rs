@@ -1,7 +1,9 @@
 //! Digests of statements: cache keys, and the hashes that name statements in the log.
 
 use std::fmt;
+use std::sync::Arc;
 
+use hmac::digest::Update;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use terrane_compiler::sql::CompiledSql;
@@ -23,7 +25,7 @@ impl CacheSecret {
         let mut block = [0; 64];
         block[..32].copy_from_slice(secret);
         let mut hmac = Hmac::new(&block.into());
-        hmac.update(b"terrane: result cache");
+        Update::update(&mut hmac, b"terrane: result cache");
         CacheSecret(hmac)
     }
 
@@ -37,7 +39,7 @@ impl CacheSecret {
         skip_total: bool,
     ) -> CacheKey {
         let mut hash = self.0.clone();
-        hash.update(&[FORMAT, u8::from(tenant.is_some()), u8::from(skip_total)]);
+        Update::update(&mut hash, &[FORMAT, u8::from(tenant.is_some()), u8::from(skip_total)]);
         field(&mut hash, b'w', warehouse.as_bytes());
         field(&mut hash, b'c', tenant.unwrap_or_default().as_bytes());
         for sql in statements {
@@ -62,7 +64,15 @@ impl fmt::Debug for CacheSecret {
     }
 }
 
-fn value(hash: &mut Hmac<Sha256>, value: &Value) {
+/// Returns a digest of a statement with its values, without a secret.
+pub fn statement_digest_of(sql: &CompiledSql) -> Arc<str> {
+    let mut hash = Sha256::new();
+    field(&mut hash, b's', sql.text.as_bytes());
+    sql.params.iter().for_each(|param| value(&mut hash, param));
+    hex::encode(hash.finalize()).into()
+}
+
+fn value(hash: &mut impl Update, value: &Value) {
     match value {
         Value::Null => field(hash, b'n', &[]),
         Value::Boolean(value) => field(hash, b'b', &[u8::from(*value)]),
@@ -82,7 +92,7 @@ pub(super) fn sql_hash(text: &str) -> String {
 }
 
 /// Hashes a field after its kind and length, so that no two sequences of fields hash the same bytes.
-fn field(hash: &mut Hmac<Sha256>, kind: u8, bytes: &[u8]) {
+fn field(hash: &mut impl Update, kind: u8, bytes: &[u8]) {
     hash.update(&[kind]);
     hash.update(&(bytes.len() as u64).to_le_bytes());
     hash.update(bytes);

@@ -96,10 +96,13 @@ impl QuerySession<'_> {
         cube: &Arc<str>,
         range: Option<&DateRange>,
     ) -> Result<Vec<StatisticsColumn>, QueryRunError> {
-        let columns = statistics_columns(&self.without_hooks(), cube)?;
-        if columns.is_empty() {
-            return Ok(columns);
-        }
+        let all_of_cube = SemanticQuery { cube: Some(Arc::clone(cube)), ..SemanticQuery::default() };
+        let columns = statistics_columns(&self.without_hooks(), cube).map_err(QueryRunError::from);
+        let columns = match columns {
+            Ok(columns) if columns.is_empty() => return Ok(columns),
+            Ok(columns) => columns,
+            refused => self.finish(&mut self.recorder(&all_of_cube, self.context.kind), refused).await?,
+        };
         let statistics = columns.iter().map(|column| (Some(Arc::clone(&column.name)), Statistic::Values));
         let all = StatisticsQuery {
             cube: Arc::clone(cube),

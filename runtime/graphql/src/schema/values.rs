@@ -71,7 +71,9 @@ fn count_measure(state: &RequestState, cube: &str) -> Result<Option<MemberRef>, 
     let Some(cube) = metadata::cube(&access, cube) else { return Ok(None) };
     let counts = metadata::measures(&access, cube).find(|measure| {
         matches!(&measure.kind, MeasureKind::Aggregate(aggregate)
-            if aggregate.function == AggregateFunction::Count && aggregate.filters.is_empty())
+            if aggregate.function == AggregateFunction::Count
+                && aggregate.argument.is_none()
+                && aggregate.filters.is_empty())
     });
     counts.map(|measure| format!("{}.{}", cube.name, measure.name).parse()).transpose()
 }

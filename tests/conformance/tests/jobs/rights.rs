@@ -74,6 +74,18 @@ async fn changed_policy_closes_the_result_until_it_is_as_before() {
 }
 
 #[tokio::test]
+async fn result_stays_readable_when_pre_aggregations_change() {
+    let house = House::of(World { has_tables: true, ..World::default() }, 0).await;
+    let runner = house.run();
+    let sales = json!({"measures": ["sales.count"], "dimensions": ["sales.region"]});
+    let submitted = house.ask("POST", JOBS, json!({"prefer": "wait=30"}), Some(sales)).await;
+    let path = format!("{JOBS}/{}/result", id(&submitted));
+    house.edge.app().services.queries.publish_rollups(Arc::default());
+    assert_eq!(house.get(&path).await.status.as_u16(), 200);
+    runner.abort();
+}
+
+#[tokio::test]
 async fn job_runs_under_the_policies_of_its_run() {
     let house = House::new().await;
     let path = format!("{JOBS}/{}", id(&house.submit(json!({})).await));

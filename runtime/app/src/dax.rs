@@ -4,8 +4,10 @@
 //! through the query pipeline, so that hooks, limits, caches and pre-aggregations apply. Absent: formats and status
 //! codes.
 
+mod evaluated;
 mod order;
 pub mod sessions;
+mod values;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +18,7 @@ use arrow::error::ArrowError;
 use terrane_compiler::Access;
 use terrane_compiler::sql::ResultColumn;
 use terrane_dax::plan::{OrderKey, SemanticPlan, plan};
-use terrane_dax::{Bound, Problem, Type};
+use terrane_dax::{Bound, Problem, ProblemCode, Type};
 
 use crate::domain::Surface;
 use crate::query::{Answer, QueryKind, QueryRunError, QueryService, QuerySession, RequestContext};
@@ -49,14 +51,30 @@ pub enum DaxError {
     TooManyRows { limit: u64 },
     #[error(transparent)]
     Run(#[from] QueryRunError),
+    #[error("the evaluation failed")]
+    Evaluation,
     #[error("ordering the rows: {0}")]
     Order(#[from] ArrowError),
 }
 
+/// The way in which a query is answered.
+enum Plan {
+    Semantic(SemanticPlan),
+    /// Its parts are semantic queries, over whose rows it is evaluated.
+    Evaluated,
+}
+
 /// A planned query with its warnings.
 struct Planned {
-    plan: SemanticPlan,
+    plan: Plan,
     warnings: Vec<String>,
+}
+
+/// A query with values for its parameters.
+#[derive(Clone, Copy)]
+struct Request<'r> {
+    text: &'r str,
+    parameters: &'r Parameters,
 }
 
 /// Returns all problems of a query for a caller, the constructs that cannot run yet included.
@@ -65,7 +83,11 @@ pub fn check(text: &str, access: &Access<'_>) -> Vec<Problem> {
     if !problems.is_empty() {
         return problems;
     }
-    let planned = query.evaluations.iter().map(|one| plan(&query, one, access, &Parameters::new()));
+    let planned = query.evaluations.iter().map(|one| match plan(&query, one, access, &Parameters::new()) {
+        Err(problem) if problem.code() == ProblemCode::NotSupported => evaluated::check(&query, one, access),
+        Err(problem) => Err(problem),
+        Ok(_) => Ok(()),
+    });
     // A parameter gets its value when the query runs.
     planned.filter_map(Result::err).filter(|problem| !problem.is_missing_value()).collect()
 }
@@ -90,7 +112,10 @@ pub async fn execute_with(
 ) -> Result<DaxAnswer, DaxError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let Planned { mut plan, warnings } = planned(&session, &context, text, parameters)?;
+    let Planned { plan, warnings } = planned(&session, &context, text, parameters)?;
+    let Plan::Semantic(mut plan) = plan else {
+        return evaluated::execute(&session, &context, Request { text, parameters }, warnings).await;
+    };
     let limit = (MAX_ROWS + 1).min(session.max_rows());
     plan.query.limit = Some(limit);
     let answer = async { session.prepare(&plan.query).await?.run().await }.await?;
@@ -109,7 +134,11 @@ pub async fn execute_with(
 pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: &str) -> Result<String, DaxError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let Planned { mut plan, .. } = planned(&session, &context, text, &Parameters::new())?;
+    let parameters = Parameters::new();
+    let Planned { plan, .. } = planned(&session, &context, text, &parameters)?;
+    let Plan::Semantic(mut plan) = plan else {
+        return evaluated::statements(&session, &context, Request { text, parameters: &parameters }).await;
+    };
     plan.query.limit = Some((MAX_ROWS + 1).min(session.max_rows()));
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
 }
@@ -135,7 +164,11 @@ fn planned(
         return Err(DaxError::Problems(problems));
     };
     let plan = plan(&query, first, &access, &as_written(&query.parameters, parameters));
-    let plan = plan.map_err(|problem| DaxError::Problems(vec![problem]))?;
+    let plan = match plan {
+        Ok(plan) => Plan::Semantic(plan),
+        Err(problem) if problem.code() == ProblemCode::NotSupported => Plan::Evaluated,
+        Err(problem) => return Err(DaxError::Problems(vec![problem])),
+    };
     let warning = "only the first EVALUATE is answered";
     let warnings = if others.is_empty() { Vec::new() } else { vec![warning.to_owned()] };
     Ok(Planned { plan, warnings })

@@ -93,6 +93,11 @@ pub enum ScalarKind {
     },
     Measure(MeasureCall),
     Variable(VariableId),
+    /// VAR and RETURN.
+    Block {
+        variables: Vec<VariableId>,
+        result: Box<Scalar>,
+    },
     Negate(Box<Scalar>),
     Not(Box<Scalar>),
     /// From left to right. BLANK counts as 0 in sums, and makes products BLANK.
@@ -223,6 +228,11 @@ pub enum TableKind {
     /// The rows of a table of the model.
     Model(CubeId),
     Variable(VariableId),
+    /// VAR and RETURN.
+    Block {
+        variables: Vec<VariableId>,
+        result: Box<Table>,
+    },
     /// VALUES and DISTINCT of a column; VALUES has the BLANK of rows without a partner.
     Values {
         column: DimensionId,

@@ -7,6 +7,7 @@
 mod bind;
 pub mod bound;
 mod complete;
+pub mod evaluate;
 pub mod functions;
 mod lexer;
 pub mod listing;

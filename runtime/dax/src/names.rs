@@ -3,6 +3,7 @@
 //! In: the compiler's [`Access`]. Out: ids, by names in any case, and the names nearest to one that is unknown. A table
 //! is a cube, a column a dimension, a measure a measure or a metric. Hidden members answer; denied ones do not exist.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use terrane_compiler::Access;
@@ -10,7 +11,7 @@ use terrane_compiler::model::{Cube, CubeId, DimensionId, MeasureId, Member, Metr
 use terrane_compiler::text::nearest::nearest;
 
 use crate::bound::MeasureSource;
-use crate::problem::{MAX_NEAREST, ProblemKind};
+use crate::problem::{MAX_NEAREST, MAX_PROBLEMS, ProblemKind};
 
 /// A member of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +22,13 @@ pub(crate) enum TableMember {
 
 pub(crate) struct Names<'a> {
     access: &'a Access<'a>,
+    /// The number of searches for names near to unknown ones; each reads all names.
+    searches: Cell<usize>,
 }
 
 impl<'a> Names<'a> {
     pub(crate) fn new(access: &'a Access<'a>) -> Self {
-        Names { access }
+        Names { access, searches: Cell::new(0) }
     }
 
     pub(crate) fn model(&self) -> &'a Model {
@@ -56,7 +59,7 @@ impl<'a> Names<'a> {
     }
 
     pub(crate) fn nearest_tables(&self, name: &str) -> Vec<Arc<str>> {
-        nearest_names(name, self.tables().map(|cube| &cube.name))
+        self.nearest(name, self.tables().map(|cube| &cube.name))
     }
 
     /// Returns the column or the measure of a table.
@@ -69,7 +72,8 @@ impl<'a> Names<'a> {
             (Some((_, member)), None) => Ok(member),
             (Some((one, _)), Some((two, _))) => Err(ambiguous(name, [Arc::clone(one), Arc::clone(two)].into_iter())),
             (None, _) => {
-                let nearest = nearest_names(name, self.members(cube).map(|(name, _)| name));
+                let listed = self.members(cube).filter(|(_, member)| self.is_listed(*member));
+                let nearest = self.nearest(name, listed.map(|(name, _)| name));
                 Err(ProblemKind::UnknownMember { table: Arc::clone(&cube.name), name: Arc::clone(name), nearest })
             }
         }
@@ -125,7 +129,7 @@ impl<'a> Names<'a> {
         match (&own[..], &found[..]) {
             ([only], _) | ([], [only]) => Ok(MeasureSource::Model(*only)),
             ([], []) => {
-                let nearest = nearest_names(name, self.bare_names());
+                let nearest = self.nearest(name, self.bare_names());
                 Err(ProblemKind::UnknownBareMember { name: Arc::clone(name), nearest })
             }
             _ => {
@@ -164,8 +168,19 @@ impl<'a> Names<'a> {
 
     fn bare_names(&self) -> impl Iterator<Item = &'a Arc<str>> {
         let measures = self.tables().flat_map(|cube| self.members(cube));
-        let measures = measures.filter(|(_, member)| matches!(member, TableMember::Measure(_))).map(|(name, _)| name);
+        let is_shown = |member: TableMember| matches!(member, TableMember::Measure(_)) && self.is_listed(member);
+        let measures = measures.filter(move |(_, member)| is_shown(*member)).map(|(name, _)| name);
         self.listed_metrics().map(|id| &self.model().metric(id).name).chain(measures)
+    }
+
+    /// Returns the names nearest to an unknown one. After as many searches as a query can have problems, it returns none.
+    pub(crate) fn nearest<'n>(&self, name: &str, names: impl Iterator<Item = &'n Arc<str>>) -> Vec<Arc<str>> {
+        let searches = self.searches.get();
+        if searches >= MAX_PROBLEMS {
+            return Vec::new();
+        }
+        self.searches.set(searches + 1);
+        nearest(name, names.map(|name| &**name), MAX_NEAREST).into_iter().map(Arc::from).collect()
     }
 
     /// Returns whether a table is the other one or on the one side of it.
@@ -180,10 +195,6 @@ fn ids(cube: CubeId, count: usize) -> impl Iterator<Item = (CubeId, u32)> {
 
 fn ambiguous(name: &Arc<str>, names: impl Iterator<Item = Arc<str>>) -> ProblemKind {
     ProblemKind::AmbiguousName { name: Arc::clone(name), names: names.collect() }
-}
-
-pub(crate) fn nearest_names<'n>(name: &str, names: impl Iterator<Item = &'n Arc<str>>) -> Vec<Arc<str>> {
-    nearest(name, names.map(|name| &**name), MAX_NEAREST).into_iter().map(Arc::from).collect()
 }
 
 /// Compares names without regard to case.

@@ -13,14 +13,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use terrane_compiler::Access;
-use terrane_compiler::model::Model;
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::model::{DimensionId, Model};
+use terrane_compiler::query::{Filter, SemanticQuery};
 use terrane_compiler::types::Value;
 
-use crate::bound::{BoundEvaluation, BoundOrder, BoundQuery, ScalarKind};
+use crate::bound::{BoundEvaluation, BoundOrder, BoundQuery, Scalar, ScalarKind};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
+
+pub(crate) use measures::{Aggregates, applies, may_lack_partners};
+pub(crate) use shape::{column_ref, value_ref};
 
 /// A query that answers an evaluation.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,6 +104,21 @@ impl Planner<'_> {
         };
         order.iter().map(key).collect()
     }
+}
+
+/// Returns a condition over one row of columns as a filter of a semantic query, if it can have it.
+pub(crate) fn condition_filter(
+    query: &BoundQuery,
+    model: &Model,
+    parameters: &Parameters,
+    condition: &Scalar,
+    context: u32,
+    columns: &[DimensionId],
+) -> Result<Filter, Problem> {
+    let planner = Planner { query, model, parameters };
+    let sources: Vec<Option<shape::Source>> = columns.iter().map(|id| Some(shape::Source::Group(*id))).collect();
+    let row = condition::Row { context, columns: &sources };
+    planner.condition(condition, &row, &mut condition::Compared::default())
 }
 
 fn not_supported(construct: &str, place: Place) -> Problem {

@@ -151,6 +151,10 @@ pub enum ProblemKind {
 
     #[error("{construct} is not supported")]
     NotSupported { construct: Arc<str> },
+    #[error("the query needs more than {limit} {what}")]
+    TooLarge { what: &'static str, limit: u64 },
+    #[error("{message}")]
+    InvalidValue { message: Arc<str> },
     #[error("parameter `@{name}` has no value")]
     UnknownParameter { name: Arc<str> },
 }
@@ -173,7 +177,7 @@ impl Problem {
     pub fn code(&self) -> ProblemCode {
         use ProblemKind as Kind;
         match &self.kind {
-            Kind::TooLong { .. } | Kind::TooDeep { .. } => ProblemCode::Limit,
+            Kind::TooLong { .. } | Kind::TooDeep { .. } | Kind::TooLarge { .. } => ProblemCode::Limit,
             Kind::UnexpectedCharacter { .. }
             | Kind::Unterminated { .. }
             | Kind::InvalidNumber { .. }
@@ -201,6 +205,7 @@ impl Problem {
             | Kind::ExpectedConstant
             | Kind::Incomparable { .. }
             | Kind::WrongType { .. }
+            | Kind::InvalidValue { .. }
             | Kind::ColumnCount { .. }
             | Kind::RowLength { .. } => ProblemCode::Type,
             Kind::Duplicate { .. }
@@ -219,6 +224,7 @@ impl Problem {
         use ProblemKind as Kind;
         let text = match &self.kind {
             Kind::TooLong { .. } => "Split the query.".to_owned(),
+            Kind::TooLarge { .. } => "Add filters, or group by fewer columns.".to_owned(),
             Kind::TooDeep { .. } => "Name inner expressions with `VAR`.".to_owned(),
             Kind::UnexpectedCharacter { character: '@' } => "Write the parameter's name after `@`.".to_owned(),
             Kind::UnexpectedCharacter { .. } => {
@@ -277,6 +283,7 @@ impl Problem {
             Kind::ExpectedWord { .. }
             | Kind::ExpectedConstant
             | Kind::WrongType { .. }
+            | Kind::InvalidValue { .. }
             | Kind::ColumnCount { .. }
             | Kind::NotSupported { .. } => return None,
         };

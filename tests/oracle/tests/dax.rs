@@ -187,6 +187,60 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE FILTER(SUMMARIZECOLUMNS(orders[id], \"r\", [revenue], \"n\", [orders]), [r] < 5) ORDER BY orders[id]",
         "[[5, null, 1], [6, -3.0, 1]]",
     ),
+    // Expressions over measures and groups.
+    ("EVALUATE {[revenue] + 1}", "[[40.5]]"),
+    (
+        "EVALUATE SUMMARIZECOLUMNS(orders[status], \"a\", DIVIDE([revenue], [orders])) ORDER BY orders[status]",
+        r#"[[null, 7.0], ["", -3.0], ["open", 2.5], ["paid", 15.25]]"#,
+    ),
+    (
+        "EVALUATE ADDCOLUMNS(VALUES(orders[status]), \"s\", \
+         ROUND(DIVIDE([revenue], CALCULATE([revenue], ALL(orders[status]))), 4)) ORDER BY orders[status]",
+        r#"[[null, 0.1772], ["", -0.0759], ["open", 0.1266], ["paid", 0.7722]]"#,
+    ),
+    (
+        "EVALUATE SUMMARIZECOLUMNS(ROLLUPADDISSUBTOTAL(orders[status], \"t\"), \"r\", [revenue]) ORDER BY [t], orders[status]",
+        r#"[[null, false, 7.0], ["", false, -3.0], ["open", false, 5.0], ["paid", false, 30.5], [null, true, 39.5]]"#,
+    ),
+    // Aggregates and iterators over rows.
+    ("EVALUATE {SUMX(orders, orders[amount] * 2)}", "[[79.0]]"),
+    ("EVALUATE {COUNTROWS(FILTER(orders, orders[amount] > 6))}", "[[3]]"),
+    ("EVALUATE {AVERAGEX(customers, [revenue])}", "[[14.166666666666666]]"),
+    ("EVALUATE {SUMX(orders, RELATED(customers[credit]))}", "[[300]]"),
+    (
+        "EVALUATE CALCULATETABLE(ADDCOLUMNS(VALUES(customers[region]), \"n\", CALCULATE(COUNTROWS(customers))), \
+         customers[credit] > 60) ORDER BY customers[region]",
+        r#"[["APAC", 1], ["EU", 1], ["US", 1]]"#,
+    ),
+    (
+        "EVALUATE ADDCOLUMNS(VALUES(orders[status]), \"v\", CALCULATE(SELECTEDVALUE(orders[id], -1))) ORDER BY orders[status]",
+        r#"[[null, 4], ["", 6], ["open", -1], ["paid", -1]]"#,
+    ),
+    // A variable has the value of its place.
+    (
+        "EVALUATE VAR t = SUM(orders[amount]) RETURN ROW(\"a\", t, \"b\", CALCULATE(t, orders[status] = \"paid\"), \
+         \"c\", CALCULATE(SUM(orders[amount]), orders[status] = \"paid\"))",
+        "[[39.5, 39.5, 30.5]]",
+    ),
+    // The filter depends on the current row.
+    (
+        "EVALUATE SELECTCOLUMNS(orders, \"i\", orders[id], \"c\", VAR d = orders[day] RETURN \
+         CALCULATE([revenue], FILTER(ALL(orders), orders[day] <= d))) ORDER BY [i]",
+        "[[1, 7.0], [2, 27.5], [3, 32.5], [4, 39.5], [5, 39.5], [6, -3.0]]",
+    ),
+    ("EVALUATE {CALCULATE([revenue], TOPN(1, VALUES(orders[status]), [revenue]))}", "[[30.5]]"),
+    (
+        "EVALUATE ADDCOLUMNS(VALUES(orders[status]), \"r\", RANKX(ALL(orders[status]), [revenue])) ORDER BY [r]",
+        r#"[["paid", 1], [null, 2], ["open", 3], ["", 4]]"#,
+    ),
+    ("EVALUATE UNION({1, 2}, {2, 3}) ORDER BY [Value]", "[[1], [2], [2], [3]]"),
+    ("EVALUATE EXCEPT({1, 2, 3}, {2}) ORDER BY [Value]", "[[1], [3]]"),
+    ("EVALUATE VALUES(orders[id]) ORDER BY orders[id] START AT 5", "[[5], [6]]"),
+    // Time.
+    ("EVALUATE {TOTALYTD([revenue], orders[day])}", "[[42.5]]"),
+    ("EVALUATE {CALCULATE([revenue], PREVIOUSYEAR(orders[day]))}", "[[null]]"),
+    ("EVALUATE {CALCULATE([revenue], DATESBETWEEN(orders[day], dt\"2024-01-01\", dt\"2024-01-31\"))}", "[[30.5]]"),
+    ("EVALUATE {DATEDIFF(dt\"2023-12-31\", dt\"2024-01-01\", YEAR)}", "[[1]]"),
 ];
 
 /// Returns the rows of an answer as lists of values.

@@ -44,6 +44,16 @@ impl QuerySession<'_> {
         &self.snapshot
     }
 
+    /// Returns the snapshot for work that outlives the borrow of this session.
+    pub fn shared_snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot)
+    }
+
+    /// Returns the current time of the session on the wall clock of its zone.
+    pub fn now(&self) -> jiff::civil::DateTime {
+        self.environment.default_timezone.to_datetime(self.environment.now)
+    }
+
     /// Returns the most rows that a query of this session can return.
     pub fn max_rows(&self) -> u64 {
         self.environment.max_limit

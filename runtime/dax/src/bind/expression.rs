@@ -10,11 +10,11 @@ use crate::bound::{
     BlankRule, BoundExpression, MeasureCall, MeasureSource, Scalar, ScalarKind, Table, TableColumn, TableKind,
     column_text,
 };
-use crate::names::{TableMember, nearest_names};
+use crate::names::TableMember;
 use crate::parser::MAX_NESTING;
 use crate::place::Place;
 use crate::problem::{ProblemKind, Shape};
-use crate::tree::{Expression, ExpressionKind, Literal, Name, Number, Operator, Precedence, PrefixOperator};
+use crate::tree::{Expression, ExpressionKind, Literal, Name, Number, Operator, Precedence, PrefixOperator, Variable};
 use crate::types::Type;
 
 impl<'q> Binder<'q> {
@@ -41,18 +41,36 @@ impl<'q> Binder<'q> {
             }
             ExpressionKind::Rows(rows) => return BoundExpression::Table(self.rows(rows, place)),
             ExpressionKind::Block { variables, result } => {
-                let outer = self.locals.len();
-                for variable in variables {
-                    let id = self.variable(variable);
-                    self.locals.push((Arc::clone(&variable.name.text), id));
-                }
-                let result = self.bind_expression(result);
-                self.locals.truncate(outer);
-                return result;
+                return self.block(variables, result);
             }
             ExpressionKind::Omitted | ExpressionKind::Invalid => Scalar::invalid(place),
         };
         BoundExpression::Scalar(scalar)
+    }
+
+    fn block(&mut self, variables: &'q [Variable], result: &'q Expression) -> BoundExpression {
+        let outer = self.locals.len();
+        let mut ids = Vec::with_capacity(variables.len());
+        for variable in variables {
+            let id = self.variable(variable);
+            self.locals.push((Arc::clone(&variable.name.text), id));
+            ids.push(id);
+        }
+        let result = self.bind_expression(result);
+        self.locals.truncate(outer);
+        match result {
+            BoundExpression::Scalar(scalar) if scalar.kind != ScalarKind::Invalid => {
+                let Scalar { ty, place, .. } = scalar;
+                let kind = ScalarKind::Block { variables: ids, result: Box::new(scalar) };
+                BoundExpression::Scalar(Scalar { kind, ty, place })
+            }
+            BoundExpression::Table(table) if !table.is_invalid() => {
+                let (columns, place) = (Arc::clone(&table.columns), table.place);
+                let kind = TableKind::Block { variables: ids, result: Box::new(table) };
+                BoundExpression::Table(Table { kind, columns, place })
+            }
+            invalid => invalid,
+        }
     }
 
     fn parameter(&mut self, name: &Arc<str>, place: Place) -> Scalar {
@@ -94,7 +112,7 @@ impl<'q> Binder<'q> {
             Err(ProblemKind::UnknownTable { .. }) if !name.is_quoted => {
                 let tables = self.names.tables().map(|cube| &cube.name);
                 let variables = self.locals.iter().map(|(local, _)| local);
-                let nearest = nearest_names(&name.text, tables.chain(variables));
+                let nearest = self.names.nearest(&name.text, tables.chain(variables));
                 self.problem(ProblemKind::UnknownBareName { name: Arc::clone(&name.text), nearest }, name.place);
                 BoundExpression::Scalar(Scalar::invalid(name.place))
             }

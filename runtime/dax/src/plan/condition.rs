@@ -113,6 +113,7 @@ impl Planner<'_> {
                 BoundExpression::Scalar(value) => self.constant(value)?,
                 BoundExpression::Table(_) => None,
             },
+            ScalarKind::Block { result, .. } => self.constant(result)?,
             ScalarKind::Negate(inner) => self.constant(inner)?.and_then(|value| negated(&value)),
             _ => None,
         })

@@ -10,7 +10,7 @@ use crate::bound::MeasureSource;
 
 /// The aggregates that a measure or metric is computed from.
 #[derive(Debug, Default)]
-pub(super) struct Aggregates {
+pub(crate) struct Aggregates {
     /// The tables whose rows are aggregated, each once.
     pub facts: Vec<CubeId>,
     /// An aggregate counts, so that it is 0 for groups without rows.
@@ -26,7 +26,7 @@ enum Part {
 
 impl Aggregates {
     /// Collects the aggregates of a measure of the model; a query measure has none of its own.
-    pub(super) fn add(&mut self, model: &Model, source: MeasureSource) {
+    pub(crate) fn add(&mut self, model: &Model, source: MeasureSource) {
         let mut open = match source {
             MeasureSource::Model(id) => vec![Part::Measure(id)],
             MeasureSource::Metric(id) => vec![Part::Metric(id)],
@@ -84,7 +84,7 @@ pub(super) fn is_never_blank(model: &Model, source: MeasureSource) -> bool {
 }
 
 /// Returns whether rows of another table may lack their partner in a table, so that VALUES has a BLANK for them.
-pub(super) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
+pub(crate) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
     let to_it = model.cubes.iter().flat_map(|cube| &cube.joins);
     let leads_here = to_it.filter(|join| join.target == table && join.relationship.is_to_one());
     let leads_away = model.cube(table).joins.iter().filter(|join| !join.relationship.is_to_one());
@@ -92,6 +92,6 @@ pub(super) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
 }
 
 /// Returns whether filters and groups of a column apply to a table: it is on the one side of the table, or in it.
-pub(super) fn applies(model: &Model, column: DimensionId, fact: CubeId) -> bool {
+pub(crate) fn applies(model: &Model, column: DimensionId, fact: CubeId) -> bool {
     model.join_paths(fact).is_to_one(column.cube)
 }

@@ -153,11 +153,11 @@ impl Shape {
     }
 }
 
-pub(super) fn column_ref(model: &Model, id: DimensionId) -> Option<MemberRef> {
+pub(crate) fn column_ref(model: &Model, id: DimensionId) -> Option<MemberRef> {
     member_ref(&model.cube(id.cube).name, &model.dimension(id).name)
 }
 
-pub(super) fn value_ref(model: &Model, source: MeasureSource) -> Option<MemberRef> {
+pub(crate) fn value_ref(model: &Model, source: MeasureSource) -> Option<MemberRef> {
     match source {
         MeasureSource::Model(id) => member_ref(&model.cube(id.cube).name, &model.measure(id).name),
         MeasureSource::Metric(id) => {

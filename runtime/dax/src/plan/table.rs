@@ -31,6 +31,7 @@ impl Planner<'_> {
                 BoundExpression::Table(value) if context.filters.is_empty() => self.table(value, context),
                 _ => Err(not_supported("a variable under filters", place)),
             },
+            TableKind::Block { result, .. } => self.table(result, context),
             TableKind::Values { column, has_unmatched } => {
                 let shape = self.distinct(*column, table, context);
                 self.without_blank_row(column.cube, *has_unmatched, place)?;
@@ -305,6 +306,7 @@ impl Planner<'_> {
                 }
                 source => Ok(Value { source, filters: Vec::new() }),
             },
+            ScalarKind::Block { result, .. } => self.value(result),
             ScalarKind::Calculate { expression, filters, .. } => {
                 let Value { source, filters: inner } = self.value(expression)?;
                 let mut context = Context::default();

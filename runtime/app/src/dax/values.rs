@@ -1,0 +1,172 @@
+//! Values between Arrow and DAX.
+//!
+//! In: finished rows of a semantic query. Out: the values that an evaluation computes with; and back, the columns of its
+//! result. Instants become wall clocks of the query's zone.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray as _, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch,
+    RecordBatchOptions, StringArray, TimestampMicrosecondArray,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type, Schema, TimeUnit, TimestampMicrosecondType};
+use arrow::error::ArrowError;
+use jiff::tz::TimeZone;
+use terrane_compiler::sql::ColumnFormat;
+use terrane_compiler::types::DimensionType;
+use terrane_dax::Type;
+use terrane_dax::evaluate::{Datum, Decimal, FetchedRows};
+
+use crate::query::Answer;
+
+/// Reads the rows of an answer.
+pub(super) fn fetched(answer: &Answer) -> Result<FetchedRows, ArrowError> {
+    let mut rows = Vec::with_capacity(answer.returned_rows as usize);
+    for batch in &answer.batches {
+        let columns = answer
+            .columns
+            .iter()
+            .zip(batch.columns())
+            .map(|(column, array)| data(array, &column.format))
+            .collect::<Result<Vec<Vec<Datum>>, ArrowError>>()?;
+        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
+        for _ in 0..batch.num_rows() {
+            rows.push(columns.iter_mut().map(|column| column.next().unwrap_or(Datum::Blank)).collect());
+        }
+    }
+    Ok(FetchedRows { rows })
+}
+
+fn data(array: &ArrayRef, format: &ColumnFormat) -> Result<Vec<Datum>, ArrowError> {
+    fn all<T>(values: impl Iterator<Item = Option<T>>, datum: impl Fn(T) -> Datum) -> Vec<Datum> {
+        values.map(|value| value.map_or(Datum::Blank, &datum)).collect()
+    }
+    Ok(match array.data_type() {
+        DataType::Boolean => all(array.as_boolean().iter(), Datum::Boolean),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            let doubles = cast(array, &DataType::Float64)?;
+            all(doubles.as_primitive::<Float64Type>().iter(), Datum::Double)
+        }
+        DataType::Decimal128(_, scale) if (0..=30).contains(scale) => {
+            let scale = *scale as u8;
+            all(array.as_primitive::<Decimal128Type>().iter(), |digits| number(digits, scale))
+        }
+        DataType::Decimal256(_, scale) => {
+            let narrow = cast(array, &DataType::Decimal128(38, *scale))?;
+            return data(&narrow, format);
+        }
+        DataType::Decimal128(..) => {
+            let doubles = cast(array, &DataType::Float64)?;
+            all(doubles.as_primitive::<Float64Type>().iter(), Datum::Double)
+        }
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
+            let zone = match format {
+                ColumnFormat::Instant(zone) | ColumnFormat::InstantBucket(_, zone) => Some(zone),
+                _ => None,
+            };
+            let micros = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+            all(micros.as_primitive::<TimestampMicrosecondType>().iter(), |micros| {
+                Datum::DateTime(zone.map_or(micros, |zone| local(micros, zone)))
+            })
+        }
+        kind if kind.is_integer() => match cast(array, &DataType::Decimal128(20, 0)) {
+            Ok(wide) => all(wide.as_primitive::<Decimal128Type>().iter(), |digits| number(digits, 0)),
+            Err(error) => return Err(error),
+        },
+        _ => {
+            let texts = cast(array, &DataType::LargeUtf8)?;
+            all(texts.as_string::<i64>().iter(), |text| Datum::Text(text.into()))
+        }
+    })
+}
+
+fn number(digits: i128, scale: u8) -> Datum {
+    match i64::try_from(digits) {
+        Ok(integer) if scale == 0 => Datum::Integer(integer),
+        _ => Datum::Decimal(Decimal::new(digits, scale)),
+    }
+}
+
+/// Returns an instant as the wall clock of a zone.
+fn local(micros: i64, zone: &TimeZone) -> i64 {
+    let instant = jiff::Timestamp::from_microsecond(micros);
+    instant.map_or(micros, |instant| micros + i64::from(zone.to_offset(instant).seconds()) * 1_000_000)
+}
+
+/// Makes the batch of a result; a column has the type of its values if its own is open, and times of `dates` are dates.
+pub(super) fn batch(
+    types: &[Type],
+    dates: &[bool],
+    rows: &[Vec<Datum>],
+) -> Result<(RecordBatch, Vec<DimensionType>), ArrowError> {
+    let (mut fields, mut arrays, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, ty) in types.iter().enumerate() {
+        let values: Vec<&Datum> = rows.iter().map(|row| &row[at]).collect();
+        let (mut array, kind) = column(*ty, &values)?;
+        if dates[at] && kind == DimensionType::Time {
+            array = cast(&array, &DataType::Date32)?;
+        }
+        fields.push(Field::new(format!("c{at}"), array.data_type().clone(), true));
+        arrays.push(array);
+        kinds.push(kind);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)?;
+    Ok((batch, kinds))
+}
+
+/// Returns whether all values are BLANK or of a kind.
+fn are_all(values: &[&Datum], is_it: impl Fn(&Datum) -> bool) -> bool {
+    values.iter().all(|value| value.is_blank() || is_it(value))
+}
+
+fn column(ty: Type, values: &[&Datum]) -> Result<(ArrayRef, DimensionType), ArrowError> {
+    let is_number =
+        |value: &Datum| matches!(value, Datum::Integer(_) | Datum::Decimal(_) | Datum::Double(_) | Datum::Boolean(_));
+    if ty != Type::Text
+        && are_all(values, |value| matches!(value, Datum::Boolean(_)))
+        && !ty.is_number()
+        && ty != Type::DateTime
+    {
+        let found = values.iter().map(|value| match value {
+            Datum::Boolean(value) => Some(*value),
+            _ => None,
+        });
+        return Ok((Arc::new(found.collect::<BooleanArray>()), DimensionType::Boolean));
+    }
+    if are_all(values, |value| matches!(value, Datum::DateTime(_))) && ty != Type::Text && !ty.is_number() {
+        let found = values.iter().map(|value| match value {
+            Datum::DateTime(micros) => Some(*micros),
+            _ => None,
+        });
+        return Ok((Arc::new(found.collect::<TimestampMicrosecondArray>()), DimensionType::Time));
+    }
+    if are_all(values, is_number) && ty != Type::Text {
+        return Ok((numbers(ty, values)?, DimensionType::Number));
+    }
+    let found = values.iter().map(|value| value.to_text());
+    Ok((Arc::new(found.collect::<StringArray>()), DimensionType::String))
+}
+
+/// Returns numbers as integers, decimals or doubles: the narrowest that holds all of them.
+fn numbers(ty: Type, values: &[&Datum]) -> Result<ArrayRef, ArrowError> {
+    if ty != Type::Double && are_all(values, |value| matches!(value, Datum::Integer(_) | Datum::Boolean(_))) {
+        let found = values.iter().map(|value| match value {
+            Datum::Integer(value) => Some(*value),
+            Datum::Boolean(value) => Some(i64::from(*value)),
+            _ => None,
+        });
+        return Ok(Arc::new(found.collect::<Int64Array>()));
+    }
+    let exact: Option<Vec<Option<Decimal>>> = values.iter().map(|value| value.to_decimal()).collect();
+    if let Some(exact) = exact.filter(|_| ty != Type::Double) {
+        let scale = exact.iter().flatten().map(|value| value.scale()).max().unwrap_or(0);
+        let digits: Option<Vec<Option<i128>>> =
+            exact.iter().map(|value| value.map_or(Some(None), |value| value.at_scale(scale).map(Some))).collect();
+        if let Some(digits) = digits {
+            return Ok(Arc::new(Decimal128Array::from(digits).with_precision_and_scale(38, scale as i8)?));
+        }
+    }
+    Ok(Arc::new(values.iter().map(|value| value.to_double()).collect::<Float64Array>()))
+}

@@ -1,0 +1,255 @@
+//! Evaluation of tables that have not the shape of one semantic query.
+//!
+//! In: an evaluation of a bound query, and the rows of the semantic queries that it asked for. Out: the rows of the
+//! table, or the semantic queries that it needs next. It is repeated with their rows until nothing is missing. Measures
+//! and rows come from semantic queries alone, so that policies, caches and pre-aggregations apply; everything else is
+//! computed here, on rows in memory. Absent on purpose: SQL, running queries.
+
+mod aggregate;
+mod call;
+mod context;
+mod data;
+mod dates;
+mod datum;
+mod decimal;
+mod environment;
+mod filter;
+mod measure;
+mod operators;
+mod rows;
+mod scalar;
+mod source;
+mod summarize;
+mod table;
+mod walk;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use jiff::civil::DateTime;
+use terrane_compiler::Access;
+use terrane_compiler::model::{DimensionId, Model};
+use terrane_compiler::query::SemanticQuery;
+
+use crate::bound::{BoundEvaluation, BoundQuery, VariableId};
+use crate::place::Place;
+use crate::plan::Parameters;
+use crate::problem::{Problem, ProblemKind};
+use crate::types::Type;
+
+pub use data::{FetchedData, FetchedRows};
+pub use datum::Datum;
+pub use decimal::Decimal;
+
+use data::Index;
+use environment::{Environment, Value};
+use rows::Rows;
+use source::Item;
+
+/// The most semantic queries of one evaluation.
+pub const MAX_QUERIES: usize = 100;
+/// The most rows of a table during evaluation.
+pub const MAX_ROWS: usize = 1_000_000;
+/// The most expressions that one evaluation computes.
+const MAX_STEPS: u64 = 100_000_000;
+
+/// The state of an evaluation.
+#[derive(Debug)]
+pub enum Step {
+    Done(FinishedTable),
+    /// The queries whose rows it needs to go on.
+    Needs(Vec<SemanticQuery>),
+}
+
+/// The rows of a result, in order.
+#[derive(Debug)]
+pub struct FinishedTable {
+    pub columns: Vec<FinishedColumn>,
+    pub rows: Vec<Vec<Datum>>,
+    pub warnings: Vec<String>,
+}
+
+/// A column of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedColumn {
+    /// `Table[Column]` or `[Name]`
+    pub name: String,
+    pub ty: Type,
+    /// The column of the model whose values these are.
+    pub lineage: Option<DimensionId>,
+}
+
+/// Evaluates a table as far as its data is known.
+///
+/// # Errors
+/// A construct that is not supported, a value that does not convert, or a limit.
+pub fn evaluate(
+    query: &BoundQuery,
+    evaluation: &BoundEvaluation,
+    access: &Access<'_>,
+    parameters: &Parameters,
+    now: DateTime,
+    data: &FetchedData,
+) -> Result<Step, Problem> {
+    let evaluator = Evaluator {
+        query,
+        access,
+        model: access.model(),
+        parameters,
+        now,
+        data,
+        missing: RefCell::default(),
+        indexes: RefCell::default(),
+        filter_lists: RefCell::default(),
+        definitions: RefCell::default(),
+        tables: RefCell::default(),
+        scans: RefCell::default(),
+        warnings: RefCell::default(),
+        steps: Cell::new(0),
+    };
+    match evaluator.evaluation(evaluation) {
+        Ok(table) => Ok(Step::Done(table)),
+        Err(Halt::Missing) => {
+            let missing = evaluator.missing.into_inner();
+            if data.len() + missing.len() > MAX_QUERIES {
+                let kind = ProblemKind::TooLarge { what: "semantic queries", limit: MAX_QUERIES as u64 };
+                return Err(Problem::new(kind, evaluation.place));
+            }
+            Ok(Step::Needs(missing))
+        }
+        Err(Halt::Problem(problem)) => Err(problem),
+        Err(Halt::Value { message, place }) => Err(Problem::new(ProblemKind::InvalidValue { message }, place)),
+    }
+}
+
+/// The reason why an expression has no value.
+#[derive(Debug)]
+enum Halt {
+    /// Rows are missing, which were asked for.
+    Missing,
+    /// An error that ISERROR and IFERROR see.
+    Value {
+        message: Arc<str>,
+        place: Place,
+    },
+    Problem(Problem),
+}
+
+impl From<Problem> for Halt {
+    fn from(problem: Problem) -> Halt {
+        Halt::Problem(problem)
+    }
+}
+
+type Result1<T> = Result<T, Halt>;
+
+struct Evaluator<'q> {
+    query: &'q BoundQuery,
+    access: &'q Access<'q>,
+    model: &'q Model,
+    parameters: &'q Parameters,
+    now: DateTime,
+    data: &'q FetchedData,
+    missing: RefCell<Vec<SemanticQuery>>,
+    indexes: RefCell<HashMap<(Item, Vec<DimensionId>, u32), Rc<Index>>>,
+    /// The numbers of lists of filters, by their contents.
+    filter_lists: RefCell<HashMap<String, u32>>,
+    /// The values of the query's own variables.
+    definitions: RefCell<HashMap<VariableId, Value>>,
+    /// Tables that do not depend on a current row, by the address of their node and their filters.
+    tables: RefCell<HashMap<TableKey, Rc<Rows>>>,
+    scans: RefCell<HashMap<(usize, u32), Rc<walk::Scan>>>,
+    warnings: RefCell<Vec<String>>,
+    steps: Cell<u64>,
+}
+
+/// A table in a filter context.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TableKey {
+    node: usize,
+    filters: u32,
+    selected: u32,
+    pins: Vec<(DimensionId, Datum)>,
+}
+
+impl<'q> Evaluator<'q> {
+    fn evaluation(&self, evaluation: &'q BoundEvaluation) -> Result1<FinishedTable> {
+        let environment = Environment::outermost(self.filter_list(Vec::new()));
+        let rows = self.table(&evaluation.table, &environment, &walk::Need::All)?;
+        let rows = self.ordered(evaluation, &rows, &environment)?;
+        let columns: Vec<FinishedColumn> = evaluation
+            .table
+            .columns
+            .iter()
+            .map(|column| FinishedColumn {
+                name: column.name.in_result(self.model),
+                ty: column.ty,
+                lineage: column.lineage,
+            })
+            .collect();
+        let width = columns.len();
+        let rows = rows.into_iter().map(|row| row[..width].to_vec()).collect();
+        Ok(FinishedTable { columns, rows, warnings: self.warnings.take() })
+    }
+
+    /// Orders the rows of a result, and leaves out those before START AT.
+    fn ordered(
+        &self,
+        evaluation: &'q BoundEvaluation,
+        rows: &Rows,
+        environment: &Environment,
+    ) -> Result1<Vec<Rc<[Datum]>>> {
+        if evaluation.order.is_empty() {
+            return Ok(rows.rows.clone());
+        }
+        let mut keyed = self.keyed(rows, 0, &evaluation.order, environment)?;
+        keyed.sort_by(|(one, _), (two, _)| rows::compare_keys(one, two, &evaluation.order));
+        let start = evaluation.start_at.iter().map(|value| self.scalar(value, environment));
+        let start = start.collect::<Result1<Vec<Datum>>>()?;
+        let order = &evaluation.order[..start.len()];
+        let is_before = |keys: &[Datum]| rows::compare_keys(&keys[..start.len()], &start, order).is_lt();
+        Ok(keyed.into_iter().filter(|(keys, _)| !is_before(keys)).map(|(_, row)| row).collect())
+    }
+
+    /// Counts a step of the evaluation.
+    fn step(&self, place: Place) -> Result1<()> {
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        if steps > MAX_STEPS {
+            let kind = ProblemKind::TooLarge { what: "steps of evaluation", limit: MAX_STEPS };
+            return Err(Halt::Problem(Problem::new(kind, place)));
+        }
+        Ok(())
+    }
+
+    fn warn(&self, warning: String) {
+        let mut warnings = self.warnings.borrow_mut();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+fn not_supported(construct: &str, place: Place) -> Halt {
+    Halt::Problem(Problem::new(ProblemKind::NotSupported { construct: construct.into() }, place))
+}
+
+fn invalid_value(message: impl Into<Arc<str>>, place: Place) -> Halt {
+    Halt::Value { message: message.into(), place }
+}
+
+/// Collects values; of the missing rows of all of them, not only of the first.
+fn collected<T>(values: impl Iterator<Item = Result1<T>>) -> Result1<Vec<T>> {
+    let mut all = Vec::new();
+    let mut is_missing = false;
+    for value in values {
+        match value {
+            Ok(value) => all.push(value),
+            Err(Halt::Missing) => is_missing = true,
+            Err(other) => return Err(other),
+        }
+    }
+    if is_missing { Err(Halt::Missing) } else { Ok(all) }
+}

@@ -1,0 +1,166 @@
+//! Aggregates of values, iterators and ranks.
+//!
+//! In: values of rows. Out: one value. Blanks are skipped where DAX skips them; over no values, the result is BLANK.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::environment::Environment;
+use super::operators::{add, divide};
+use super::rows::{Rows, compare_keys};
+use super::walk::{Need, Node, Scan};
+use super::{Datum, Evaluator, Result1, collected, invalid_value, not_supported};
+use crate::bound::{Iteration, Scalar};
+use crate::functions::{Aggregation, Operation};
+use crate::place::Place;
+
+/// Aggregates values.
+pub(super) fn fold<'d>(
+    aggregation: Aggregation,
+    values: impl Iterator<Item = &'d Datum> + Clone,
+    place: Place,
+) -> Result1<Datum> {
+    let present = values.clone().filter(|value| !value.is_blank());
+    Ok(match aggregation {
+        Aggregation::Sum => sum(present, place)?,
+        Aggregation::Average => {
+            let count = present.clone().count();
+            match count {
+                0 => Datum::Blank,
+                count => divide(&sum(present, place)?, &Datum::Integer(count as i64), place)?,
+            }
+        }
+        Aggregation::Min => present.min_by(|one, two| one.compare(two)).cloned().unwrap_or(Datum::Blank),
+        Aggregation::Max => present.max_by(|one, two| one.compare(two)).cloned().unwrap_or(Datum::Blank),
+        Aggregation::Count | Aggregation::CountA => count(present.count()),
+        Aggregation::CountBlank => count(values.filter(|value| value.is_blank()).count()),
+        Aggregation::DistinctCount => count(values.collect::<HashSet<_>>().len()),
+        Aggregation::DistinctCountNoBlank => count(present.collect::<HashSet<_>>().len()),
+    })
+}
+
+/// Returns a number of rows; none is BLANK.
+pub(super) fn count(rows: usize) -> Datum {
+    if rows == 0 { Datum::Blank } else { Datum::Integer(rows as i64) }
+}
+
+fn sum<'d>(values: impl Iterator<Item = &'d Datum>, place: Place) -> Result1<Datum> {
+    let mut total = Datum::Blank;
+    for value in values {
+        if let Datum::Text(text) = value {
+            return Err(invalid_value(format!("cannot add the string \"{text}\""), place));
+        }
+        total = add(&total, value, place)?;
+    }
+    Ok(total)
+}
+
+impl<'q> Evaluator<'q> {
+    pub(super) fn iterate(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result1<Datum> {
+        match iteration.function.operation {
+            Operation::Iterate(aggregation) => {
+                let values = self.values_for_rows(iteration, environment)?;
+                fold(aggregation, values.iter().map(|(value, _)| value), place)
+            }
+            Operation::RankX => self.rank(iteration, environment, place),
+            Operation::ConcatenateX => self.concatenated(iteration, environment),
+            _ => Err(not_supported(iteration.function.name, place)),
+        }
+    }
+
+    /// Evaluates the expression of an iterator for each row, with the keys of its order.
+    fn values_for_rows(
+        &self,
+        iteration: &'q Iteration,
+        environment: &Environment,
+    ) -> Result1<Vec<(Datum, Vec<Datum>)>> {
+        let Iteration { table, context, expression, order, .. } = iteration;
+        let scalars = std::iter::once(expression).chain(order.iter().map(|key| &key.expression));
+        let need = Need::Only(self.scan_all(scalars, *context));
+        let rows = self.table(table, environment, &need)?;
+        let values = rows.rows.iter().map(|row| {
+            let inner = environment.in_row(*context, &rows, row);
+            let value = self.scalar(expression, &inner)?;
+            let keys = collected(order.iter().map(|key| self.scalar(&key.expression, &inner)))?;
+            Ok((value, keys))
+        });
+        collected_early(values)
+    }
+
+    fn concatenated(&self, iteration: &'q Iteration, environment: &Environment) -> Result1<Datum> {
+        let mut values = self.values_for_rows(iteration, environment)?;
+        values.sort_by(|(_, one), (_, two)| compare_keys(one, two, &iteration.order));
+        let delimiter = match iteration.arguments.first() {
+            Some(Some(delimiter)) => self.text(delimiter, environment)?,
+            _ => String::new(),
+        };
+        let place = iteration.expression.place;
+        let texts = values.iter().map(|(value, _)| super::operators::to_text(value, place));
+        let texts = texts.collect::<Result1<Vec<String>>>()?;
+        Ok(if texts.is_empty() { Datum::Blank } else { Datum::Text(texts.join(&delimiter).into()) })
+    }
+
+    fn rank(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result1<Datum> {
+        let value = match iteration.arguments.first() {
+            Some(Some(value)) => self.scalar(value, environment),
+            _ => self.scalar(&iteration.expression, &self.current_row(iteration, environment)),
+        };
+        let values = self.rank_values(iteration, environment);
+        let (value, values) = (value?, values?);
+        let [direction, ties] = iteration.words[..] else { return Err(not_supported("RANKX", place)) };
+        let is_before = |other: &Datum| {
+            let ordering = super::operators::compare_as_zero(other, &value);
+            if direction == "DESC" { ordering.is_gt() } else { ordering.is_lt() }
+        };
+        let before = values.rows.iter().map(|row| &row[0]).filter(|other| is_before(other));
+        let rank = match ties {
+            "DENSE" => before.collect::<HashSet<_>>().len(),
+            _ => before.count(),
+        };
+        Ok(Datum::Integer(rank as i64 + 1))
+    }
+
+    /// The value to rank is the expression in the row contexts around RANKX: the innermost one takes the place of the
+    /// iterated row.
+    fn current_row(&self, iteration: &Iteration, environment: &Environment) -> Environment {
+        match environment.visible_frames().last() {
+            Some(frame) => environment.in_row(iteration.context, &frame.table, &frame.row),
+            None => environment.clone(),
+        }
+    }
+
+    /// Evaluates the expression of RANKX for all rows; once, if it does not depend on the current row.
+    fn rank_values(&self, iteration: &'q Iteration, environment: &Environment) -> Result1<Rc<Rows>> {
+        let depends = |scalar: &'q Scalar| {
+            let scan = self.scan(Node::Scalar(scalar), iteration.context);
+            scan.is_open
+        };
+        let table = self.scan(Node::Table(&iteration.table), iteration.context);
+        let is_fixed = !table.is_open && !depends(&iteration.expression) && !self.sees_rows(&table, environment);
+        let make = || {
+            let values = self.values_for_rows(iteration, environment)?;
+            let rows = values.into_iter().map(|(value, _)| Rc::from([value])).collect();
+            Ok(Rc::new(Rows::new(&iteration.table.columns, rows)))
+        };
+        let is_fixed = is_fixed && !self.scan(Node::Scalar(&iteration.expression), iteration.context).has_transition;
+        if is_fixed { self.remembered(std::ptr::from_ref(iteration) as usize, environment, make) } else { make() }
+    }
+
+    /// Returns whether a part that was scanned turns current rows into filters.
+    pub(super) fn sees_rows(&self, scan: &Scan, environment: &Environment) -> bool {
+        scan.has_transition && environment.has_rows()
+    }
+}
+
+/// Collects the values of rows; it stops after some rows that lack data, which ask for that of all rows.
+pub(super) fn collected_early<T>(values: impl Iterator<Item = Result1<T>>) -> Result1<Vec<T>> {
+    let mut misses = 0;
+    let mut all = Vec::new();
+    for value in values {
+        match value {
+            Err(super::Halt::Missing) if misses < 64 => misses += 1,
+            value => all.push(value?),
+        }
+    }
+    if misses > 0 { Err(super::Halt::Missing) } else { Ok(all) }
+}

@@ -1,0 +1,118 @@
+//! Filter contexts: the allowed combinations of columns, and the values of columns that a row context fixes.
+//!
+//! In: filters and rows. Out: [`FilterContext`]. A pin is a filter by the value of a current row; it is kept apart from
+//! other filters, so that one query answers for all rows.
+
+use std::rc::Rc;
+
+use terrane_compiler::model::{CubeId, DimensionId};
+use terrane_compiler::query::Filter;
+
+use super::Datum;
+
+/// The filters under which an expression is evaluated.
+#[derive(Debug, Clone)]
+pub(super) struct FilterContext {
+    pub filters: Rc<FilterList>,
+    pub pins: Rc<[Pin]>,
+}
+
+/// Filters that are all required.
+#[derive(Debug)]
+pub(super) struct FilterList {
+    /// Equal lists of one evaluation have one number.
+    pub id: u32,
+    pub filters: Vec<Rc<Restriction>>,
+}
+
+/// A column with one value, from the current row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pin {
+    pub column: DimensionId,
+    pub value: Datum,
+    /// The column is part of the key of a row of this table, which stands for all columns of the row.
+    pub row_of: Option<CubeId>,
+}
+
+/// A filter of one or several columns.
+#[derive(Debug, PartialEq)]
+pub(super) struct Restriction {
+    pub columns: Vec<DimensionId>,
+    /// The filter holds rows of this table, by its key: also a filter of one of their columns leaves them apart.
+    pub rows_of: Option<CubeId>,
+    pub allowed: Allowed,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Allowed {
+    Condition(Filter),
+    /// Combinations of values in order, each once. They may depend on the current row.
+    Rows(Vec<Vec<Datum>>),
+}
+
+impl Restriction {
+    /// Returns whether the filter is about one of these columns.
+    pub(super) fn overlaps(&self, is_removed: &dyn Fn(DimensionId) -> bool) -> bool {
+        self.columns.iter().any(|column| is_removed(*column))
+    }
+
+    /// Returns the filter of its other columns, `None` if there are none, or an error if they cannot be told apart.
+    pub(super) fn without(
+        self: &Rc<Self>,
+        is_removed: &dyn Fn(DimensionId) -> bool,
+    ) -> Result<Option<Rc<Restriction>>, Inseparable> {
+        if !self.overlaps(is_removed) {
+            return Ok(Some(Rc::clone(self)));
+        }
+        let is_kept: Vec<bool> = self.columns.iter().map(|column| !is_removed(*column)).collect();
+        if !is_kept.contains(&true) {
+            return Ok(None);
+        }
+        match &self.allowed {
+            _ if self.rows_of.is_some_and(|cube| self.columns.iter().any(|c| c.cube == cube && !is_removed(*c))) => {
+                Ok(Some(Rc::clone(self)))
+            }
+            Allowed::Condition(_) => Err(Inseparable),
+            Allowed::Rows(rows) => Ok(Some(Rc::new(self.projected(rows, &is_kept)))),
+        }
+    }
+
+    fn projected(&self, rows: &[Vec<Datum>], is_kept: &[bool]) -> Restriction {
+        let columns = self.columns.iter().zip(is_kept).filter(|(_, kept)| **kept).map(|(column, _)| *column).collect();
+        let project = |row: &Vec<Datum>| -> Vec<Datum> {
+            row.iter().zip(is_kept).filter(|(_, kept)| **kept).map(|(value, _)| value.clone()).collect()
+        };
+        let allowed = Allowed::Rows(distinct(rows.iter().map(project).collect()));
+        Restriction { columns, rows_of: None, allowed }
+    }
+
+    /// Returns the part of the filter that is about some of its columns.
+    pub(super) fn only(
+        self: &Rc<Self>,
+        is_wanted: &dyn Fn(DimensionId) -> bool,
+    ) -> Result<Option<Rc<Restriction>>, Inseparable> {
+        let is_kept: Vec<bool> = self.columns.iter().map(|column| is_wanted(*column)).collect();
+        match (&self.allowed, is_kept.contains(&true), is_kept.contains(&false)) {
+            (_, false, _) => Ok(None),
+            (_, true, false) => Ok(Some(Rc::clone(self))),
+            (Allowed::Rows(rows), true, true) => Ok(Some(Rc::new(self.projected(rows, &is_kept)))),
+            (Allowed::Condition(_), true, true) => Err(Inseparable),
+        }
+    }
+}
+
+/// A condition of several columns cannot be split.
+#[derive(Debug)]
+pub(super) struct Inseparable;
+
+/// Sorts rows and removes duplicates.
+pub(super) fn distinct(mut rows: Vec<Vec<Datum>>) -> Vec<Vec<Datum>> {
+    rows.sort_by(|one, two| compare_rows(one, two));
+    rows.dedup();
+    rows
+}
+
+pub(super) fn compare_rows(one: &[Datum], two: &[Datum]) -> std::cmp::Ordering {
+    let mut compared = one.iter().zip(two).map(|(one, two)| one.order(two));
+    compared.find(|ordering| ordering.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+}

@@ -1,0 +1,69 @@
+//! Rows of semantic queries: those that an evaluation has, and those that it still needs.
+//!
+//! In: finished rows. Out: groups of rows by the values of their first columns. An evaluation asks for all rows that a
+//! row context needs at once, so that the number of queries does not grow with the number of rows.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use terrane_compiler::query::SemanticQuery;
+
+use super::Datum;
+
+/// The rows of a semantic query.
+#[derive(Debug, Default)]
+pub struct FetchedRows {
+    pub rows: Vec<Vec<Datum>>,
+}
+
+/// The rows of the queries that an evaluation asked for.
+#[derive(Debug, Clone, Default)]
+pub struct FetchedData {
+    queries: Vec<(SemanticQuery, Arc<FetchedRows>)>,
+}
+
+impl FetchedData {
+    /// Adds the rows of a query.
+    pub fn add(&mut self, query: SemanticQuery, rows: FetchedRows) {
+        self.queries.push((query, Arc::new(rows)));
+    }
+
+    pub fn len(&self) -> usize {
+        self.queries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
+    pub(super) fn rows(&self, query: &SemanticQuery) -> Option<&Arc<FetchedRows>> {
+        self.queries.iter().find(|(other, _)| other == query).map(|(_, rows)| rows)
+    }
+}
+
+/// Rows by the values of their first columns.
+#[derive(Debug)]
+pub(super) struct Index {
+    by_key: HashMap<Vec<Datum>, Vec<Vec<Datum>>>,
+}
+
+impl Index {
+    /// Takes columns of rows in an order, the first of which are the keys.
+    pub(super) fn new(rows: &FetchedRows, layout: &[usize], keys: usize) -> Rc<Index> {
+        let mut by_key: HashMap<Vec<Datum>, Vec<Vec<Datum>>> = HashMap::new();
+        let (key_columns, columns) = layout.split_at(keys);
+        let take = |row: &[Datum], columns: &[usize]| -> Vec<Datum> {
+            columns.iter().map(|at| row.get(*at).cloned().unwrap_or(Datum::Blank)).collect()
+        };
+        for row in &rows.rows {
+            by_key.entry(take(row, key_columns)).or_default().push(take(row, columns));
+        }
+        Rc::new(Index { by_key })
+    }
+
+    /// Returns the rows of a key, without its values.
+    pub(super) fn rows_of(&self, key: &[Datum]) -> &[Vec<Datum>] {
+        self.by_key.get(key).map_or(&[], |rows| rows)
+    }
+}

@@ -1,0 +1,133 @@
+//! Functions of time: tables of dates, made from the dates in the filter context.
+//!
+//! In: a column of dates. Out: those of its values, whatever the filters, that lie in a stretch of time.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use jiff::civil::{Date, DateTime};
+use jiff::{Span, ToSpan as _};
+use terrane_compiler::model::DimensionId;
+
+use super::context::FilterContext;
+use super::environment::Environment;
+use super::operators::{to_number, to_text};
+use super::rows::Rows;
+use super::walk::Need;
+use super::{Datum, Evaluator, Result1, invalid_value, not_supported};
+use crate::bound::{Table, TableKind};
+use crate::functions::Operation;
+use crate::place::Place;
+
+impl<'q> Evaluator<'q> {
+    pub(super) fn dates(&self, table: &'q Table, environment: &Environment) -> Result1<Rc<Rows>> {
+        let TableKind::Dates { function, column, dates, arguments, words } = &table.kind else {
+            return Err(not_supported("a table of dates", table.place));
+        };
+        let place = table.place;
+        let everywhere = FilterContext { filters: self.filter_list(Vec::new()), pins: Rc::from([]) };
+        let all = self.moments(*column, &everywhere, place);
+        let current = match dates {
+            Some(table) => self.table(table, environment, &Need::All).map(|rows| {
+                rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
+            }),
+            None => self.moments(*column, &environment.context, place),
+        };
+        let (all, current): (Vec<DateTime>, Vec<DateTime>) = (all?, current?);
+        let argument = |at: usize| match arguments.get(at) {
+            Some(Some(scalar)) => self.scalar(scalar, environment),
+            _ => Ok(Datum::Blank),
+        };
+        let found: Vec<DateTime> = match function.operation {
+            Operation::DatesBetween => {
+                let (start, end) = (argument(0)?, argument(1)?);
+                let bound = |value: &Datum| if value.is_blank() { None } else { value.moment() };
+                let (start, end) = (bound(&start), bound(&end));
+                let is_in =
+                    |date: &DateTime| start.is_none_or(|start| *date >= start) && end.is_none_or(|end| *date <= end);
+                all.into_iter().filter(is_in).collect()
+            }
+            Operation::DatesYtd => {
+                let end = to_text(&argument(0)?, place)?;
+                let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
+                let Some(last) = current.iter().max() else { return Ok(empty(table)) };
+                let start = start_of_year(last.date(), year_end);
+                all.into_iter().filter(|date| date.date() >= start && date <= last).collect()
+            }
+            Operation::PreviousYear => {
+                let Some(first) = current.iter().min() else { return Ok(empty(table)) };
+                all.into_iter().filter(|date| date.year() + 1 == first.year()).collect()
+            }
+            Operation::SamePeriodLastYear => shifted(&all, &current, (-1).years()),
+            Operation::DateAdd => {
+                let number = to_number(&argument(0)?, place)?.trunc() as i64;
+                shifted(&all, &current, span(number, words.first().copied(), place)?)
+            }
+            _ => return Err(not_supported(function.name, place)),
+        };
+        let rows = found.into_iter().map(|date| Rc::from([Datum::of_moment(date)])).collect();
+        Ok(Rc::new(Rows::new(&table.columns, rows)))
+    }
+
+    /// Returns the dates of a column in a filter context, without BLANK.
+    fn moments(&self, column: DimensionId, context: &FilterContext, place: Place) -> Result1<Vec<DateTime>> {
+        let values = self.distinct_of(column.cube, &[column], context, place)?;
+        Ok(values.iter().filter(|row| !row[0].is_blank()).filter_map(|row| row[0].moment()).collect())
+    }
+}
+
+fn empty(table: &Table) -> Rc<Rows> {
+    Rc::new(Rows::new(&table.columns, Vec::new()))
+}
+
+fn span(number: i64, unit: Option<&str>, place: Place) -> Result1<Span> {
+    let span = Span::new();
+    let span = match unit {
+        Some("DAY") => span.try_days(number),
+        Some("MONTH") => span.try_months(number),
+        Some("QUARTER") => span.try_months(number.saturating_mul(3)),
+        _ => span.try_years(number),
+    };
+    span.map_err(|_| invalid_value("interval out of range", place))
+}
+
+/// Moves dates by a span. The last day of a month moves to the last day of a month, so that whole months stay whole.
+fn shifted(all: &[DateTime], current: &[DateTime], span: Span) -> Vec<DateTime> {
+    let moves_months = span.get_months() != 0 || span.get_years() != 0;
+    let chosen: HashSet<Date> = current.iter().map(|moment| moment.date()).collect();
+    let mut wanted: HashSet<DateTime> = HashSet::new();
+    for moment in current {
+        let Ok(moved) = moment.checked_add(span) else { continue };
+        wanted.insert(moved);
+        let date = moment.date();
+        // A whole month stays whole: its last day stands for the days that it lacks.
+        if moves_months && date == date.last_of_month() && chosen.contains(&date.first_of_month()) {
+            let last = moved.date().last_of_month();
+            let mut day = moved.date();
+            while day < last {
+                let Ok(next) = day.tomorrow() else { break };
+                day = next;
+                wanted.insert(day.to_datetime(moved.time()));
+            }
+        }
+    }
+    all.iter().copied().filter(|moment| wanted.contains(moment)).collect()
+}
+
+/// Reads the last day of a year: `6-30`, `6/30` or `2024-06-30`.
+fn year_end(text: &str, place: Place) -> Result1<(i8, i8)> {
+    let parts: Vec<i8> = text.split(['-', '/']).filter_map(|part| part.trim().parse().ok()).collect();
+    let found = match parts[..] {
+        [month, day] => Some((month, day)),
+        _ => text.parse::<Date>().ok().map(|date| (date.month(), date.day())),
+    };
+    let is_valid = |(month, day): &(i8, i8)| Date::new(2024, *month, *day).is_ok();
+    found.filter(is_valid).ok_or_else(|| invalid_value("expected the end of the year as \"month-day\"", place))
+}
+
+/// Returns the first day of the year that a date is in, if years end on a day.
+fn start_of_year(date: Date, (month, day): (i8, i8)) -> Date {
+    let year = if (date.month(), date.day()) > (month, day) { date.year() } else { date.year() - 1 };
+    let end = Date::new(year, month, day).or_else(|_| Date::new(year, month, 28));
+    end.and_then(Date::tomorrow).unwrap_or(date)
+}

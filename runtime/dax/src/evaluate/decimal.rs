@@ -1,0 +1,109 @@
+//! Exact decimal numbers of at most 38 digits.
+//!
+//! In: digits and integers. Out: [`Decimal`]; sums, differences and products are exact, or absent if they have too many
+//! digits.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+/// The most digits after the point.
+const MAX_SCALE: u8 = 30;
+
+/// A decimal number: `digits / 10^scale`, without trailing zeros after the point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decimal {
+    digits: i128,
+    scale: u8,
+}
+
+impl Decimal {
+    pub fn new(digits: i128, scale: u8) -> Decimal {
+        let (mut digits, mut scale) = (digits, scale);
+        while scale > 0 && digits % 10 == 0 {
+            digits /= 10;
+            scale -= 1;
+        }
+        Decimal { digits, scale }
+    }
+
+    /// Returns the number of digits after the point.
+    pub fn scale(self) -> u8 {
+        self.scale
+    }
+
+    /// Returns the digits with so many of them after the point, if they fit.
+    pub fn at_scale(self, scale: u8) -> Option<i128> {
+        let factor = 10_i128.checked_pow(u32::from(scale.checked_sub(self.scale)?))?;
+        self.digits.checked_mul(factor)
+    }
+
+    pub(super) fn to_f64(self) -> f64 {
+        if self.scale == 0 {
+            return self.digits as f64;
+        }
+        // The text has the nearest double, which a division may miss.
+        self.to_string().parse().unwrap_or(f64::NAN)
+    }
+
+    fn aligned(self, other: Decimal) -> Option<(i128, i128, u8)> {
+        let scale = self.scale.max(other.scale);
+        Some((self.at_scale(scale)?, other.at_scale(scale)?, scale))
+    }
+
+    pub(super) fn plus(self, other: Decimal) -> Option<Decimal> {
+        let (one, two, scale) = self.aligned(other)?;
+        Some(Decimal::new(one.checked_add(two)?, scale))
+    }
+
+    pub(super) fn times(self, other: Decimal) -> Option<Decimal> {
+        let scale = self.scale + other.scale;
+        (scale <= MAX_SCALE).then_some(())?;
+        Some(Decimal::new(self.digits.checked_mul(other.digits)?, scale))
+    }
+
+    pub(super) fn negated(self) -> Decimal {
+        Decimal { digits: self.digits.wrapping_neg(), scale: self.scale }
+    }
+
+    pub(super) fn compare(self, other: Decimal) -> Ordering {
+        match self.aligned(other) {
+            Some((one, two, _)) => one.cmp(&two),
+            None => self.to_f64().total_cmp(&other.to_f64()),
+        }
+    }
+
+    pub(super) fn to_integer(self) -> Option<i64> {
+        if self.scale == 0 { i64::try_from(self.digits).ok() } else { None }
+    }
+}
+
+impl From<i64> for Decimal {
+    fn from(value: i64) -> Decimal {
+        Decimal { digits: i128::from(value), scale: 0 }
+    }
+}
+
+impl FromStr for Decimal {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Decimal, Self::Err> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let fraction = &fraction[..fraction.len().min(usize::from(MAX_SCALE))];
+        let digits = format!("{whole}{fraction}").parse()?;
+        Ok(Decimal::new(digits, fraction.len() as u8))
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scale == 0 {
+            return write!(f, "{}", self.digits);
+        }
+        let sign = if self.digits < 0 { "-" } else { "" };
+        let (digits, scale) = (self.digits.unsigned_abs().to_string(), usize::from(self.scale));
+        let padded = format!("{digits:0>width$}", width = scale + 1);
+        let (whole, fraction) = padded.split_at(padded.len() - scale);
+        write!(f, "{sign}{whole}.{fraction}")
+    }
+}

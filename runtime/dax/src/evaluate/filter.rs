@@ -1,0 +1,354 @@
+//! Filter contexts of CALCULATE: transition of rows, modifiers, and filters that replace others.
+//!
+//! In: the filters of a call, and its environment. Out: the environment of its expression.
+
+use std::rc::Rc;
+
+use terrane_compiler::model::{CubeId, DimensionId};
+
+use super::context::{Allowed, FilterContext, FilterList, Inseparable, Pin, Restriction, distinct};
+use super::environment::{Environment, Frame};
+use super::rows::Rows;
+use super::walk::{Need, Node};
+use super::{Datum, Evaluator, Result1, collected, not_supported};
+use crate::bound::{AllOf, Filter, FilterKind, Scalar, Table, TableColumn, TableKind};
+use crate::functions::{Function, Operation};
+use crate::place::Place;
+use crate::plan::condition_filter;
+
+/// A filter with whether it leaves the filters of its columns in place.
+struct NewFilter {
+    restriction: Restriction,
+    keeps: bool,
+    place: Place,
+}
+
+impl<'q> Evaluator<'q> {
+    /// Returns the environment in which the visible rows are filters.
+    pub(super) fn transitioned(&self, environment: &Environment, place: Place) -> Result1<Environment> {
+        let mut pins: Vec<Pin> = Vec::new();
+        for frame in environment.visible_frames() {
+            for pin in self.pins_of_row(frame, place)? {
+                pins.retain(|other| other.column != pin.column);
+                pins.push(pin);
+            }
+        }
+        let is_pinned = |column: DimensionId| pins.iter().any(|pin| pin.column == column);
+        let mut context = self.without(&environment.context, &is_pinned, place)?;
+        context.pins = context.pins.iter().cloned().chain(pins.iter().cloned()).collect();
+        Ok(environment.with_context(context).without_rows())
+    }
+
+    /// Returns the filters that a row turns into. The key of a table stands for all columns of its row.
+    fn pins_of_row(&self, frame: &Frame, place: Place) -> Result1<Vec<Pin>> {
+        let table = &frame.table;
+        let key: Vec<DimensionId> = match table.rows_of {
+            Some(cube) => self.key_columns(cube, table),
+            None => Vec::new(),
+        };
+        let row_of = table.rows_of.filter(|_| !key.is_empty());
+        let mut pins = Vec::new();
+        for (at, column) in table.columns.iter().enumerate() {
+            let Some(id) = column.lineage else { continue };
+            let is_of_row = row_of == Some(id.cube);
+            if is_of_row && !key.contains(&id) {
+                continue;
+            }
+            if is_of_row && self.access.mask(id).is_some() {
+                return Err(not_supported("a filter by the rows of a table whose key is masked", place));
+            }
+            if !table.has(at as u32) {
+                return Err(not_supported("a filter by this row", place));
+            }
+            pins.push(Pin { column: id, value: frame.row[at].clone(), row_of: row_of.filter(|_| is_of_row) });
+        }
+        Ok(pins)
+    }
+
+    /// Returns the columns of a table that are its whole key, or none.
+    pub(super) fn key_columns(&self, cube: CubeId, table: &Rows) -> Vec<DimensionId> {
+        let key = self.model.cube(cube).primary_key.iter();
+        let key: Vec<DimensionId> = key.map(|index| DimensionId { cube, index: *index }).collect();
+        let has = |id: &DimensionId| table.columns.iter().any(|column| column.lineage == Some(*id));
+        if key.iter().all(has) { key } else { Vec::new() }
+    }
+
+    pub(super) fn calculated(
+        &self,
+        filters: &'q [Filter],
+        has_transition: bool,
+        environment: &Environment,
+        place: Place,
+    ) -> Result1<Environment> {
+        let outer =
+            if has_transition { self.transitioned(environment, place)? } else { environment.clone().without_rows() };
+        let mut context = outer.context.clone();
+        for filter in filters {
+            if let FilterKind::Remove { function, of } = &filter.kind {
+                context = self.removed(&context, function, of, &environment.selected, filter.place)?;
+            }
+        }
+        let new = self.new_filters(filters, environment)?;
+        self.with_filters(&context, new).map(|context| outer.with_context(context))
+    }
+
+    /// Adds filters: each replaces those around it of its columns, unless it keeps them.
+    fn with_filters(&self, context: &FilterContext, new: Vec<NewFilter>) -> Result1<FilterContext> {
+        let mut inner = context.clone();
+        for filter in new.iter().filter(|filter| !filter.keeps) {
+            let is_replaced = |column: DimensionId| filter.restriction.columns.contains(&column);
+            inner = self.without(&inner, &is_replaced, filter.place)?;
+        }
+        let mut filters = inner.filters.filters.clone();
+        for NewFilter { restriction, .. } in new {
+            if !filters.iter().any(|other| **other == restriction) {
+                filters.push(Rc::new(restriction));
+            }
+        }
+        Ok(FilterContext { filters: self.filter_list(filters), pins: inner.pins })
+    }
+
+    /// Adds the filters of SUMMARIZECOLUMNS.
+    pub(super) fn filtered_context(&self, filters: &'q [Filter], environment: &Environment) -> Result1<FilterContext> {
+        self.with_filters(&environment.context, self.new_filters(filters, environment)?)
+    }
+
+    // Removing filters
+
+    /// Returns a context without the filters of some columns.
+    fn without(
+        &self,
+        context: &FilterContext,
+        is_removed: &dyn Fn(DimensionId) -> bool,
+        place: Place,
+    ) -> Result1<FilterContext> {
+        if !context.filters.filters.iter().any(|filter| filter.overlaps(is_removed)) {
+            let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().collect();
+            return Ok(FilterContext { filters: Rc::clone(&context.filters), pins });
+        }
+        let mut filters = Vec::with_capacity(context.filters.filters.len());
+        for filter in &context.filters.filters {
+            match filter.without(is_removed) {
+                Ok(left) => filters.extend(left),
+                Err(Inseparable) => {
+                    return Err(not_supported("a filter that replaces one column of a filter of several", place));
+                }
+            }
+        }
+        let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().collect();
+        Ok(FilterContext { filters: self.filter_list(filters), pins })
+    }
+
+    fn removed(
+        &self,
+        context: &FilterContext,
+        function: &'static Function,
+        of: &AllOf,
+        selected: &FilterList,
+        place: Place,
+    ) -> Result1<FilterContext> {
+        let reaches = |table: CubeId, column: DimensionId| self.model.join_paths(table).is_to_one(column.cube);
+        let is_removed = |column: DimensionId| match of {
+            AllOf::Everything => true,
+            AllOf::Table(table) => reaches(*table, column),
+            AllOf::Columns(columns) => columns.contains(&column),
+            AllOf::Except(table, columns) => reaches(*table, column) && !columns.contains(&column),
+        };
+        self.refuse_parts_of_rows(context, of, place)?;
+        let inner = self.without(context, &is_removed, place)?;
+        if function.operation != Operation::AllSelected {
+            return Ok(inner);
+        }
+        let mut filters = inner.filters.filters.clone();
+        for filter in selected.filters.iter().filter(|filter| filter.overlaps(&is_removed)) {
+            if !filters.contains(filter) {
+                filters.push(Rc::clone(filter));
+            }
+        }
+        Ok(FilterContext { filters: self.filter_list(filters), pins: inner.pins })
+    }
+
+    /// A row is filtered by its key, which stands for all of its columns: they are removed together.
+    fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result1<()> {
+        let columns = match of {
+            AllOf::Columns(columns) => columns,
+            AllOf::Except(_, columns) => {
+                let is_kept = |cube: CubeId| columns.iter().any(|column| column.cube == cube);
+                let is_row = context.pins.iter().filter_map(|pin| pin.row_of).any(is_kept)
+                    || context.filters.filters.iter().filter_map(|filter| filter.rows_of).any(is_kept);
+                return if is_row { Err(not_supported("ALLEXCEPT under a filter by rows", place)) } else { Ok(()) };
+            }
+            AllOf::Everything | AllOf::Table(_) => return Ok(()),
+        };
+        let is_key = |pin: &Pin| pin.row_of.is_some() && columns.contains(&pin.column);
+        let holds_rows = |filter: &Rc<Restriction>| {
+            filter.rows_of.is_some() && filter.columns.iter().any(|column| columns.contains(column))
+        };
+        if context.pins.iter().any(is_key) || context.filters.filters.iter().any(holds_rows) {
+            return Err(not_supported("removing the filter of one column of a row", place));
+        }
+        Ok(())
+    }
+
+    // New filters
+
+    fn new_filters(&self, filters: &'q [Filter], environment: &Environment) -> Result1<Vec<NewFilter>> {
+        collected(filters.iter().filter_map(|filter| self.new_filter(filter, environment).transpose()))
+    }
+
+    fn new_filter(&self, filter: &'q Filter, environment: &Environment) -> Result1<Option<NewFilter>> {
+        let (keeps, place) = (filter.keeps, filter.place);
+        match &filter.kind {
+            FilterKind::Remove { .. } => Ok(None),
+            FilterKind::UseRelationship(..) => Err(not_supported("USERELATIONSHIP", place)),
+            FilterKind::Condition { columns, context, condition } => {
+                let restriction = self.condition(columns, *context, condition, environment, place)?;
+                Ok(Some(NewFilter { restriction, keeps, place }))
+            }
+            FilterKind::Table(table) => self.table_filter(table, keeps, environment, place),
+        }
+    }
+
+    /// Returns a logical filter: as a condition if it is the same for all rows, or as the values that meet it.
+    fn condition(
+        &self,
+        columns: &[DimensionId],
+        context: u32,
+        condition: &'q Scalar,
+        environment: &Environment,
+        place: Place,
+    ) -> Result1<Restriction> {
+        if let Some(filter) = self.fixed_condition(condition, context, columns) {
+            return Ok(Restriction { columns: columns.to_vec(), rows_of: None, allowed: Allowed::Condition(filter) });
+        }
+        let everywhere = self.without(&environment.context, &|_| true, place)?;
+        let rows = self.values_of(columns, true, &everywhere, place)?;
+        let shown: std::sync::Arc<[TableColumn]> =
+            columns.iter().map(|column| TableColumn::of_model(self.model, *column)).collect();
+        let table = Rc::new(Rows::new(&shown, rows.into_iter().map(Rc::from).collect()));
+        let matching = self.matching(&table, context, &[condition], environment)?;
+        let allowed = matching.iter().map(|row| row.to_vec()).collect();
+        Ok(Restriction { columns: columns.to_vec(), rows_of: None, allowed: Allowed::Rows(distinct(allowed)) })
+    }
+
+    /// Returns the rows of a table that meet all conditions.
+    pub(super) fn matching(
+        &self,
+        table: &Rc<Rows>,
+        context: u32,
+        conditions: &[&'q Scalar],
+        environment: &Environment,
+    ) -> Result1<Vec<Rc<[Datum]>>> {
+        let rows = table.rows.iter().map(|row| {
+            let inner = environment.in_row(context, table, row);
+            for condition in conditions {
+                if !self.boolean(condition, &inner)? {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(Rc::clone(row)))
+        });
+        Ok(super::aggregate::collected_early(rows)?.into_iter().flatten().collect())
+    }
+
+    fn table_filter(
+        &self,
+        table: &'q Table,
+        keeps: bool,
+        environment: &Environment,
+        place: Place,
+    ) -> Result1<Option<NewFilter>> {
+        if let TableKind::TreatAs { table: of, columns } = &table.kind {
+            let rows = self.table(of, environment, &Need::All)?;
+            let width = columns.len();
+            let allowed = Allowed::Rows(distinct(rows.rows.iter().map(|row| row[..width].to_vec()).collect()));
+            let restriction = Restriction { columns: columns.clone(), rows_of: None, allowed };
+            return Ok(Some(NewFilter { restriction, keeps, place }));
+        }
+        if let Some((restriction, sees_context)) = self.condition_of_table(table, environment, place)? {
+            return Ok(Some(NewFilter { restriction, keeps: keeps || sees_context, place }));
+        }
+        let need = self.key_need(table);
+        let rows = self.table(table, environment, &need)?;
+        let key = rows.rows_of.map(|cube| self.key_columns(cube, &rows)).unwrap_or_default();
+        let rows_of = rows.rows_of.filter(|_| !key.is_empty());
+        let is_wanted = |id: DimensionId| rows_of != Some(id.cube) || key.contains(&id);
+        let wanted: Vec<(usize, DimensionId)> = rows
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(|(at, column)| column.lineage.filter(|id| is_wanted(*id)).map(|id| (at, id)))
+            .collect();
+        if wanted.is_empty() {
+            return Err(not_supported("a filter by a table without columns of the model", place));
+        }
+        if rows_of.is_some() && key.iter().any(|id| self.access.mask(*id).is_some()) {
+            return Err(not_supported("a filter by the rows of a table whose key is masked", place));
+        }
+        let values = |row: &Rc<[Datum]>| wanted.iter().map(|(at, _)| row[*at].clone()).collect();
+        let allowed = Allowed::Rows(distinct(rows.rows.iter().map(values).collect()));
+        let columns = wanted.iter().map(|(_, id)| *id).collect();
+        // The rows were made under the filters around them.
+        let keeps = keeps || rows_of.is_some();
+        Ok(Some(NewFilter { restriction: Restriction { columns, rows_of, allowed }, keeps, place }))
+    }
+
+    /// A table of the model as a filter needs only its key.
+    fn key_need(&self, table: &Table) -> Need {
+        match table.kind {
+            TableKind::Model(_) | TableKind::Filter { .. } => {
+                Need::Only(super::walk::Scan { has_transition: true, ..super::walk::Scan::default() })
+            }
+            _ => Need::All,
+        }
+    }
+
+    /// Returns FILTER over a table of the model or its columns as a condition, with whether the filters around it stay.
+    fn condition_of_table(
+        &self,
+        table: &'q Table,
+        environment: &Environment,
+        place: Place,
+    ) -> Result1<Option<(Restriction, bool)>> {
+        let TableKind::Filter { table: of, context, condition } = &table.kind else { return Ok(None) };
+        let Some(columns) = of.columns.iter().map(|column| column.lineage).collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let (sees_context, rows_of) = match &of.kind {
+            TableKind::Values { has_unmatched: true, .. } => (true, None),
+            TableKind::Model(cube) if !self.model.cube(*cube).primary_key.is_empty() => (true, Some(*cube)),
+            TableKind::All { of: AllOf::Columns(_) | AllOf::Table(_), function }
+                if function.operation != Operation::AllSelected =>
+            {
+                (false, None)
+            }
+            _ => return Ok(None),
+        };
+        let is_pinned = || environment.context.pins.iter().any(|pin| columns.contains(&pin.column));
+        if sees_context && rows_of.is_none() && is_pinned() {
+            return Ok(None);
+        }
+        let Some(mut filter) = self.fixed_condition(condition, *context, &columns) else { return Ok(None) };
+        if let Some(cube) = rows_of {
+            // The rows are those of the table: its blank row is not one of them.
+            let key = self.key_of(cube, place)?;
+            let is_row = self.test(key[0], terrane_compiler::types::Operator::Set, Vec::new(), place)?;
+            filter = terrane_compiler::query::Filter::And(vec![filter, is_row]);
+        }
+        Ok(Some((Restriction { columns, rows_of, allowed: Allowed::Condition(filter) }, sees_context)))
+    }
+
+    /// Returns the filter of a condition that is the same for all rows, if a semantic query can have it.
+    pub(super) fn fixed_condition(
+        &self,
+        condition: &'q Scalar,
+        context: u32,
+        columns: &[DimensionId],
+    ) -> Option<terrane_compiler::query::Filter> {
+        let scan = self.scan(Node::Scalar(condition), context);
+        if scan.is_open || scan.has_aggregates {
+            return None;
+        }
+        condition_filter(self.query, self.model, self.parameters, condition, context, columns).ok()
+    }
+}

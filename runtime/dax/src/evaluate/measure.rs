@@ -1,0 +1,267 @@
+//! Measures, and rows and values of tables, in a filter context.
+//!
+//! In: a filter context. Out: values and rows, looked up in the rows of one query for all current rows. Filters that
+//! depend on the current row are applied here to additive measures, so that they need no query of their own.
+
+use std::collections::HashSet;
+
+use terrane_compiler::model::{AggregateFunction, CubeId, DimensionId, MeasureKind, Member};
+
+use super::aggregate::fold;
+use super::context::{Allowed, FilterContext, Pin};
+use super::environment::Environment;
+use super::source::Item;
+use super::{Datum, Evaluator, Result1, not_supported};
+use crate::bound::{MeasureCall, MeasureSource};
+use crate::functions::Aggregation;
+use crate::place::Place;
+use crate::plan::{Aggregates, applies, may_lack_partners};
+
+impl<'q> Evaluator<'q> {
+    pub(super) fn measure(&self, call: &MeasureCall, environment: &Environment, place: Place) -> Result1<Datum> {
+        let environment =
+            if call.has_transition { self.transitioned(environment, place)? } else { environment.clone() };
+        match call.source {
+            MeasureSource::Query(id) => {
+                let expression = &self.query.measures[id.0 as usize].expression;
+                stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || {
+                    self.scalar(expression, &environment.of_definition())
+                })
+            }
+            source => self.model_measure(source, &environment.context, place),
+        }
+    }
+
+    /// Returns the value of a measure of the model.
+    pub(super) fn model_measure(&self, source: MeasureSource, context: &FilterContext, place: Place) -> Result1<Datum> {
+        let mut aggregates = Aggregates::default();
+        aggregates.add(self.model, source);
+        if aggregates.has_running_total {
+            return Err(not_supported("a running total in an expression", place));
+        }
+        let facts = aggregates.facts;
+        let pins = self.pins_of(&facts, context, place)?;
+        if let Some(aggregation) = self.additive(source)
+            && let Some(value) = self.folded(source, aggregation, &facts, context, &pins, place)?
+        {
+            return Ok(value);
+        }
+        let (keys, values) = split(&pins);
+        let index = self.index(Item::Measure(source), keys, &facts, &context.filters, place)?;
+        let value = index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone());
+        // A count over no rows is BLANK; without groups, a semantic query has 0 for it.
+        let is_empty_count = pins.is_empty() && value == Datum::Integer(0) && self.counts(source);
+        Ok(if is_empty_count { Datum::Blank } else { value })
+    }
+
+    fn counts(&self, source: MeasureSource) -> bool {
+        let MeasureSource::Model(id) = source else { return false };
+        matches!(&self.model.measure(id).kind, MeasureKind::Aggregate(aggregate) if matches!(
+            aggregate.function,
+            AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox
+        ))
+    }
+
+    /// Returns how the values of parts of the rows make the value of all of them.
+    fn additive(&self, source: MeasureSource) -> Option<Aggregation> {
+        let MeasureSource::Model(id) = source else { return None };
+        let MeasureKind::Aggregate(aggregate) = &self.model.measure(id).kind else { return None };
+        match aggregate.function {
+            AggregateFunction::Sum | AggregateFunction::Count => Some(Aggregation::Sum),
+            AggregateFunction::Min => Some(Aggregation::Min),
+            AggregateFunction::Max => Some(Aggregation::Max),
+            _ => None,
+        }
+    }
+
+    /// Combines the values of a measure for the allowed values of a column, if there is such a filter.
+    fn folded(
+        &self,
+        source: MeasureSource,
+        aggregation: Aggregation,
+        facts: &[CubeId],
+        context: &FilterContext,
+        pins: &[Pin],
+        place: Place,
+    ) -> Result1<Option<Datum>> {
+        let is_applied = |column: &DimensionId| facts.iter().all(|fact| applies(self.model, *column, *fact));
+        let is_list = |filter: &super::context::Restriction| {
+            matches!(filter.allowed, Allowed::Rows(_)) && filter.columns.iter().all(is_applied)
+        };
+        let Some(at) = context.filters.filters.iter().position(|filter| is_list(filter)) else { return Ok(None) };
+        let mut others = context.filters.filters.clone();
+        let list = others.remove(at);
+        let Allowed::Rows(rows) = &list.allowed else { return Ok(None) };
+        let others = self.filter_list(others);
+        let (mut keys, values) = split(pins);
+        keys.extend(&list.columns);
+        let index = self.index(Item::Measure(source), keys, facts, &others, place)?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let key = [&values[..], row].concat();
+            found.extend(index.rows_of(&key).iter().map(|row| row[0].clone()));
+        }
+        fold(aggregation, found.iter(), place).map(Some)
+    }
+
+    /// Returns rows of a table in a filter context: the wanted columns of each.
+    pub(super) fn rows_of(
+        &self,
+        table: CubeId,
+        columns: &[DimensionId],
+        context: &FilterContext,
+        place: Place,
+    ) -> Result1<Vec<Vec<Datum>>> {
+        let pins = self.pins_of(&[table], context, place)?;
+        let columns = self.some_column(table, columns, place)?;
+        let (keys, values) = split(&pins);
+        let index = self.index(Item::Rows(table, columns), keys, &[table], &context.filters, place)?;
+        Ok(index.rows_of(&values).to_vec())
+    }
+
+    /// A query needs at least one column to have rows.
+    fn some_column(&self, table: CubeId, columns: &[DimensionId], place: Place) -> Result1<Vec<DimensionId>> {
+        if !columns.is_empty() {
+            return Ok(columns.to_vec());
+        }
+        let cube = self.model.cube(table);
+        let all = cube.primary_key.iter().copied().chain(0..cube.dimensions.len() as u32);
+        let mut ids = all.map(|index| DimensionId { cube: table, index });
+        let found = ids.find(|id| self.access.can_name(Member::Dimension(*id)));
+        found.map(|id| vec![id]).ok_or_else(|| not_supported("a table without columns", place))
+    }
+
+    /// Returns the combinations of columns that exist in the rows of a table.
+    pub(super) fn distinct_of(
+        &self,
+        table: CubeId,
+        columns: &[DimensionId],
+        context: &FilterContext,
+        place: Place,
+    ) -> Result1<Vec<Vec<Datum>>> {
+        let pins = self.pins_of(&[table], context, place)?;
+        let (keys, values) = split(&pins);
+        let index = self.index(Item::Distinct(table, columns.to_vec()), keys, &[table], &context.filters, place)?;
+        Ok(index.rows_of(&values).to_vec())
+    }
+
+    /// Returns the combinations of columns of one table, with the blank row that stands for missing partners.
+    pub(super) fn values_of(
+        &self,
+        columns: &[DimensionId],
+        has_unmatched: bool,
+        context: &FilterContext,
+        place: Place,
+    ) -> Result1<Vec<Vec<Datum>>> {
+        let Some(table) = columns.first().map(|column| column.cube) else { return Ok(Vec::new()) };
+        let found = self.distinct_of(table, columns, context, place);
+        let is_unmatched = if has_unmatched { self.has_unmatched(table, context, place) } else { Ok(false) };
+        let (mut found, is_unmatched) = (found?, is_unmatched?);
+        let blank = vec![Datum::Blank; columns.len()];
+        if is_unmatched && !found.contains(&blank) {
+            found.push(blank);
+        }
+        Ok(found)
+    }
+
+    /// Returns whether rows of other tables lack their partner in a table, and the filters allow its blank row.
+    pub(super) fn has_unmatched(&self, table: CubeId, context: &FilterContext, place: Place) -> Result1<bool> {
+        let leads_here = |from: CubeId| from != table && self.model.join_paths(from).is_to_one(table);
+        let can_miss = |from: &CubeId| leads_here(*from) && self.can_miss(*from, table);
+        let facts: Vec<CubeId> = self.model.cubes.iter().map(|cube| cube.id).filter(can_miss).collect();
+        let mut is_unmatched = false;
+        for found in super::collected(facts.into_iter().map(|from| self.lacks_partners(from, table, context, place)))? {
+            is_unmatched |= found;
+        }
+        Ok(is_unmatched)
+    }
+
+    fn can_miss(&self, from: CubeId, table: CubeId) -> bool {
+        let cube = self.model.cube(from);
+        may_lack_partners(self.model, table) && !self.access.is_closed(cube)
+    }
+
+    fn lacks_partners(&self, from: CubeId, table: CubeId, context: &FilterContext, place: Place) -> Result1<bool> {
+        // Only the filters of the table and of its one side restrict its blank row.
+        let reaches = |column: DimensionId| applies(self.model, column, table);
+        let mut filters = Vec::new();
+        for filter in &context.filters.filters {
+            match filter.only(&reaches) {
+                Ok(part) => filters.extend(part),
+                Err(_) => return Err(not_supported("a filter of tables that do not all apply", place)),
+            }
+        }
+        if context.pins.iter().any(|pin| reaches(pin.column) && !pin.value.is_blank()) {
+            return Ok(false);
+        }
+        let filters = self.filter_list(filters);
+        let index = self.index(Item::Unmatched { from, table }, Vec::new(), &[from], &filters, place)?;
+        Ok(!index.rows_of(&[]).is_empty())
+    }
+
+    /// Returns an aggregate of a column.
+    pub(super) fn aggregate(
+        &self,
+        aggregation: Aggregation,
+        column: DimensionId,
+        context: &FilterContext,
+        place: Place,
+    ) -> Result1<Datum> {
+        if let Some(measure) = self.matching_measure(aggregation, column) {
+            return self.model_measure(measure, context, place);
+        }
+        let is_of_values = matches!(
+            aggregation,
+            Aggregation::Min | Aggregation::Max | Aggregation::DistinctCount | Aggregation::DistinctCountNoBlank
+        );
+        let rows = if is_of_values {
+            self.distinct_of(column.cube, &[column], context, place)?
+        } else {
+            self.rows_of(column.cube, &[column], context, place)?
+        };
+        fold(aggregation, rows.iter().map(|row| &row[0]), place)
+    }
+
+    /// Returns the measure of the model that aggregates a column in the same way, if the caller may use it.
+    fn matching_measure(&self, aggregation: Aggregation, column: DimensionId) -> Option<MeasureSource> {
+        let function = match aggregation {
+            Aggregation::Sum => AggregateFunction::Sum,
+            Aggregation::Average => AggregateFunction::Avg,
+            Aggregation::Min => AggregateFunction::Min,
+            Aggregation::Max => AggregateFunction::Max,
+            _ => return None,
+        };
+        let sql = &self.model.dimension(column).sql;
+        self.measure_with(column.cube, |aggregate| {
+            aggregate.function == function && aggregate.argument.as_ref() == Some(sql)
+        })
+    }
+
+    /// Returns the measure that counts the rows of a table.
+    pub(super) fn count_of_rows(&self, table: CubeId) -> Option<MeasureSource> {
+        self.measure_with(table, |aggregate| {
+            aggregate.function == AggregateFunction::Count && aggregate.argument.is_none()
+        })
+    }
+
+    fn measure_with(
+        &self,
+        table: CubeId,
+        is_it: impl Fn(&terrane_compiler::model::Aggregate) -> bool,
+    ) -> Option<MeasureSource> {
+        let measures = (0_u32..).zip(&self.model.cube(table).measures);
+        let mut matching = measures.filter(|(_, measure)| match &measure.kind {
+            MeasureKind::Aggregate(aggregate) => aggregate.filters.is_empty() && is_it(aggregate),
+            _ => false,
+        });
+        let ids = matching.by_ref().map(|(index, _)| terrane_compiler::model::MeasureId { cube: table, index });
+        let mut usable = ids.filter(|id| self.access.can_name(Member::Measure(*id)));
+        usable.next().map(MeasureSource::Model)
+    }
+}
+
+/// Returns the columns and the values of pins.
+fn split(pins: &[Pin]) -> (Vec<DimensionId>, Vec<Datum>) {
+    let mut seen = HashSet::new();
+    pins.iter().filter(|pin| seen.insert(pin.column)).map(|pin| (pin.column, pin.value.clone())).unzip()
+}

@@ -1,0 +1,185 @@
+//! Operators over values as DAX defines them for BLANK, numbers, strings and dates.
+//!
+//! In: values. Out: values. Integers and decimals are exact as long as they fit, and doubles beyond.
+
+use std::cmp::Ordering;
+
+use super::{Datum, Result1, invalid_value};
+use crate::bound::BlankRule;
+use crate::place::Place;
+use crate::tree::Operator;
+
+/// Returns the number of a value; a string that has digits is one.
+pub(super) fn to_number(value: &Datum, place: Place) -> Result1<f64> {
+    match value {
+        Datum::Text(text) => {
+            let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+            number.ok_or_else(|| invalid_value(format!("cannot convert \"{text}\" to a number"), place))
+        }
+        other => Ok(other.number().unwrap_or(0.0)),
+    }
+}
+
+/// Returns a string of digits as a number, and other values as they are.
+fn numeric(value: &Datum, place: Place) -> Result1<Datum> {
+    match value {
+        Datum::Text(text) => match text.trim().parse::<i64>() {
+            Ok(number) => Ok(Datum::Integer(number)),
+            Err(_) => to_number(value, place).map(Datum::Double),
+        },
+        Datum::Boolean(value) => Ok(Datum::Integer(i64::from(*value))),
+        other => Ok(other.clone()),
+    }
+}
+
+pub(super) fn to_text(value: &Datum, place: Place) -> Result1<String> {
+    Ok(match value {
+        Datum::Blank => String::new(),
+        Datum::Boolean(true) => "TRUE".to_owned(),
+        Datum::Boolean(false) => "FALSE".to_owned(),
+        Datum::Integer(value) => value.to_string(),
+        Datum::Decimal(value) => value.to_string(),
+        Datum::Double(value) => value.to_string(),
+        Datum::Text(text) => text.to_string(),
+        Datum::DateTime(_) => match value.moment() {
+            Some(moment) if moment.time() == jiff::civil::Time::midnight() => moment.date().to_string(),
+            Some(moment) => moment.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            None => return Err(invalid_value("date out of range", place)),
+        },
+    })
+}
+
+/// Returns the truth of a value: BLANK and 0 are FALSE.
+pub(super) fn to_boolean(value: &Datum, place: Place) -> Result1<bool> {
+    match value {
+        Datum::Boolean(value) => Ok(*value),
+        Datum::Text(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Datum::Text(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+        Datum::Text(text) => Err(invalid_value(format!("cannot convert \"{text}\" to TRUE or FALSE"), place)),
+        other => Ok(other.number().is_some_and(|number| number != 0.0)),
+    }
+}
+
+pub(super) fn arithmetic(operator: Operator, left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+    let (left, right) = (numeric(left, place)?, numeric(right, place)?);
+    match operator {
+        Operator::Add => add(&left, &right, place),
+        Operator::Subtract => {
+            add(&left, &negate(&right, place)?, place).and_then(|sum| difference(&left, &right, sum, place))
+        }
+        Operator::Multiply => multiply(&left, &right, place),
+        Operator::Divide => divide(&left, &right, place),
+        _ => power(&left, &right, place),
+    }
+}
+
+/// The difference of two dates is a number of days; a date minus a number is a date.
+fn difference(left: &Datum, right: &Datum, sum: Datum, place: Place) -> Result1<Datum> {
+    match (left, right) {
+        (Datum::DateTime(_), Datum::DateTime(_)) => {
+            Ok(Datum::Double(to_number(left, place)? - to_number(right, place)?))
+        }
+        _ => Ok(sum),
+    }
+}
+
+pub(super) fn negate(value: &Datum, place: Place) -> Result1<Datum> {
+    Ok(match numeric(value, place)? {
+        Datum::Blank => Datum::Blank,
+        Datum::Integer(value) => value.checked_neg().map_or(Datum::Double(-(value as f64)), Datum::Integer),
+        Datum::Decimal(value) => Datum::Decimal(value.negated()),
+        other => Datum::Double(-to_number(&other, place)?),
+    })
+}
+
+pub(super) fn add(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+    if left.is_blank() && right.is_blank() {
+        return Ok(Datum::Blank);
+    }
+    let zero = Datum::Integer(0);
+    let fill = |value: &'_ Datum| if value.is_blank() { zero.clone() } else { value.clone() };
+    let (left, right) = (fill(left), fill(right));
+    if matches!((&left, &right), (Datum::DateTime(_), _) | (_, Datum::DateTime(_))) {
+        let days = to_number(&left, place)? + to_number(&right, place)?;
+        return Datum::of_days(days).ok_or_else(|| invalid_value("date out of range", place));
+    }
+    if let (Some(one), Some(two)) = (left.exact(), right.exact())
+        && let Some(sum) = one.plus(two)
+    {
+        return Ok(exact(sum, &left, &right));
+    }
+    Ok(Datum::Double(to_number(&left, place)? + to_number(&right, place)?))
+}
+
+/// Returns an exact result: an integer if both operands are integers and it fits.
+fn exact(value: super::Decimal, left: &Datum, right: &Datum) -> Datum {
+    let is_decimal = [left, right].iter().any(|operand| matches!(operand, Datum::Decimal(_)));
+    match value.to_integer() {
+        Some(integer) if !is_decimal => Datum::Integer(integer),
+        _ => Datum::Decimal(value),
+    }
+}
+
+fn multiply(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+    if left.is_blank() || right.is_blank() {
+        return Ok(Datum::Blank);
+    }
+    if let (Some(one), Some(two)) = (left.exact(), right.exact())
+        && let Some(product) = one.times(two)
+    {
+        return Ok(exact(product, left, right));
+    }
+    Ok(Datum::Double(to_number(left, place)? * to_number(right, place)?))
+}
+
+pub(super) fn divide(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+    if left.is_blank() {
+        return Ok(Datum::Blank);
+    }
+    Ok(Datum::Double(to_number(left, place)? / to_number(right, place)?))
+}
+
+fn power(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+    if left.is_blank() && right.is_blank() {
+        return Ok(Datum::Blank);
+    }
+    Ok(Datum::Double(to_number(left, place)?.powf(to_number(right, place)?)))
+}
+
+/// Returns the value that BLANK stands for beside another value.
+fn zero_beside(other: &Datum) -> Datum {
+    match other {
+        Datum::Text(_) => Datum::Text("".into()),
+        Datum::Boolean(_) => Datum::Boolean(false),
+        _ => Datum::Integer(0),
+    }
+}
+
+/// Compares two values, of which BLANK is the zero of the other one.
+pub(super) fn compare_as_zero(left: &Datum, right: &Datum) -> Ordering {
+    match (left, right) {
+        (Datum::Blank, Datum::Blank) => Ordering::Equal,
+        (Datum::Blank, other) => zero_beside(other).compare(other),
+        (other, Datum::Blank) => other.compare(&zero_beside(other)),
+        (left, right) => left.compare(right),
+    }
+}
+
+pub(super) fn compare(operator: Operator, rule: BlankRule, left: &Datum, right: &Datum, place: Place) -> Result1<bool> {
+    if rule == BlankRule::Strict {
+        return Ok(left.is_blank() == right.is_blank() && compare_as_zero(left, right).is_eq());
+    }
+    let is_text = |value: &Datum| matches!(value, Datum::Text(_));
+    if !left.is_blank() && !right.is_blank() && is_text(left) != is_text(right) {
+        return Err(invalid_value("cannot compare a string with another value", place));
+    }
+    let ordering = compare_as_zero(left, right);
+    Ok(match operator {
+        Operator::Equal => ordering.is_eq(),
+        Operator::NotEqual => ordering.is_ne(),
+        Operator::Less => ordering.is_lt(),
+        Operator::LessOrEqual => ordering.is_le(),
+        Operator::Greater => ordering.is_gt(),
+        _ => ordering.is_ge(),
+    })
+}

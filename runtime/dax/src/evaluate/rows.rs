@@ -1,0 +1,102 @@
+//! Tables during evaluation.
+//!
+//! In: rows. Out: [`Rows`], with orders, duplicates and sets of them. Rows are shared, so that copies are cheap.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use terrane_compiler::model::{CubeId, DimensionId};
+
+use super::environment::Environment;
+use super::{Datum, Evaluator, Halt, MAX_ROWS, Result1};
+use crate::bound::{BoundOrder, TableColumn};
+use crate::place::Place;
+use crate::problem::{Problem, ProblemKind};
+
+/// A table.
+#[derive(Debug, Clone)]
+pub(super) struct Rows {
+    pub columns: Arc<[TableColumn]>,
+    /// The columns that the rows have: others were not needed.
+    pub fetched: Option<Rc<[bool]>>,
+    /// Columns of tables on the one side; each row has their values behind its own.
+    pub related: Rc<[DimensionId]>,
+    /// The rows are those of a table of the model.
+    pub rows_of: Option<CubeId>,
+    pub rows: Vec<Rc<[Datum]>>,
+}
+
+impl Rows {
+    pub(super) fn new(columns: &Arc<[TableColumn]>, rows: Vec<Rc<[Datum]>>) -> Rows {
+        Rows { columns: Arc::clone(columns), fetched: None, related: Rc::from([]), rows_of: None, rows }
+    }
+
+    /// Returns the table with other rows of its own.
+    pub(super) fn with_rows(&self, rows: Vec<Rc<[Datum]>>) -> Rows {
+        Rows { rows, ..self.clone_without_rows() }
+    }
+
+    fn clone_without_rows(&self) -> Rows {
+        Rows {
+            columns: Arc::clone(&self.columns),
+            fetched: self.fetched.clone(),
+            related: Rc::clone(&self.related),
+            rows_of: self.rows_of,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn has(&self, column: u32) -> bool {
+        self.fetched.as_ref().is_none_or(|fetched| fetched.get(column as usize) == Some(&true))
+    }
+
+    /// Removes duplicates; the first of equal rows stays.
+    pub(super) fn distinct(&self) -> Rows {
+        let mut seen = HashSet::new();
+        let width = self.columns.len();
+        let rows = self.rows.iter().filter(|row| seen.insert(&row[..width])).cloned().collect();
+        Rows { rows_of: None, ..self.with_rows(rows) }
+    }
+}
+
+/// Compares the keys of two rows.
+pub(super) fn compare_keys(one: &[Datum], two: &[Datum], order: &[BoundOrder]) -> Ordering {
+    let compare = |((one, two), key): ((&Datum, &Datum), &BoundOrder)| {
+        let ordering = one.order(two);
+        if key.descending { ordering.reverse() } else { ordering }
+    };
+    one.iter().zip(two).zip(order).map(compare).find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// A row with the keys of its order.
+pub(super) type KeyedRow = (Vec<Datum>, Rc<[Datum]>);
+
+impl<'q> Evaluator<'q> {
+    /// Evaluates the keys of an order for each row.
+    pub(super) fn keyed(
+        &self,
+        rows: &Rows,
+        context: u32,
+        order: &'q [BoundOrder],
+        environment: &Environment,
+    ) -> Result1<Vec<KeyedRow>> {
+        let table = Rc::new(rows.clone());
+        let keyed = table.rows.iter().map(|row| {
+            let inner = environment.in_row(context, &table, row);
+            let keys = super::collected(order.iter().map(|key| self.scalar(&key.expression, &inner)))?;
+            Ok((keys, Rc::clone(row)))
+        });
+        keyed.collect()
+    }
+
+    /// Refuses a table with too many rows.
+    pub(super) fn limited(&self, rows: usize, place: Place) -> Result1<()> {
+        if rows > MAX_ROWS {
+            let kind = ProblemKind::TooLarge { what: "rows of a table", limit: MAX_ROWS as u64 };
+            return Err(Halt::Problem(Problem::new(kind, place)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! Scalars: constants, columns, variables, operators, and conditions.
+//!
+//! In: a bound scalar and its environment. Out: its value.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use super::aggregate::count;
+use super::environment::{Binding, Environment, Value};
+use super::operators::{arithmetic, compare, negate, to_boolean, to_text};
+use super::walk::{Need, Scan};
+use super::{Datum, Evaluator, Halt, Result1, collected, not_supported};
+use crate::bound::{BoundExpression, MeasureSource, Scalar, ScalarKind, Table, TableKind, VariableId};
+use crate::functions::{Function, Operation};
+use crate::place::Place;
+use crate::problem::{Problem, ProblemKind};
+
+impl<'q> Evaluator<'q> {
+    pub(super) fn scalar(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<Datum> {
+        self.step(scalar.place)?;
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.scalar_kind(scalar, environment))
+    }
+
+    fn scalar_kind(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<Datum> {
+        let place = scalar.place;
+        match &scalar.kind {
+            ScalarKind::Constant(value) => Ok(Datum::of_value(value)),
+            ScalarKind::Parameter(name) => match self.parameters.get(name) {
+                Some(value) => Ok(Datum::of_value(value)),
+                None => Err(Problem::new(ProblemKind::UnknownParameter { name: name.clone() }, place).into()),
+            },
+            ScalarKind::Column { context, column } => self.column(*context, *column, environment, place),
+            ScalarKind::Related { context, column } => {
+                let value = environment.frame(*context).and_then(|frame| frame.related(*column)).cloned();
+                value.ok_or_else(|| not_supported("RELATED outside of the rows of a table", place))
+            }
+            ScalarKind::Measure(call) => self.measure(call, environment, place),
+            ScalarKind::Variable(id) => match self.variable(*id, environment)? {
+                Value::Scalar(value) => Ok(value),
+                Value::Table(_) => Err(not_supported("a table as a value", place)),
+            },
+            ScalarKind::Block { variables, result } => self.scalar(result, &self.bound(variables, environment)),
+            ScalarKind::Negate(inner) => negate(&self.scalar(inner, environment)?, place),
+            ScalarKind::Not(inner) => Ok(Datum::Boolean(!self.boolean(inner, environment)?)),
+            ScalarKind::Arithmetic { first, rest } => {
+                let operands = std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand));
+                let values = collected(operands.map(|operand| self.scalar(operand, environment)))?;
+                let (start, others) = values.split_at(1);
+                let mut steps = rest.iter().zip(others);
+                steps.try_fold(start[0].clone(), |left, ((operator, _), right)| {
+                    arithmetic(*operator, &left, right, place)
+                })
+            }
+            ScalarKind::Concatenate(all) => {
+                let texts = collected(all.iter().map(|one| self.text(one, environment)))?;
+                Ok(Datum::Text(texts.concat().into()))
+            }
+            ScalarKind::Compare { operator, blank, left, right } => {
+                let values = collected([left, right].into_iter().map(|one| self.scalar(one, environment)))?;
+                compare(*operator, *blank, &values[0], &values[1], place).map(Datum::Boolean)
+            }
+            ScalarKind::In { values, table } => self.is_in(values, table, environment),
+            ScalarKind::And(all) => self.all(all, environment, true),
+            ScalarKind::Or(all) => self.all(all, environment, false),
+            ScalarKind::Calculate { expression, filters, has_transition } => {
+                let inner = self.calculated(filters, *has_transition, environment, place)?;
+                self.scalar(expression, &inner)
+            }
+            ScalarKind::Aggregate { aggregation, column } => {
+                self.aggregate(*aggregation, *column, &environment.context, place)
+            }
+            ScalarKind::OfColumn { function, column, alternate } => {
+                self.of_column(function, *column, alternate.as_deref(), environment, place)
+            }
+            ScalarKind::OfTable { table, .. } => self.count_rows(table, environment),
+            ScalarKind::Iterate(iteration) => self.iterate(iteration, environment, place),
+            ScalarKind::Call { function, arguments, words } => {
+                self.call(function, arguments, words, environment, place)
+            }
+            ScalarKind::Invalid => Err(not_supported("an invalid expression", place)),
+        }
+    }
+
+    fn column(&self, context: u32, column: u32, environment: &Environment, place: Place) -> Result1<Datum> {
+        let frame = environment.frame(context).filter(|frame| frame.table.has(column));
+        let value = frame.and_then(|frame| frame.row.get(column as usize)).cloned();
+        value.ok_or_else(|| not_supported("this column of a row", place))
+    }
+
+    pub(super) fn boolean(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<bool> {
+        to_boolean(&self.scalar(scalar, environment)?, scalar.place)
+    }
+
+    pub(super) fn text(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<String> {
+        to_text(&self.scalar(scalar, environment)?, scalar.place)
+    }
+
+    /// Evaluates a conjunction or, if `all` is false, a disjunction, from left to right.
+    fn all(&self, scalars: &'q [Scalar], environment: &Environment, all: bool) -> Result1<Datum> {
+        for scalar in scalars {
+            if self.boolean(scalar, environment)? != all {
+                return Ok(Datum::Boolean(!all));
+            }
+        }
+        Ok(Datum::Boolean(all))
+    }
+
+    fn is_in(&self, values: &'q [Scalar], table: &'q Table, environment: &Environment) -> Result1<Datum> {
+        let row = collected(values.iter().map(|value| self.scalar(value, environment)))?;
+        let rows = self.table(table, environment, &Need::All)?;
+        let width = row.len();
+        Ok(Datum::Boolean(rows.rows.iter().any(|other| other[..width] == row[..])))
+    }
+
+    // Variables
+
+    /// Returns the environment in which variables are known. They are evaluated when they are first used.
+    pub(super) fn bound(&self, variables: &[VariableId], environment: &Environment) -> Environment {
+        let mut inner = environment.clone();
+        for id in variables {
+            let outer = inner.variables.clone();
+            let binding = Binding { id: *id, environment: inner.clone(), value: OnceCell::new(), outer };
+            inner.variables = Some(Rc::new(binding));
+        }
+        inner
+    }
+
+    pub(super) fn variable(&self, id: VariableId, environment: &Environment) -> Result1<Value> {
+        if let Some(binding) = environment.variable(id) {
+            if let Some(value) = binding.value.get() {
+                return Ok(value.clone());
+            }
+            let value = self.variable_value(id, &binding.environment)?;
+            return Ok(binding.value.get_or_init(|| value).clone());
+        }
+        if let Some(found) = self.definitions.borrow().get(&id) {
+            return Ok(found.clone());
+        }
+        let value = self.variable_value(id, &Environment::outermost(self.filter_list(Vec::new())))?;
+        self.definitions.borrow_mut().insert(id, value.clone());
+        Ok(value)
+    }
+
+    fn variable_value(&self, id: VariableId, environment: &Environment) -> Result1<Value> {
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || match &self.query.variables[id.0 as usize].value {
+            BoundExpression::Scalar(scalar) => self.scalar(scalar, environment).map(Value::Scalar),
+            BoundExpression::Table(table) => self.table(table, environment, &Need::All).map(Value::Table),
+        })
+    }
+
+    // Functions of columns and tables
+
+    fn of_column(
+        &self,
+        function: &'static Function,
+        column: terrane_compiler::model::DimensionId,
+        alternate: Option<&'q Scalar>,
+        environment: &Environment,
+        place: Place,
+    ) -> Result1<Datum> {
+        let values = self.values_of(&[column], true, &environment.context, place)?;
+        match (function.operation, &values[..]) {
+            (Operation::HasOneValue, values) => Ok(Datum::Boolean(values.len() == 1)),
+            (_, [only]) => Ok(only[0].clone()),
+            _ => alternate.map_or(Ok(Datum::Blank), |alternate| self.scalar(alternate, environment)),
+        }
+    }
+
+    fn count_rows(&self, table: &'q Table, environment: &Environment) -> Result1<Datum> {
+        if let TableKind::Model(cube) = table.kind
+            && let Some(measure @ MeasureSource::Model(_)) = self.count_of_rows(cube)
+        {
+            return self.model_measure(measure, &environment.context, table.place);
+        }
+        if let TableKind::Related { table: cube, .. } = table.kind
+            && let Some(measure) = self.count_of_rows(cube)
+        {
+            let inner = self.transitioned(environment, table.place)?;
+            return self.model_measure(measure, &inner.context, table.place);
+        }
+        let rows = self.table(table, environment, &Need::Only(Scan::default()))?;
+        Ok(count(rows.rows.len()))
+    }
+
+    /// Returns the result of a table once for equal filters.
+    pub(super) fn remembered(
+        &self,
+        node: usize,
+        environment: &Environment,
+        make: impl FnOnce() -> Result1<Rc<super::Rows>>,
+    ) -> Result1<Rc<super::Rows>> {
+        let pins = environment.context.pins.iter().map(|pin| (pin.column, pin.value.clone())).collect();
+        let key =
+            super::TableKey { node, filters: environment.context.filters.id, selected: environment.selected.id, pins };
+        if let Some(found) = self.tables.borrow().get(&key) {
+            return Ok(Rc::clone(found));
+        }
+        let made = make()?;
+        self.tables.borrow_mut().insert(key, Rc::clone(&made));
+        Ok(made)
+    }
+
+    /// Evaluates an expression, and the alternate if it has an error.
+    pub(super) fn or_error(&self, result: Result1<Datum>, on_error: impl FnOnce() -> Result1<Datum>) -> Result1<Datum> {
+        match result {
+            Err(Halt::Value { .. }) => on_error(),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Semantic queries for measures and rows in a filter context.
+//!
+//! In: what is wanted, and the filters around it. Out: an index of its rows by the values that current rows fix. Filters
+//! travel from the one side of a join to the many side only: others do not apply.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use terrane_compiler::model::{CubeId, DimensionId};
+use terrane_compiler::query::{Filter, SemanticQuery};
+use terrane_compiler::types::Operator;
+
+use super::context::{Allowed, FilterContext, FilterList, Inseparable, Pin, Restriction};
+use super::data::Index;
+use super::{Datum, Evaluator, Halt, Result1, not_supported};
+use crate::bound::MeasureSource;
+use crate::place::Place;
+use crate::plan::{applies, column_ref, value_ref};
+
+/// The most values of one list in a filter.
+const MAX_LIST: usize = 10_000;
+/// The most combinations of several columns that a filter lists.
+const MAX_COMBINATIONS: usize = 1_000;
+
+/// The contents of a semantic query.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Item {
+    Measure(MeasureSource),
+    /// Every row of a table, with some columns.
+    Rows(CubeId, Vec<DimensionId>),
+    /// The combinations of columns in the rows of a table.
+    Distinct(CubeId, Vec<DimensionId>),
+    /// Rows of the first table that have no partner in the second.
+    Unmatched {
+        from: CubeId,
+        table: CubeId,
+    },
+}
+
+impl<'q> Evaluator<'q> {
+    /// Returns a list of filters with its number.
+    pub(super) fn filter_list(&self, filters: Vec<Rc<Restriction>>) -> Rc<FilterList> {
+        let text = format!("{filters:?}");
+        let mut lists = self.filter_lists.borrow_mut();
+        let next = lists.len() as u32;
+        let id = *lists.entry(text).or_insert(next);
+        Rc::new(FilterList { id, filters })
+    }
+
+    /// Returns the pins that filter the rows of all tables; pins of no table are left out.
+    pub(super) fn pins_of(&self, facts: &[CubeId], context: &FilterContext, place: Place) -> Result1<Vec<Pin>> {
+        let mut pins = Vec::new();
+        for pin in context.pins.iter() {
+            let applying = facts.iter().filter(|fact| applies(self.model, pin.column, **fact)).count();
+            match applying {
+                0 => self.warn_unrelated(pin.column),
+                all if all == facts.len() => pins.push(pin.clone()),
+                _ => return Err(not_supported("a filter that reaches some tables of a measure only", place)),
+            }
+        }
+        Ok(pins)
+    }
+
+    fn warn_unrelated(&self, column: DimensionId) {
+        let name = crate::bound::column_text(self.model, column);
+        self.warn(format!("{name} does not filter every measure: some values repeat"));
+    }
+
+    /// Returns the rows of a query by the values of the pinned columns.
+    pub(super) fn index(
+        &self,
+        item: Item,
+        keys: Vec<DimensionId>,
+        facts: &[CubeId],
+        filters: &FilterList,
+        place: Place,
+    ) -> Result1<Rc<Index>> {
+        let key = (item, keys, filters.id);
+        if let Some(found) = self.indexes.borrow().get(&key) {
+            return Ok(Rc::clone(found));
+        }
+        let (query, layout) = self.semantic_query(&key.0, &key.1, facts, filters, place)?;
+        let Some(rows) = self.data.rows(&query) else {
+            let mut missing = self.missing.borrow_mut();
+            if !missing.contains(&query) {
+                missing.push(query);
+            }
+            return Err(Halt::Missing);
+        };
+        let index = Index::new(rows, &layout, key.1.len());
+        self.indexes.borrow_mut().insert(key, Rc::clone(&index));
+        Ok(index)
+    }
+
+    /// Returns a query, and the columns of its rows that are the keys and then the contents.
+    fn semantic_query(
+        &self,
+        item: &Item,
+        keys: &[DimensionId],
+        facts: &[CubeId],
+        filters: &FilterList,
+        place: Place,
+    ) -> Result1<(SemanticQuery, Vec<usize>)> {
+        let own: Vec<DimensionId> = match item {
+            Item::Rows(_, columns) | Item::Distinct(_, columns) => columns.clone(),
+            Item::Measure(_) => Vec::new(),
+            Item::Unmatched { table, .. } => self.key_of(*table, place)?,
+        };
+        let mut dimensions: Vec<DimensionId> = Vec::new();
+        for column in keys.iter().chain(&own) {
+            if !dimensions.contains(column) {
+                dimensions.push(*column);
+            }
+        }
+        let position = |column: &DimensionId| dimensions.iter().position(|other| other == column).unwrap_or_default();
+        let mut layout: Vec<usize> = keys.iter().chain(&own).map(position).collect();
+        let mut query = SemanticQuery { skip_total: true, ..SemanticQuery::default() };
+        match item {
+            Item::Measure(source) => {
+                layout.push(dimensions.len());
+                query.values = vec![value_ref(self.model, *source).ok_or_else(|| name_with_dot(place))?];
+            }
+            Item::Rows(cube, _) | Item::Distinct(cube, _) | Item::Unmatched { from: cube, .. } => {
+                query.cube = Some(Arc::clone(&self.model.cube(*cube).name));
+                query.ungrouped = matches!(item, Item::Rows(..));
+            }
+        }
+        let references = dimensions.iter().map(|column| column_ref(self.model, *column)).collect::<Option<Vec<_>>>();
+        query.dimensions = references.ok_or_else(|| name_with_dot(place))?;
+        query.filters = self.row_filters(facts, filters, place)?;
+        if let Item::Unmatched { .. } = item {
+            let unmatched = |column: &DimensionId| self.test(*column, Operator::NotSet, Vec::new(), place);
+            query.filters.extend(own.iter().map(unmatched).collect::<Result1<Vec<Filter>>>()?);
+        }
+        Ok((query, layout))
+    }
+
+    /// Returns the key of a table.
+    pub(super) fn key_of(&self, table: CubeId, place: Place) -> Result1<Vec<DimensionId>> {
+        let key = &self.model.cube(table).primary_key;
+        if key.is_empty() {
+            return Err(not_supported("the blank row of a table without a primary key", place));
+        }
+        Ok(key.iter().map(|index| DimensionId { cube: table, index: *index }).collect())
+    }
+
+    /// Returns the filters that apply to the rows of tables.
+    fn row_filters(&self, facts: &[CubeId], filters: &FilterList, place: Place) -> Result1<Vec<Filter>> {
+        let mut all = Vec::new();
+        for restriction in &filters.filters {
+            let applies_to = |column: DimensionId, fact: CubeId| applies(self.model, column, fact);
+            let is_applied = |column: DimensionId| facts.iter().all(|fact| applies_to(column, *fact));
+            let is_mixed =
+                |column: &DimensionId| !is_applied(*column) && facts.iter().any(|fact| applies_to(*column, *fact));
+            if restriction.columns.iter().any(is_mixed) {
+                return Err(not_supported("a filter that reaches some tables of a measure only", place));
+            }
+            match restriction.only(&is_applied) {
+                Ok(Some(part)) => all.push(self.row_filter(&part, place)?),
+                Ok(None) => self.check_expanded(restriction, facts, place)?,
+                Err(Inseparable) => return Err(not_supported("a filter of tables that do not all apply", place)),
+            }
+        }
+        Ok(all)
+    }
+
+    /// A filter by rows of a table is one of the tables on its one side too.
+    fn check_expanded(&self, restriction: &Restriction, facts: &[CubeId], place: Place) -> Result1<()> {
+        let Some(table) = restriction.rows_of else { return Ok(()) };
+        let shares = |cube: CubeId| {
+            cube != table
+                && self.model.join_paths(table).is_to_one(cube)
+                && facts.iter().any(|fact| self.model.join_paths(*fact).is_to_one(cube))
+        };
+        if self.model.cubes.iter().any(|cube| shares(cube.id)) {
+            return Err(not_supported("a filter by rows of a table on the many side of another one", place));
+        }
+        Ok(())
+    }
+
+    fn row_filter(&self, restriction: &Restriction, place: Place) -> Result1<Filter> {
+        match &restriction.allowed {
+            Allowed::Condition(filter) => Ok(filter.clone()),
+            Allowed::Rows(rows) => self.one_of(&restriction.columns, rows, place),
+        }
+    }
+
+    pub(super) fn test(
+        &self,
+        column: DimensionId,
+        operator: Operator,
+        values: Vec<Datum>,
+        place: Place,
+    ) -> Result1<Filter> {
+        let member = column_ref(self.model, column).ok_or_else(|| name_with_dot(place))?;
+        let values = values.iter().map(Datum::to_value).collect::<Option<Vec<_>>>();
+        let values = values.ok_or_else(|| not_supported("a filter by an infinite number", place))?;
+        Ok(Filter::Condition { member, operator, values })
+    }
+
+    /// Returns the filter by combinations of values.
+    fn one_of(&self, columns: &[DimensionId], rows: &[Vec<Datum>], place: Place) -> Result1<Filter> {
+        let list = |values: &[Datum]| self.test(columns[0], Operator::InList, values.to_vec(), place);
+        if let [_] = columns {
+            let values: Vec<Datum> = rows.iter().map(|row| row[0].clone()).collect();
+            if values.len() <= MAX_LIST {
+                return list(&values);
+            }
+            return values.chunks(MAX_LIST).map(list).collect::<Result1<Vec<Filter>>>().map(Filter::Or);
+        }
+        if rows.len() > MAX_COMBINATIONS {
+            return Err(not_supported("a filter by so many combinations of values", place));
+        }
+        let row = |row: &Vec<Datum>| {
+            let equal = columns.iter().zip(row);
+            let equal = equal.map(|(column, value)| self.test(*column, Operator::InList, vec![value.clone()], place));
+            equal.collect::<Result1<Vec<Filter>>>().map(Filter::And)
+        };
+        match rows {
+            [] => list(&[]),
+            rows => rows.iter().map(row).collect::<Result1<Vec<Filter>>>().map(Filter::Or),
+        }
+    }
+}
+
+fn name_with_dot(place: Place) -> Halt {
+    not_supported("a name with a dot", place)
+}

@@ -1,0 +1,180 @@
+//! Groups: SUMMARIZECOLUMNS with subtotals, and SUMMARIZE.
+//!
+//! In: group columns and expressions. Out: a row for each group. A group is a filter by its values, as a row is.
+
+use std::rc::Rc;
+
+use terrane_compiler::model::DimensionId;
+
+use super::aggregate::collected_early;
+use super::context::{FilterContext, Pin};
+use super::environment::Environment;
+use super::rows::Rows;
+use super::walk::{Need, Scan};
+use super::{Datum, Evaluator, Result1, collected, not_supported};
+use crate::bound::{Filter, Group, NamedScalar, Table, TableKind};
+use crate::place::Place;
+
+/// A part of the group columns, in which the others are subtotals.
+type GroupingSet = Vec<DimensionId>;
+
+impl<'q> Evaluator<'q> {
+    pub(super) fn summarize_columns(
+        &self,
+        table: &'q Table,
+        groups: &'q [Group],
+        filters: &'q [Filter],
+        values: &'q [NamedScalar],
+        environment: &Environment,
+    ) -> Result1<Rc<Rows>> {
+        let context = self.filtered_context(filters, environment)?;
+        let mut base = environment.with_context(context).without_rows();
+        base.selected = Rc::clone(&base.context.filters);
+        let sets = grouping_sets(groups);
+        let rows = collected(sets.iter().map(|set| self.grouped(groups, set, values, &base, table.place)))?;
+        Ok(Rc::new(Rows::new(&table.columns, rows.into_iter().flatten().collect())))
+    }
+
+    /// Returns the rows of one set of group columns, without those in which every value is BLANK.
+    fn grouped(
+        &self,
+        groups: &'q [Group],
+        set: &GroupingSet,
+        values: &'q [NamedScalar],
+        base: &Environment,
+        place: Place,
+    ) -> Result1<Vec<Rc<[Datum]>>> {
+        let combinations = self.combinations(set, &base.context, place)?;
+        let rows = combinations.into_iter().map(|combination| {
+            let inner = base.with_context(pinned(&base.context, set, &combination));
+            let found = collected(values.iter().map(|value| self.scalar(&value.expression, &inner)))?;
+            if !values.is_empty() && found.iter().all(Datum::is_blank) {
+                return Ok(None);
+            }
+            let shown = shown_groups(groups, set, &combination);
+            Ok(Some(shown.into_iter().chain(found).collect::<Rc<[Datum]>>()))
+        });
+        Ok(collected_early(rows)?.into_iter().flatten().collect())
+    }
+
+    /// Returns the combinations of group columns: those that exist in each table, and all of several tables.
+    fn combinations(&self, set: &[DimensionId], context: &FilterContext, place: Place) -> Result1<Vec<Vec<Datum>>> {
+        let mut cubes = Vec::new();
+        set.iter().for_each(|column| {
+            if !cubes.contains(&column.cube) {
+                cubes.push(column.cube);
+            }
+        });
+        let columns_of = |cube| -> Vec<DimensionId> { set.iter().copied().filter(|id| id.cube == cube).collect() };
+        let tables = collected(cubes.iter().map(|cube| self.values_of(&columns_of(*cube), true, context, place)))?;
+        let count = tables.iter().fold(1_usize, |count, rows| count.saturating_mul(rows.len()));
+        self.limited(count, place)?;
+        let mut all: Vec<Vec<Datum>> = vec![Vec::new()];
+        for rows in &tables {
+            all = all.iter().flat_map(|one| rows.iter().map(|two| [&one[..], &two[..]].concat())).collect();
+        }
+        // From the order by tables to the order of the columns.
+        let by_table: Vec<DimensionId> = cubes.into_iter().flat_map(columns_of).collect();
+        let places: Vec<usize> =
+            set.iter().filter_map(|column| by_table.iter().position(|other| other == column)).collect();
+        Ok(all.into_iter().map(|row| places.iter().map(|at| row[*at].clone()).collect()).collect())
+    }
+
+    pub(super) fn summarize(
+        &self,
+        table: &'q Table,
+        of: &'q Table,
+        groups: &[DimensionId],
+        context: u32,
+        values: &'q [NamedScalar],
+        environment: &Environment,
+    ) -> Result1<Rc<Rows>> {
+        let place = table.place;
+        let combinations = match of.kind {
+            TableKind::Model(cube) if !groups.is_empty() => {
+                self.distinct_of(cube, groups, &environment.context, place)?
+            }
+            _ if !values.is_empty() || groups.is_empty() => {
+                return Err(not_supported("SUMMARIZE of a table expression with expressions", of.place));
+            }
+            _ => self.groups_of(of, groups, environment)?,
+        };
+        let columns = table.columns[..groups.len()].to_vec().into();
+        let grouped = Rc::new(Rows::new(&columns, combinations.into_iter().map(Rc::from).collect()));
+        let rows = grouped.rows.iter().map(|row| {
+            let inner = environment.with_context(pinned(&environment.context, groups, row));
+            let inner = inner.in_row(context, &grouped, row);
+            let found = collected(values.iter().map(|value| self.scalar(&value.expression, &inner)))?;
+            Ok(row.iter().cloned().chain(found).collect())
+        });
+        let rows = collected_early(rows)?;
+        Ok(Rc::new(Rows::new(&table.columns, rows)))
+    }
+
+    /// Returns the combinations of columns in the rows of a table expression, also of tables on its one side.
+    fn groups_of(&self, of: &'q Table, groups: &[DimensionId], environment: &Environment) -> Result1<Vec<Vec<Datum>>> {
+        let own = |id: &DimensionId| of.columns.iter().position(|column| column.lineage == Some(*id));
+        let mut scan = Scan::default();
+        for group in groups {
+            match own(group) {
+                Some(at) => _ = scan.columns.insert(at as u32),
+                None => _ = scan.related.insert(*group),
+            }
+        }
+        let has_related = !scan.related.is_empty();
+        let rows = self.table(of, environment, &Need::Only(scan))?;
+        if has_related && rows.related.is_empty() {
+            return Err(not_supported("SUMMARIZE by columns that the table does not have", of.place));
+        }
+        let width = rows.columns.len();
+        let place_of = |id: &DimensionId| {
+            own(id).or_else(|| rows.related.iter().position(|other| other == id).map(|at| width + at))
+        };
+        let places: Vec<usize> = groups.iter().filter_map(place_of).collect();
+        let combinations = rows.rows.iter().map(|row| places.iter().map(|at| row[*at].clone()).collect());
+        Ok(super::context::distinct(combinations.collect()))
+    }
+}
+
+/// Returns a context in which columns have the values of a group.
+fn pinned(context: &FilterContext, columns: &[DimensionId], values: &[Datum]) -> FilterContext {
+    let outer = context.pins.iter().filter(|pin| !columns.contains(&pin.column)).cloned();
+    let own =
+        columns.iter().zip(values).map(|(column, value)| Pin { column: *column, value: value.clone(), row_of: None });
+    FilterContext { filters: Rc::clone(&context.filters), pins: outer.chain(own).collect() }
+}
+
+/// Returns the sets of group columns: all of them, and one for each level of subtotals.
+fn grouping_sets(groups: &[Group]) -> Vec<GroupingSet> {
+    let mut sets: Vec<GroupingSet> = vec![Vec::new()];
+    for group in groups {
+        let levels: Vec<GroupingSet> = match group {
+            Group::Column(id) => vec![vec![*id]],
+            Group::Rollup(columns) => {
+                let ids: Vec<DimensionId> = columns.iter().map(|(id, _)| *id).collect();
+                (0..=ids.len()).rev().map(|length| ids[..length].to_vec()).collect()
+            }
+        };
+        sets = sets.iter().flat_map(|set| levels.iter().map(|level| [&set[..], &level[..]].concat())).collect();
+    }
+    sets
+}
+
+/// Returns the values of the group columns, BLANK for those of subtotals, with the columns that mark these.
+fn shown_groups(groups: &[Group], set: &[DimensionId], combination: &[Datum]) -> Vec<Datum> {
+    let value = |id: &DimensionId| set.iter().position(|other| other == id).map(|at| combination[at].clone());
+    let mut shown = Vec::new();
+    for group in groups {
+        match group {
+            Group::Column(id) => shown.extend(value(id)),
+            Group::Rollup(columns) => {
+                for (id, _) in columns {
+                    let found = value(id);
+                    let is_subtotal = found.is_none();
+                    shown.extend([found.unwrap_or(Datum::Blank), Datum::Boolean(is_subtotal)]);
+                }
+            }
+        }
+    }
+    shown
+}

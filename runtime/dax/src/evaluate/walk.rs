@@ -1,0 +1,278 @@
+//! The parts of an expression, and what they need of a row context.
+//!
+//! In: bound expressions. Out: every node below one, and [`Scan`]: the columns of a row context that an expression reads,
+//! and whether its value depends on current rows at all.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use terrane_compiler::model::DimensionId;
+
+use super::Evaluator;
+use crate::bound::{
+    BoundExpression, Filter, FilterKind, NamedScalar, Scalar, ScalarKind, Table, TableKind, VariableId,
+};
+
+/// A part of an expression.
+#[derive(Clone, Copy)]
+pub(super) enum Node<'q> {
+    Scalar(&'q Scalar),
+    Table(&'q Table),
+}
+
+/// What an expression reads of a row context, and of current rows in general.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scan {
+    pub columns: BTreeSet<u32>,
+    pub related: BTreeSet<DimensionId>,
+    /// The row turns into filters.
+    pub has_transition: bool,
+    /// It names columns of row contexts that it does not make itself, or variables.
+    pub is_open: bool,
+    /// It has parts that depend on filters: measures, aggregates and the like.
+    pub has_aggregates: bool,
+}
+
+/// The columns of a table that are needed.
+#[derive(Debug, Clone)]
+pub(super) enum Need {
+    All,
+    Only(Scan),
+}
+
+impl Need {
+    pub(super) fn and(&self, scan: &Scan) -> Need {
+        match self {
+            Need::All => Need::All,
+            Need::Only(own) => {
+                let mut both = own.clone();
+                both.columns.extend(&scan.columns);
+                both.related.extend(&scan.related);
+                both.has_transition |= scan.has_transition;
+                Need::Only(both)
+            }
+        }
+    }
+}
+
+/// Calls a function for each direct part of a node.
+pub(super) fn parts<'q>(node: Node<'q>, visit: &mut dyn FnMut(Node<'q>)) {
+    match node {
+        Node::Scalar(scalar) => scalar_parts(scalar, visit),
+        Node::Table(table) => table_parts(table, visit),
+    }
+}
+
+fn scalar_parts<'q>(scalar: &'q Scalar, visit: &mut dyn FnMut(Node<'q>)) {
+    match &scalar.kind {
+        ScalarKind::Constant(_)
+        | ScalarKind::Parameter(_)
+        | ScalarKind::Column { .. }
+        | ScalarKind::Related { .. }
+        | ScalarKind::Measure(_)
+        | ScalarKind::Variable(_)
+        | ScalarKind::Aggregate { .. }
+        | ScalarKind::Invalid => {}
+        ScalarKind::Negate(inner) | ScalarKind::Not(inner) | ScalarKind::Block { result: inner, .. } => {
+            visit(Node::Scalar(inner));
+        }
+        ScalarKind::Arithmetic { first, rest } => {
+            visit(Node::Scalar(first));
+            rest.iter().for_each(|(_, operand)| visit(Node::Scalar(operand)));
+        }
+        ScalarKind::Concatenate(all) | ScalarKind::And(all) | ScalarKind::Or(all) => {
+            all.iter().for_each(|one| visit(Node::Scalar(one)));
+        }
+        ScalarKind::Compare { left, right, .. } => {
+            visit(Node::Scalar(left));
+            visit(Node::Scalar(right));
+        }
+        ScalarKind::In { values, table } => {
+            values.iter().for_each(|one| visit(Node::Scalar(one)));
+            visit(Node::Table(table));
+        }
+        ScalarKind::Calculate { expression, filters, .. } => {
+            visit(Node::Scalar(expression));
+            filter_parts(filters, visit);
+        }
+        ScalarKind::OfColumn { alternate, .. } => alternate.iter().for_each(|one| visit(Node::Scalar(one))),
+        ScalarKind::OfTable { table, .. } => visit(Node::Table(table)),
+        ScalarKind::Iterate(iteration) => {
+            visit(Node::Table(&iteration.table));
+            visit(Node::Scalar(&iteration.expression));
+            iteration.arguments.iter().flatten().for_each(|one| visit(Node::Scalar(one)));
+            iteration.order.iter().for_each(|key| visit(Node::Scalar(&key.expression)));
+        }
+        ScalarKind::Call { arguments, .. } => arguments.iter().flatten().for_each(|one| visit(Node::Scalar(one))),
+    }
+}
+
+fn table_parts<'q>(table: &'q Table, visit: &mut dyn FnMut(Node<'q>)) {
+    match &table.kind {
+        TableKind::Model(_)
+        | TableKind::Variable(_)
+        | TableKind::Values { .. }
+        | TableKind::All { .. }
+        | TableKind::Related { .. }
+        | TableKind::Invalid => {}
+        TableKind::DistinctRows(inner) | TableKind::TreatAs { table: inner, .. } => visit(Node::Table(inner)),
+        TableKind::Block { result, .. } => visit(Node::Table(result)),
+        TableKind::Filter { table, condition, .. } => {
+            visit(Node::Table(table));
+            visit(Node::Scalar(condition));
+        }
+        TableKind::Calculate { table, filters, .. } => {
+            visit(Node::Table(table));
+            filter_parts(filters, visit);
+        }
+        TableKind::SummarizeColumns { filters, values, .. } => {
+            filter_parts(filters, visit);
+            named_parts(values, visit);
+        }
+        TableKind::Summarize { table, values, .. }
+        | TableKind::AddColumns { table, values, .. }
+        | TableKind::SelectColumns { table, values, .. } => {
+            visit(Node::Table(table));
+            named_parts(values, visit);
+        }
+        TableKind::TopN { count, table, order, .. } => {
+            visit(Node::Scalar(count));
+            visit(Node::Table(table));
+            order.iter().for_each(|key| visit(Node::Scalar(&key.expression)));
+        }
+        TableKind::Row(values) => named_parts(values, visit),
+        TableKind::Rows(rows) => rows.iter().flatten().for_each(|value| visit(Node::Scalar(value))),
+        TableKind::Combine { tables, .. } => tables.iter().for_each(|table| visit(Node::Table(table))),
+        TableKind::Generate { table, row_table, .. } => {
+            visit(Node::Table(table));
+            visit(Node::Table(row_table));
+        }
+        TableKind::Dates { dates, arguments, .. } => {
+            dates.iter().for_each(|table| visit(Node::Table(table)));
+            arguments.iter().flatten().for_each(|one| visit(Node::Scalar(one)));
+        }
+    }
+}
+
+fn named_parts<'q>(values: &'q [NamedScalar], visit: &mut dyn FnMut(Node<'q>)) {
+    values.iter().for_each(|value| visit(Node::Scalar(&value.expression)));
+}
+
+fn filter_parts<'q>(filters: &'q [Filter], visit: &mut dyn FnMut(Node<'q>)) {
+    for filter in filters {
+        match &filter.kind {
+            FilterKind::Table(table) => visit(Node::Table(table)),
+            FilterKind::Condition { condition, .. } => visit(Node::Scalar(condition)),
+            FilterKind::Remove { .. } | FilterKind::UseRelationship(..) => {}
+        }
+    }
+}
+
+/// Collects what nodes read.
+struct Scanner<'s, 'q> {
+    evaluator: &'s Evaluator<'q>,
+    /// The row context that is looked for.
+    context: u32,
+    /// Variables that were followed.
+    seen: Vec<VariableId>,
+    scan: Scan,
+}
+
+impl<'q> Scanner<'_, 'q> {
+    fn node(&mut self, node: Node<'q>) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            match node {
+                Node::Scalar(scalar) => self.scalar(scalar),
+                Node::Table(table) => self.table(table),
+            }
+            parts(node, &mut |part| self.node(part));
+        });
+    }
+
+    fn scalar(&mut self, scalar: &'q Scalar) {
+        match &scalar.kind {
+            ScalarKind::Column { context, column } => {
+                if *context == self.context {
+                    self.scan.columns.insert(*column);
+                }
+                // A row context inside of the node has a higher number.
+                self.scan.is_open |= *context < self.context;
+            }
+            ScalarKind::Related { context, column } => {
+                if *context == self.context {
+                    self.scan.related.insert(*column);
+                }
+                self.scan.is_open |= *context < self.context;
+            }
+            ScalarKind::Measure(call) => {
+                self.scan.has_transition |= call.has_transition;
+                self.scan.has_aggregates = true;
+            }
+            ScalarKind::Calculate { has_transition, .. } => {
+                self.scan.has_transition |= has_transition;
+                self.scan.has_aggregates = true;
+            }
+            ScalarKind::Aggregate { .. } | ScalarKind::OfColumn { .. } | ScalarKind::OfTable { .. } => {
+                self.scan.has_aggregates = true;
+            }
+            ScalarKind::Variable(id) => self.variable(*id),
+            _ => {}
+        }
+    }
+
+    fn table(&mut self, table: &'q Table) {
+        match &table.kind {
+            TableKind::Calculate { has_transition, .. } => self.scan.has_transition |= has_transition,
+            TableKind::Related { context, .. } => {
+                self.scan.has_transition |= *context == self.context;
+                self.scan.is_open |= *context < self.context;
+            }
+            TableKind::Variable(id) => self.variable(*id),
+            _ => {}
+        }
+    }
+
+    fn variable(&mut self, id: VariableId) {
+        self.scan.is_open = true;
+        if self.seen.contains(&id) {
+            return;
+        }
+        self.seen.push(id);
+        match &self.evaluator.query.variables[id.0 as usize].value {
+            BoundExpression::Scalar(scalar) => self.node(Node::Scalar(scalar)),
+            BoundExpression::Table(table) => self.node(Node::Table(table)),
+        }
+    }
+}
+
+impl<'q> Evaluator<'q> {
+    /// Returns what a node reads of a row context. A node has the same answer each time.
+    pub(super) fn scan(&self, node: Node<'q>, context: u32) -> Rc<Scan> {
+        let address = match node {
+            Node::Scalar(scalar) => std::ptr::from_ref(scalar) as usize,
+            Node::Table(table) => std::ptr::from_ref(table) as usize,
+        };
+        if let Some(found) = self.scans.borrow().get(&(address, context)) {
+            return Rc::clone(found);
+        }
+        let mut scanner = Scanner { evaluator: self, context, seen: Vec::new(), scan: Scan::default() };
+        scanner.node(node);
+        let scan = Rc::new(scanner.scan);
+        self.scans.borrow_mut().insert((address, context), Rc::clone(&scan));
+        scan
+    }
+
+    /// Returns what several scalars read of a row context.
+    pub(super) fn scan_all(&self, scalars: impl Iterator<Item = &'q Scalar>, context: u32) -> Scan {
+        let mut all = Scan::default();
+        for scalar in scalars {
+            let scan = self.scan(Node::Scalar(scalar), context);
+            all.columns.extend(&scan.columns);
+            all.related.extend(&scan.related);
+            all.has_transition |= scan.has_transition;
+            all.is_open |= scan.is_open;
+            all.has_aggregates |= scan.has_aggregates;
+        }
+        all
+    }
+}

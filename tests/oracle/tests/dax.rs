@@ -596,3 +596,103 @@ fn order(one: &Json, two: &Json) -> Ordering {
     let ((one, one_class, one_text), (two, two_class, two_text)) = (key(one), key(two));
     one.partial_cmp(&two).unwrap().then(one_class.cmp(&two_class)).then(one_text.cmp(&two_text))
 }
+
+// General queries
+
+/// Expressions for each value of a column: CALCULATE with a filter, a total, a sum, an iterator and a rank.
+#[derive(Debug)]
+struct General {
+    group: Column,
+    measures: [Measure; 2],
+    filter: Condition,
+    rows: Condition,
+}
+
+impl General {
+    fn random(random: &mut Random) -> General {
+        let all = [Measure::Orders, Measure::Revenue, Measure::Smallest];
+        let own: Vec<Column> = GROUPS.iter().filter(|(table, _)| *table == "orders").copied().collect();
+        let (filtered, iterated) = (*random.of(GROUPS), *random.of(&own));
+        General {
+            group: *random.of(GROUPS),
+            measures: [*random.of(&all), *random.of(&all)],
+            filter: condition(random, filtered, 2),
+            rows: condition(random, iterated, 2),
+        }
+    }
+
+    fn dax(&self) -> String {
+        let group = format!("{}[{}]", self.group.0, self.group.1);
+        let [one, two] = self.measures.map(Measure::dax);
+        format!(
+            "EVALUATE ADDCOLUMNS(VALUES({group}), \"a\", CALCULATE({one}, {}), \"b\", CALCULATE({one}, ALL({group})), \
+             \"c\", {one} + {two}, \"d\", CALCULATE(SUMX(FILTER(orders, {}), orders[amount])), \
+             \"e\", RANKX(ALL({group}), {two}), \"f\", CALCULATE(COUNTROWS(orders), KEEPFILTERS({})))",
+            self.filter.dax(),
+            self.rows.dax(),
+            self.filter.dax(),
+        )
+    }
+
+    fn evaluate(&self, data: &Data) -> Vec<Vec<Json>> {
+        let mut values: Vec<Json> = Vec::new();
+        let of_customers = data.customers.iter().filter(|_| self.group.0 == "customers");
+        let own = of_customers.map(|customer| number(&customer[self.group.1]));
+        for found in own.chain(data.orders.iter().map(|order| value(order, data, self.group))) {
+            if !values.contains(&found) {
+                values.push(found);
+            }
+        }
+        let [one, two] = self.measures;
+        let of_group = |wanted: &Json| -> Vec<&Json> {
+            data.orders.iter().filter(|order| value(order, data, self.group) == *wanted).collect()
+        };
+        let holds = |condition: &Condition, order: &Json| condition.holds(&|column| value(order, data, column));
+        let ranks: Vec<Json> = values.iter().map(|value| two.evaluate(&of_group(value))).collect();
+        let row = |wanted: &Json| {
+            let rows = of_group(wanted);
+            // The filter of a column replaces the one of the row.
+            let is_replaced = self.filter.column() == self.group;
+            let in_context: Vec<&Json> = if is_replaced { data.orders.iter().collect() } else { rows.clone() };
+            let filtered: Vec<&Json> = in_context.into_iter().filter(|order| holds(&self.filter, order)).collect();
+            let iterated: Vec<&Json> = rows.iter().copied().filter(|order| holds(&self.rows, order)).collect();
+            let kept: Vec<&Json> = rows.iter().copied().filter(|order| holds(&self.filter, order)).collect();
+            let own = two.evaluate(&rows);
+            let before = ranks.iter().filter(|other| compare(other, &own).is_gt()).count();
+            vec![
+                wanted.clone(),
+                one.evaluate(&filtered),
+                one.evaluate(&data.orders.iter().collect::<Vec<_>>()),
+                sum(&one.evaluate(&rows), &own),
+                Measure::Revenue.evaluate(&iterated),
+                json!((before + 1) as f64),
+                Measure::Orders.evaluate(&kept),
+            ]
+        };
+        values.iter().map(row).collect()
+    }
+}
+
+/// Adds as DAX does: BLANK is 0, but BLANK and BLANK are BLANK.
+fn sum(one: &Json, two: &Json) -> Json {
+    match (one.as_f64(), two.as_f64()) {
+        (None, None) => Json::Null,
+        (one, two) => json!(one.unwrap_or(0.0) + two.unwrap_or(0.0)),
+    }
+}
+
+#[test]
+fn random_general_queries_answer_as_defined() {
+    let product = Product::start(settings()).unwrap();
+    let mut random = Random::new(23);
+    for _ in 0..25 {
+        let data = random_data(&mut random);
+        let served = serve(&product, &data);
+        for _ in 0..20 {
+            let query = General::random(&mut random);
+            let text = query.dax();
+            let found = rows(&served.run_dax(&text).unwrap_or_else(|message| panic!("{text}: {message}")));
+            assert_eq!(sorted(found), sorted(query.evaluate(&data)), "{text}\n{:?}\n{:?}", data.customers, data.orders);
+        }
+    }
+}

@@ -103,7 +103,10 @@ impl<'q> Evaluator<'q> {
     fn rank(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result1<Datum> {
         let value = match iteration.arguments.first() {
             Some(Some(value)) => self.scalar(value, environment),
-            _ => self.scalar(&iteration.expression, &self.current_row(iteration, environment)),
+            _ => {
+                let current = self.current_row(iteration, environment, place)?;
+                self.scalar(&iteration.expression, &current)
+            }
         };
         let values = self.rank_values(iteration, environment);
         let (value, values) = (value?, values?);
@@ -122,11 +125,13 @@ impl<'q> Evaluator<'q> {
 
     /// The value to rank is the expression in the row contexts around RANKX: the innermost one takes the place of the
     /// iterated row.
-    fn current_row(&self, iteration: &Iteration, environment: &Environment) -> Environment {
-        match environment.visible_frames().last() {
-            Some(frame) => environment.in_row(iteration.context, &frame.table, &frame.row),
-            None => environment.clone(),
+    fn current_row(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result1<Environment> {
+        let Some(frame) = environment.visible_frames().last() else { return Ok(environment.clone()) };
+        let reads_columns = !self.scan(Node::Scalar(&iteration.expression), iteration.context).columns.is_empty();
+        if reads_columns && frame.table.columns != iteration.table.columns {
+            return Err(not_supported("RANKX of a column in the rows of another table", place));
         }
+        Ok(environment.in_row(iteration.context, &frame.table, &frame.row))
     }
 
     /// Evaluates the expression of RANKX for all rows; once, if it does not depend on the current row.

@@ -178,7 +178,7 @@ impl<'q> Evaluator<'q> {
 
     fn can_miss(&self, from: CubeId, table: CubeId) -> bool {
         let cube = self.model.cube(from);
-        may_lack_partners(self.model, table) && !self.access.is_closed(cube)
+        may_lack_partners(self.model, table) && cube.public && !self.access.is_closed(cube)
     }
 
     fn lacks_partners(&self, from: CubeId, table: CubeId, context: &FilterContext, place: Place) -> Result1<bool> {

@@ -143,7 +143,7 @@ impl From<Problem> for Halt {
     }
 }
 
-type Result1<T> = Result<T, Halt>;
+type Result<T, E = Halt> = std::result::Result<T, E>;
 
 struct Evaluator<'q> {
     query: &'q BoundQuery,
@@ -175,7 +175,7 @@ struct TableKey {
 }
 
 impl<'q> Evaluator<'q> {
-    fn evaluation(&self, evaluation: &'q BoundEvaluation) -> Result1<FinishedTable> {
+    fn evaluation(&self, evaluation: &'q BoundEvaluation) -> Result<FinishedTable> {
         let environment = Environment::outermost(self.filter_list(Vec::new()));
         let rows = self.table(&evaluation.table, &environment, &walk::Need::All)?;
         let rows = self.ordered(evaluation, &rows, &environment)?;
@@ -200,21 +200,21 @@ impl<'q> Evaluator<'q> {
         evaluation: &'q BoundEvaluation,
         rows: &Rows,
         environment: &Environment,
-    ) -> Result1<Vec<Rc<[Datum]>>> {
+    ) -> Result<Vec<Rc<[Datum]>>> {
         if evaluation.order.is_empty() {
             return Ok(rows.rows.clone());
         }
         let mut keyed = self.keyed(rows, 0, &evaluation.order, environment)?;
         keyed.sort_by(|(one, _), (two, _)| rows::compare_keys(one, two, &evaluation.order));
         let start = evaluation.start_at.iter().map(|value| self.scalar(value, environment));
-        let start = start.collect::<Result1<Vec<Datum>>>()?;
+        let start = start.collect::<Result<Vec<Datum>>>()?;
         let order = &evaluation.order[..start.len()];
         let is_before = |keys: &[Datum]| rows::compare_keys(&keys[..start.len()], &start, order).is_lt();
         Ok(keyed.into_iter().filter(|(keys, _)| !is_before(keys)).map(|(_, row)| row).collect())
     }
 
     /// Counts a step of the evaluation.
-    fn step(&self, place: Place) -> Result1<()> {
+    fn step(&self, place: Place) -> Result<()> {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
         if steps > MAX_STEPS {
@@ -241,7 +241,7 @@ fn invalid_value(message: impl Into<Arc<str>>, place: Place) -> Halt {
 }
 
 /// Collects values; of the missing rows of all of them, not only of the first.
-fn collected<T>(values: impl Iterator<Item = Result1<T>>) -> Result1<Vec<T>> {
+fn collected<T>(values: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut all = Vec::new();
     let mut is_missing = false;
     for value in values {

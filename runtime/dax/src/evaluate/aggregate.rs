@@ -9,7 +9,7 @@ use super::environment::Environment;
 use super::operators::{add, divide};
 use super::rows::{Rows, compare_keys};
 use super::walk::{Need, Node, Scan};
-use super::{Datum, Evaluator, Result1, collected, invalid_value, not_supported};
+use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
 use crate::bound::{Iteration, Scalar};
 use crate::functions::{Aggregation, Operation};
 use crate::place::Place;
@@ -19,7 +19,7 @@ pub(super) fn fold<'d>(
     aggregation: Aggregation,
     values: impl Iterator<Item = &'d Datum> + Clone,
     place: Place,
-) -> Result1<Datum> {
+) -> Result<Datum> {
     let present = values.clone().filter(|value| !value.is_blank());
     Ok(match aggregation {
         Aggregation::Sum => sum(present, place)?,
@@ -44,7 +44,7 @@ pub(super) fn count(rows: usize) -> Datum {
     if rows == 0 { Datum::Blank } else { Datum::Integer(rows as i64) }
 }
 
-fn sum<'d>(values: impl Iterator<Item = &'d Datum>, place: Place) -> Result1<Datum> {
+fn sum<'d>(values: impl Iterator<Item = &'d Datum>, place: Place) -> Result<Datum> {
     let mut total = Datum::Blank;
     for value in values {
         if let Datum::Text(text) = value {
@@ -56,7 +56,7 @@ fn sum<'d>(values: impl Iterator<Item = &'d Datum>, place: Place) -> Result1<Dat
 }
 
 impl<'q> Evaluator<'q> {
-    pub(super) fn iterate(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result1<Datum> {
+    pub(super) fn iterate(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result<Datum> {
         match iteration.function.operation {
             Operation::Iterate(aggregation) => {
                 let values = self.values_for_rows(iteration, environment)?;
@@ -69,11 +69,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Evaluates the expression of an iterator for each row, with the keys of its order.
-    fn values_for_rows(
-        &self,
-        iteration: &'q Iteration,
-        environment: &Environment,
-    ) -> Result1<Vec<(Datum, Vec<Datum>)>> {
+    fn values_for_rows(&self, iteration: &'q Iteration, environment: &Environment) -> Result<Vec<(Datum, Vec<Datum>)>> {
         let Iteration { table, context, expression, order, .. } = iteration;
         let scalars = std::iter::once(expression).chain(order.iter().map(|key| &key.expression));
         let need = Need::Only(self.scan_all(scalars, *context));
@@ -87,7 +83,7 @@ impl<'q> Evaluator<'q> {
         collected_early(values)
     }
 
-    fn concatenated(&self, iteration: &'q Iteration, environment: &Environment) -> Result1<Datum> {
+    fn concatenated(&self, iteration: &'q Iteration, environment: &Environment) -> Result<Datum> {
         let mut values = self.values_for_rows(iteration, environment)?;
         values.sort_by(|(_, one), (_, two)| compare_keys(one, two, &iteration.order));
         let delimiter = match iteration.arguments.first() {
@@ -96,11 +92,11 @@ impl<'q> Evaluator<'q> {
         };
         let place = iteration.expression.place;
         let texts = values.iter().map(|(value, _)| super::operators::to_text(value, place));
-        let texts = texts.collect::<Result1<Vec<String>>>()?;
+        let texts = texts.collect::<Result<Vec<String>>>()?;
         Ok(if texts.is_empty() { Datum::Blank } else { Datum::Text(texts.join(&delimiter).into()) })
     }
 
-    fn rank(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result1<Datum> {
+    fn rank(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result<Datum> {
         let value = match iteration.arguments.first() {
             Some(Some(value)) => self.scalar(value, environment),
             _ => {
@@ -125,7 +121,7 @@ impl<'q> Evaluator<'q> {
 
     /// The value to rank is the expression in the row contexts around RANKX: the innermost one takes the place of the
     /// iterated row.
-    fn current_row(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result1<Environment> {
+    fn current_row(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result<Environment> {
         let Some(frame) = environment.visible_frames().last() else { return Ok(environment.clone()) };
         let reads_columns = !self.scan(Node::Scalar(&iteration.expression), iteration.context).columns.is_empty();
         if reads_columns && frame.table.columns != iteration.table.columns {
@@ -135,7 +131,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Evaluates the expression of RANKX for all rows; once, if it does not depend on the current row.
-    fn rank_values(&self, iteration: &'q Iteration, environment: &Environment) -> Result1<Rc<Rows>> {
+    fn rank_values(&self, iteration: &'q Iteration, environment: &Environment) -> Result<Rc<Rows>> {
         let depends = |scalar: &'q Scalar| {
             let scan = self.scan(Node::Scalar(scalar), iteration.context);
             scan.is_open
@@ -158,7 +154,7 @@ impl<'q> Evaluator<'q> {
 }
 
 /// Collects the values of rows; it stops after some rows that lack data, which ask for that of all rows.
-pub(super) fn collected_early<T>(values: impl Iterator<Item = Result1<T>>) -> Result1<Vec<T>> {
+pub(super) fn collected_early<T>(values: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut misses = 0;
     let mut all = Vec::new();
     for value in values {

@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime};
 
 use super::environment::Environment;
 use super::operators::{compare_as_zero, divide, negate, to_boolean, to_number, to_text};
-use super::{Datum, Evaluator, Result1, collected, invalid_value, not_supported};
+use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
 use crate::bound::Scalar;
 use crate::functions::{Function, Operation};
 use crate::place::Place;
@@ -21,7 +21,7 @@ impl<'q> Evaluator<'q> {
         words: &[&'static str],
         environment: &Environment,
         place: Place,
-    ) -> Result1<Datum> {
+    ) -> Result<Datum> {
         let argument = |at: usize| match arguments.get(at) {
             Some(Some(scalar)) => self.scalar(scalar, environment),
             _ => Ok(Datum::Blank),
@@ -55,7 +55,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    fn switch(&self, arguments: Arguments<'q>, environment: &Environment) -> Result1<Datum> {
+    fn switch(&self, arguments: Arguments<'q>, environment: &Environment) -> Result<Datum> {
         let value = |scalar: &'q Option<Scalar>| match scalar {
             Some(scalar) => self.scalar(scalar, environment),
             None => Ok(Datum::Blank),
@@ -72,7 +72,7 @@ impl<'q> Evaluator<'q> {
         pairs.remainder().first().map_or(Ok(Datum::Blank), value)
     }
 
-    fn coalesce(&self, arguments: Arguments<'q>, environment: &Environment) -> Result1<Datum> {
+    fn coalesce(&self, arguments: Arguments<'q>, environment: &Environment) -> Result<Datum> {
         for scalar in arguments.iter().flatten() {
             let value = self.scalar(scalar, environment)?;
             if !value.is_blank() {
@@ -84,7 +84,7 @@ impl<'q> Evaluator<'q> {
 }
 
 /// Returns the value of a function all of whose arguments are known.
-fn of_values(function: &'static Function, values: &[Datum], words: &[&str], place: Place) -> Result1<Datum> {
+fn of_values(function: &'static Function, values: &[Datum], words: &[&str], place: Place) -> Result<Datum> {
     match function.operation {
         Operation::Round | Operation::Int | Operation::Abs => mathematics(function.operation, values, place),
         Operation::Left
@@ -114,7 +114,7 @@ fn of_values(function: &'static Function, values: &[Datum], words: &[&str], plac
     }
 }
 
-fn mathematics(operation: Operation, values: &[Datum], place: Place) -> Result1<Datum> {
+fn mathematics(operation: Operation, values: &[Datum], place: Place) -> Result<Datum> {
     let value = &values[0];
     if value.is_blank() {
         return Ok(Datum::Blank);
@@ -142,7 +142,7 @@ fn whole(number: f64) -> Datum {
     if number.abs() < 9.0e15 { Datum::Integer(number as i64) } else { Datum::Double(number) }
 }
 
-fn text(operation: Operation, values: &[Datum], place: Place) -> Result1<Datum> {
+fn text(operation: Operation, values: &[Datum], place: Place) -> Result<Datum> {
     let text = to_text(&values[0], place)?;
     let length = |at: usize| match values.get(at) {
         None => Ok(1),
@@ -166,7 +166,7 @@ fn text(operation: Operation, values: &[Datum], place: Place) -> Result1<Datum> 
 }
 
 /// Replaces all occurrences of a string, or only one of them.
-fn substitute(text: &str, values: &[Datum], place: Place) -> Result1<String> {
+fn substitute(text: &str, values: &[Datum], place: Place) -> Result<String> {
     let (old, new) = (to_text(&values[1], place)?, to_text(&values[2], place)?);
     if old.is_empty() {
         return Ok(text.to_owned());
@@ -182,12 +182,12 @@ fn substitute(text: &str, values: &[Datum], place: Place) -> Result1<String> {
     })
 }
 
-fn moment(value: &Datum, place: Place) -> Result1<DateTime> {
+fn moment(value: &Datum, place: Place) -> Result<DateTime> {
     value.moment().ok_or_else(|| invalid_value("not a date", place))
 }
 
 /// Returns a date; months and days beyond their range count on.
-fn date(values: &[Datum], place: Place) -> Result1<Datum> {
+fn date(values: &[Datum], place: Place) -> Result<Datum> {
     let part = |at: usize| to_number(&values[at], place).map(|number| number as i64);
     let (year, month, day) = (part(0)?, part(1)?, part(2)?);
     let year = if (0..1900).contains(&year) { year + 1900 } else { year };

@@ -14,13 +14,13 @@ use super::environment::Environment;
 use super::operators::{to_number, to_text};
 use super::rows::Rows;
 use super::walk::Need;
-use super::{Datum, Evaluator, Result1, invalid_value, not_supported};
+use super::{Datum, Evaluator, Result, invalid_value, not_supported};
 use crate::bound::{Table, TableKind};
 use crate::functions::Operation;
 use crate::place::Place;
 
 impl<'q> Evaluator<'q> {
-    pub(super) fn dates(&self, table: &'q Table, environment: &Environment) -> Result1<Rc<Rows>> {
+    pub(super) fn dates(&self, table: &'q Table, environment: &Environment) -> Result<Rc<Rows>> {
         let TableKind::Dates { function, column, dates, arguments, words } = &table.kind else {
             return Err(not_supported("a table of dates", table.place));
         };
@@ -70,7 +70,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the dates of a column in a filter context, without BLANK.
-    fn moments(&self, column: DimensionId, context: &FilterContext, place: Place) -> Result1<Vec<DateTime>> {
+    fn moments(&self, column: DimensionId, context: &FilterContext, place: Place) -> Result<Vec<DateTime>> {
         let values = self.distinct_of(column.cube, &[column], context, place)?;
         Ok(values.iter().filter(|row| !row[0].is_blank()).filter_map(|row| row[0].moment()).collect())
     }
@@ -80,7 +80,7 @@ fn empty(table: &Table) -> Rc<Rows> {
     Rc::new(Rows::new(&table.columns, Vec::new()))
 }
 
-fn span(number: i64, unit: Option<&str>, place: Place) -> Result1<Span> {
+fn span(number: i64, unit: Option<&str>, place: Place) -> Result<Span> {
     let span = Span::new();
     let span = match unit {
         Some("DAY") => span.try_days(number),
@@ -115,7 +115,7 @@ fn shifted(all: &[DateTime], current: &[DateTime], span: Span) -> Vec<DateTime> 
 }
 
 /// Reads the last day of a year: `6-30`, `6/30` or `2024-06-30`.
-fn year_end(text: &str, place: Place) -> Result1<(i8, i8)> {
+fn year_end(text: &str, place: Place) -> Result<(i8, i8)> {
     let parts: Vec<i8> = text.split(['-', '/']).filter_map(|part| part.trim().parse().ok()).collect();
     let found = match parts[..] {
         [month, day] => Some((month, day)),

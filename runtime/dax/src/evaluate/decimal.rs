@@ -107,3 +107,19 @@ impl fmt::Display for Decimal {
         write!(f, "{sign}{whole}.{fraction}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        let of = |text: &str| text.parse::<Decimal>().unwrap();
+        assert_eq!(of("0.1").plus(of("0.2")), Some(of("0.3")));
+        assert_eq!(of("-1.50").times(of("2")), Some(of("-3")));
+        assert_eq!(of("-0.05").to_string(), "-0.05");
+        assert_eq!(of("12.340").to_string(), "12.34");
+        assert_eq!(of("0.10").compare(of("0.1")), Ordering::Equal);
+        assert_eq!(of(&"9".repeat(38)).times(of("10")), None);
+    }
+}

@@ -10,7 +10,7 @@ use super::context::{Allowed, FilterContext, FilterList, Inseparable, Pin, Restr
 use super::environment::{Environment, Frame};
 use super::rows::Rows;
 use super::walk::{Need, Node};
-use super::{Datum, Evaluator, Result1, collected, not_supported};
+use super::{Datum, Evaluator, Result, collected, not_supported};
 use crate::bound::{AllOf, Filter, FilterKind, Scalar, Table, TableColumn, TableKind};
 use crate::functions::{Function, Operation};
 use crate::place::Place;
@@ -25,7 +25,7 @@ struct NewFilter {
 
 impl<'q> Evaluator<'q> {
     /// Returns the environment in which the visible rows are filters.
-    pub(super) fn transitioned(&self, environment: &Environment, place: Place) -> Result1<Environment> {
+    pub(super) fn transitioned(&self, environment: &Environment, place: Place) -> Result<Environment> {
         let mut pins: Vec<Pin> = Vec::new();
         for frame in environment.visible_frames() {
             for pin in self.pins_of_row(frame, place)? {
@@ -40,7 +40,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the filters that a row turns into. The key of a table stands for all columns of its row.
-    fn pins_of_row(&self, frame: &Frame, place: Place) -> Result1<Vec<Pin>> {
+    fn pins_of_row(&self, frame: &Frame, place: Place) -> Result<Vec<Pin>> {
         let table = &frame.table;
         let key: Vec<DimensionId> = match table.rows_of {
             Some(cube) => self.key_columns(cube, table),
@@ -79,7 +79,7 @@ impl<'q> Evaluator<'q> {
         has_transition: bool,
         environment: &Environment,
         place: Place,
-    ) -> Result1<Environment> {
+    ) -> Result<Environment> {
         let outer =
             if has_transition { self.transitioned(environment, place)? } else { environment.clone().without_rows() };
         let mut context = outer.context.clone();
@@ -93,7 +93,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Adds filters: each replaces those around it of its columns, unless it keeps them.
-    fn with_filters(&self, context: &FilterContext, new: Vec<NewFilter>) -> Result1<FilterContext> {
+    fn with_filters(&self, context: &FilterContext, new: Vec<NewFilter>) -> Result<FilterContext> {
         let mut inner = context.clone();
         for filter in new.iter().filter(|filter| !filter.keeps) {
             let is_replaced = |column: DimensionId| filter.restriction.columns.contains(&column);
@@ -109,7 +109,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Adds the filters of SUMMARIZECOLUMNS.
-    pub(super) fn filtered_context(&self, filters: &'q [Filter], environment: &Environment) -> Result1<FilterContext> {
+    pub(super) fn filtered_context(&self, filters: &'q [Filter], environment: &Environment) -> Result<FilterContext> {
         self.with_filters(&environment.context, self.new_filters(filters, environment)?)
     }
 
@@ -121,7 +121,7 @@ impl<'q> Evaluator<'q> {
         context: &FilterContext,
         is_removed: &dyn Fn(DimensionId) -> bool,
         place: Place,
-    ) -> Result1<FilterContext> {
+    ) -> Result<FilterContext> {
         if !context.filters.filters.iter().any(|filter| filter.overlaps(is_removed)) {
             let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().collect();
             return Ok(FilterContext { filters: Rc::clone(&context.filters), pins });
@@ -146,7 +146,7 @@ impl<'q> Evaluator<'q> {
         of: &AllOf,
         selected: &FilterList,
         place: Place,
-    ) -> Result1<FilterContext> {
+    ) -> Result<FilterContext> {
         let reaches = |table: CubeId, column: DimensionId| self.model.join_paths(table).is_to_one(column.cube);
         let is_removed = |column: DimensionId| match of {
             AllOf::Everything => true,
@@ -169,7 +169,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// A row is filtered by its key, which stands for all of its columns: they are removed together.
-    fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result1<()> {
+    fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
         let columns = match of {
             AllOf::Columns(columns) => columns,
             AllOf::Except(_, columns) => {
@@ -192,11 +192,11 @@ impl<'q> Evaluator<'q> {
 
     // New filters
 
-    fn new_filters(&self, filters: &'q [Filter], environment: &Environment) -> Result1<Vec<NewFilter>> {
+    fn new_filters(&self, filters: &'q [Filter], environment: &Environment) -> Result<Vec<NewFilter>> {
         collected(filters.iter().filter_map(|filter| self.new_filter(filter, environment).transpose()))
     }
 
-    fn new_filter(&self, filter: &'q Filter, environment: &Environment) -> Result1<Option<NewFilter>> {
+    fn new_filter(&self, filter: &'q Filter, environment: &Environment) -> Result<Option<NewFilter>> {
         let (keeps, place) = (filter.keeps, filter.place);
         match &filter.kind {
             FilterKind::Remove { .. } => Ok(None),
@@ -217,7 +217,7 @@ impl<'q> Evaluator<'q> {
         condition: &'q Scalar,
         environment: &Environment,
         place: Place,
-    ) -> Result1<Restriction> {
+    ) -> Result<Restriction> {
         if let Some(filter) = self.fixed_condition(condition, context, columns) {
             return Ok(Restriction { columns: columns.to_vec(), rows_of: None, allowed: Allowed::Condition(filter) });
         }
@@ -238,7 +238,7 @@ impl<'q> Evaluator<'q> {
         context: u32,
         conditions: &[&'q Scalar],
         environment: &Environment,
-    ) -> Result1<Vec<Rc<[Datum]>>> {
+    ) -> Result<Vec<Rc<[Datum]>>> {
         let rows = table.rows.iter().map(|row| {
             let inner = environment.in_row(context, table, row);
             for condition in conditions {
@@ -257,7 +257,7 @@ impl<'q> Evaluator<'q> {
         keeps: bool,
         environment: &Environment,
         place: Place,
-    ) -> Result1<Option<NewFilter>> {
+    ) -> Result<Option<NewFilter>> {
         if let TableKind::TreatAs { table: of, columns } = &table.kind {
             let rows = self.table(of, environment, &Need::All)?;
             let width = columns.len();
@@ -309,7 +309,7 @@ impl<'q> Evaluator<'q> {
         table: &'q Table,
         environment: &Environment,
         place: Place,
-    ) -> Result1<Option<(Restriction, bool)>> {
+    ) -> Result<Option<(Restriction, bool)>> {
         let TableKind::Filter { table: of, context, condition } = &table.kind else { return Ok(None) };
         let Some(columns) = of.columns.iter().map(|column| column.lineage).collect::<Option<Vec<_>>>() else {
             return Ok(None);

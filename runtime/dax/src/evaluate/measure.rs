@@ -11,14 +11,14 @@ use super::aggregate::fold;
 use super::context::{Allowed, FilterContext, Pin};
 use super::environment::Environment;
 use super::source::Item;
-use super::{Datum, Evaluator, Result1, not_supported};
+use super::{Datum, Evaluator, Result, not_supported};
 use crate::bound::{MeasureCall, MeasureSource};
 use crate::functions::Aggregation;
 use crate::place::Place;
 use crate::plan::{Aggregates, applies, may_lack_partners};
 
 impl<'q> Evaluator<'q> {
-    pub(super) fn measure(&self, call: &MeasureCall, environment: &Environment, place: Place) -> Result1<Datum> {
+    pub(super) fn measure(&self, call: &MeasureCall, environment: &Environment, place: Place) -> Result<Datum> {
         let environment =
             if call.has_transition { self.transitioned(environment, place)? } else { environment.clone() };
         match call.source {
@@ -33,7 +33,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the value of a measure of the model.
-    pub(super) fn model_measure(&self, source: MeasureSource, context: &FilterContext, place: Place) -> Result1<Datum> {
+    pub(super) fn model_measure(&self, source: MeasureSource, context: &FilterContext, place: Place) -> Result<Datum> {
         let mut aggregates = Aggregates::default();
         aggregates.add(self.model, source);
         if aggregates.has_running_total {
@@ -83,7 +83,7 @@ impl<'q> Evaluator<'q> {
         context: &FilterContext,
         pins: &[Pin],
         place: Place,
-    ) -> Result1<Option<Datum>> {
+    ) -> Result<Option<Datum>> {
         let is_applied = |column: &DimensionId| facts.iter().all(|fact| applies(self.model, *column, *fact));
         let is_list = |filter: &super::context::Restriction| {
             matches!(filter.allowed, Allowed::Rows(_)) && filter.columns.iter().all(is_applied)
@@ -111,7 +111,7 @@ impl<'q> Evaluator<'q> {
         columns: &[DimensionId],
         context: &FilterContext,
         place: Place,
-    ) -> Result1<Vec<Vec<Datum>>> {
+    ) -> Result<Vec<Vec<Datum>>> {
         let pins = self.pins_of(&[table], context, place)?;
         let columns = self.some_column(table, columns, place)?;
         let (keys, values) = split(&pins);
@@ -120,7 +120,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// A query needs at least one column to have rows.
-    fn some_column(&self, table: CubeId, columns: &[DimensionId], place: Place) -> Result1<Vec<DimensionId>> {
+    fn some_column(&self, table: CubeId, columns: &[DimensionId], place: Place) -> Result<Vec<DimensionId>> {
         if !columns.is_empty() {
             return Ok(columns.to_vec());
         }
@@ -138,7 +138,7 @@ impl<'q> Evaluator<'q> {
         columns: &[DimensionId],
         context: &FilterContext,
         place: Place,
-    ) -> Result1<Vec<Vec<Datum>>> {
+    ) -> Result<Vec<Vec<Datum>>> {
         let pins = self.pins_of(&[table], context, place)?;
         let (keys, values) = split(&pins);
         let index = self.index(Item::Distinct(table, columns.to_vec()), keys, &[table], &context.filters, place)?;
@@ -152,7 +152,7 @@ impl<'q> Evaluator<'q> {
         has_unmatched: bool,
         context: &FilterContext,
         place: Place,
-    ) -> Result1<Vec<Vec<Datum>>> {
+    ) -> Result<Vec<Vec<Datum>>> {
         let Some(table) = columns.first().map(|column| column.cube) else { return Ok(Vec::new()) };
         let found = self.distinct_of(table, columns, context, place);
         let is_unmatched = if has_unmatched { self.has_unmatched(table, context, place) } else { Ok(false) };
@@ -165,7 +165,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns whether rows of other tables lack their partner in a table, and the filters allow its blank row.
-    pub(super) fn has_unmatched(&self, table: CubeId, context: &FilterContext, place: Place) -> Result1<bool> {
+    pub(super) fn has_unmatched(&self, table: CubeId, context: &FilterContext, place: Place) -> Result<bool> {
         let leads_here = |from: CubeId| from != table && self.model.join_paths(from).is_to_one(table);
         let can_miss = |from: &CubeId| leads_here(*from) && self.can_miss(*from, table);
         let facts: Vec<CubeId> = self.model.cubes.iter().map(|cube| cube.id).filter(can_miss).collect();
@@ -181,7 +181,7 @@ impl<'q> Evaluator<'q> {
         may_lack_partners(self.model, table) && cube.public && !self.access.is_closed(cube)
     }
 
-    fn lacks_partners(&self, from: CubeId, table: CubeId, context: &FilterContext, place: Place) -> Result1<bool> {
+    fn lacks_partners(&self, from: CubeId, table: CubeId, context: &FilterContext, place: Place) -> Result<bool> {
         // Only the filters of the table and of its one side restrict its blank row.
         let reaches = |column: DimensionId| applies(self.model, column, table);
         let mut filters = Vec::new();
@@ -206,7 +206,7 @@ impl<'q> Evaluator<'q> {
         column: DimensionId,
         context: &FilterContext,
         place: Place,
-    ) -> Result1<Datum> {
+    ) -> Result<Datum> {
         if let Some(measure) = self.matching_measure(aggregation, column) {
             return self.model_measure(measure, context, place);
         }

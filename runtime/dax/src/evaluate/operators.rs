@@ -4,13 +4,13 @@
 
 use std::cmp::Ordering;
 
-use super::{Datum, Result1, invalid_value};
+use super::{Datum, Result, invalid_value};
 use crate::bound::BlankRule;
 use crate::place::Place;
 use crate::tree::Operator;
 
 /// Returns the number of a value; a string that has digits is one.
-pub(super) fn to_number(value: &Datum, place: Place) -> Result1<f64> {
+pub(super) fn to_number(value: &Datum, place: Place) -> Result<f64> {
     match value {
         Datum::Text(text) => {
             let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
@@ -21,7 +21,7 @@ pub(super) fn to_number(value: &Datum, place: Place) -> Result1<f64> {
 }
 
 /// Returns a string of digits as a number, and other values as they are.
-fn numeric(value: &Datum, place: Place) -> Result1<Datum> {
+fn numeric(value: &Datum, place: Place) -> Result<Datum> {
     match value {
         Datum::Text(text) => match text.trim().parse::<i64>() {
             Ok(number) => Ok(Datum::Integer(number)),
@@ -32,7 +32,7 @@ fn numeric(value: &Datum, place: Place) -> Result1<Datum> {
     }
 }
 
-pub(super) fn to_text(value: &Datum, place: Place) -> Result1<String> {
+pub(super) fn to_text(value: &Datum, place: Place) -> Result<String> {
     Ok(match value {
         Datum::Blank => String::new(),
         Datum::Boolean(true) => "TRUE".to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn to_text(value: &Datum, place: Place) -> Result1<String> {
 }
 
 /// Returns the truth of a value: BLANK and 0 are FALSE.
-pub(super) fn to_boolean(value: &Datum, place: Place) -> Result1<bool> {
+pub(super) fn to_boolean(value: &Datum, place: Place) -> Result<bool> {
     match value {
         Datum::Boolean(value) => Ok(*value),
         Datum::Text(text) if text.eq_ignore_ascii_case("true") => Ok(true),
@@ -60,7 +60,7 @@ pub(super) fn to_boolean(value: &Datum, place: Place) -> Result1<bool> {
     }
 }
 
-pub(super) fn arithmetic(operator: Operator, left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+pub(super) fn arithmetic(operator: Operator, left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     let (left, right) = (numeric(left, place)?, numeric(right, place)?);
     match operator {
         Operator::Add => add(&left, &right, place),
@@ -74,7 +74,7 @@ pub(super) fn arithmetic(operator: Operator, left: &Datum, right: &Datum, place:
 }
 
 /// The difference of two dates is a number of days; a date minus a number is a date.
-fn difference(left: &Datum, right: &Datum, sum: Datum, place: Place) -> Result1<Datum> {
+fn difference(left: &Datum, right: &Datum, sum: Datum, place: Place) -> Result<Datum> {
     match (left, right) {
         (Datum::DateTime(_), Datum::DateTime(_)) => {
             Ok(Datum::Double(to_number(left, place)? - to_number(right, place)?))
@@ -83,7 +83,7 @@ fn difference(left: &Datum, right: &Datum, sum: Datum, place: Place) -> Result1<
     }
 }
 
-pub(super) fn negate(value: &Datum, place: Place) -> Result1<Datum> {
+pub(super) fn negate(value: &Datum, place: Place) -> Result<Datum> {
     Ok(match numeric(value, place)? {
         Datum::Blank => Datum::Blank,
         Datum::Integer(value) => value.checked_neg().map_or(Datum::Double(-(value as f64)), Datum::Integer),
@@ -92,7 +92,7 @@ pub(super) fn negate(value: &Datum, place: Place) -> Result1<Datum> {
     })
 }
 
-pub(super) fn add(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+pub(super) fn add(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     if left.is_blank() && right.is_blank() {
         return Ok(Datum::Blank);
     }
@@ -120,7 +120,7 @@ fn exact(value: super::Decimal, left: &Datum, right: &Datum) -> Datum {
     }
 }
 
-fn multiply(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+fn multiply(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     if left.is_blank() || right.is_blank() {
         return Ok(Datum::Blank);
     }
@@ -132,14 +132,14 @@ fn multiply(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
     Ok(Datum::Double(to_number(left, place)? * to_number(right, place)?))
 }
 
-pub(super) fn divide(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+pub(super) fn divide(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     if left.is_blank() {
         return Ok(Datum::Blank);
     }
     Ok(Datum::Double(to_number(left, place)? / to_number(right, place)?))
 }
 
-fn power(left: &Datum, right: &Datum, place: Place) -> Result1<Datum> {
+fn power(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     if left.is_blank() && right.is_blank() {
         return Ok(Datum::Blank);
     }
@@ -165,7 +165,7 @@ pub(super) fn compare_as_zero(left: &Datum, right: &Datum) -> Ordering {
     }
 }
 
-pub(super) fn compare(operator: Operator, rule: BlankRule, left: &Datum, right: &Datum, place: Place) -> Result1<bool> {
+pub(super) fn compare(operator: Operator, rule: BlankRule, left: &Datum, right: &Datum, place: Place) -> Result<bool> {
     if rule == BlankRule::Strict {
         return Ok(left.is_blank() == right.is_blank() && compare_as_zero(left, right).is_eq());
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrane_compiler::model::{CubeId, DimensionId};
 
 use super::environment::Environment;
-use super::{Datum, Evaluator, Halt, MAX_ROWS, Result1};
+use super::{Datum, Evaluator, Halt, MAX_ROWS, Result};
 use crate::bound::{BoundOrder, TableColumn};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
@@ -81,7 +81,7 @@ impl<'q> Evaluator<'q> {
         context: u32,
         order: &'q [BoundOrder],
         environment: &Environment,
-    ) -> Result1<Vec<KeyedRow>> {
+    ) -> Result<Vec<KeyedRow>> {
         let table = Rc::new(rows.clone());
         let keyed = table.rows.iter().map(|row| {
             let inner = environment.in_row(context, &table, row);
@@ -92,7 +92,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Refuses a table with too many rows.
-    pub(super) fn limited(&self, rows: usize, place: Place) -> Result1<()> {
+    pub(super) fn limited(&self, rows: usize, place: Place) -> Result<()> {
         if rows > MAX_ROWS {
             let kind = ProblemKind::TooLarge { what: "rows of a table", limit: MAX_ROWS as u64 };
             return Err(Halt::Problem(Problem::new(kind, place)));

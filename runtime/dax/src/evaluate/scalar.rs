@@ -9,19 +9,19 @@ use super::aggregate::count;
 use super::environment::{Binding, Environment, Value};
 use super::operators::{arithmetic, compare, negate, to_boolean, to_text};
 use super::walk::{Need, Scan};
-use super::{Datum, Evaluator, Halt, Result1, collected, not_supported};
+use super::{Datum, Evaluator, Halt, Result, collected, not_supported};
 use crate::bound::{BoundExpression, MeasureSource, Scalar, ScalarKind, Table, TableKind, VariableId};
 use crate::functions::{Function, Operation};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
 
 impl<'q> Evaluator<'q> {
-    pub(super) fn scalar(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<Datum> {
+    pub(super) fn scalar(&self, scalar: &'q Scalar, environment: &Environment) -> Result<Datum> {
         self.step(scalar.place)?;
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.scalar_kind(scalar, environment))
     }
 
-    fn scalar_kind(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<Datum> {
+    fn scalar_kind(&self, scalar: &'q Scalar, environment: &Environment) -> Result<Datum> {
         let place = scalar.place;
         match &scalar.kind {
             ScalarKind::Constant(value) => Ok(Datum::of_value(value)),
@@ -81,22 +81,22 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    fn column(&self, context: u32, column: u32, environment: &Environment, place: Place) -> Result1<Datum> {
+    fn column(&self, context: u32, column: u32, environment: &Environment, place: Place) -> Result<Datum> {
         let frame = environment.frame(context).filter(|frame| frame.table.has(column));
         let value = frame.and_then(|frame| frame.row.get(column as usize)).cloned();
         value.ok_or_else(|| not_supported("this column of a row", place))
     }
 
-    pub(super) fn boolean(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<bool> {
+    pub(super) fn boolean(&self, scalar: &'q Scalar, environment: &Environment) -> Result<bool> {
         to_boolean(&self.scalar(scalar, environment)?, scalar.place)
     }
 
-    pub(super) fn text(&self, scalar: &'q Scalar, environment: &Environment) -> Result1<String> {
+    pub(super) fn text(&self, scalar: &'q Scalar, environment: &Environment) -> Result<String> {
         to_text(&self.scalar(scalar, environment)?, scalar.place)
     }
 
     /// Evaluates a conjunction or, if `all` is false, a disjunction, from left to right.
-    fn all(&self, scalars: &'q [Scalar], environment: &Environment, all: bool) -> Result1<Datum> {
+    fn all(&self, scalars: &'q [Scalar], environment: &Environment, all: bool) -> Result<Datum> {
         for scalar in scalars {
             if self.boolean(scalar, environment)? != all {
                 return Ok(Datum::Boolean(!all));
@@ -105,7 +105,7 @@ impl<'q> Evaluator<'q> {
         Ok(Datum::Boolean(all))
     }
 
-    fn is_in(&self, values: &'q [Scalar], table: &'q Table, environment: &Environment) -> Result1<Datum> {
+    fn is_in(&self, values: &'q [Scalar], table: &'q Table, environment: &Environment) -> Result<Datum> {
         let row = collected(values.iter().map(|value| self.scalar(value, environment)))?;
         let rows = self.table(table, environment, &Need::All)?;
         let width = row.len();
@@ -125,7 +125,7 @@ impl<'q> Evaluator<'q> {
         inner
     }
 
-    pub(super) fn variable(&self, id: VariableId, environment: &Environment) -> Result1<Value> {
+    pub(super) fn variable(&self, id: VariableId, environment: &Environment) -> Result<Value> {
         if let Some(binding) = environment.variable(id) {
             if let Some(value) = binding.value.get() {
                 return Ok(value.clone());
@@ -141,7 +141,7 @@ impl<'q> Evaluator<'q> {
         Ok(value)
     }
 
-    fn variable_value(&self, id: VariableId, environment: &Environment) -> Result1<Value> {
+    fn variable_value(&self, id: VariableId, environment: &Environment) -> Result<Value> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || match &self.query.variables[id.0 as usize].value {
             BoundExpression::Scalar(scalar) => self.scalar(scalar, environment).map(Value::Scalar),
             BoundExpression::Table(table) => self.table(table, environment, &Need::All).map(Value::Table),
@@ -157,7 +157,7 @@ impl<'q> Evaluator<'q> {
         alternate: Option<&'q Scalar>,
         environment: &Environment,
         place: Place,
-    ) -> Result1<Datum> {
+    ) -> Result<Datum> {
         let values = self.values_of(&[column], true, &environment.context, place)?;
         match (function.operation, &values[..]) {
             (Operation::HasOneValue, values) => Ok(Datum::Boolean(values.len() == 1)),
@@ -166,7 +166,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    fn count_rows(&self, table: &'q Table, environment: &Environment) -> Result1<Datum> {
+    fn count_rows(&self, table: &'q Table, environment: &Environment) -> Result<Datum> {
         if let TableKind::Model(cube) = table.kind
             && let Some(measure @ MeasureSource::Model(_)) = self.count_of_rows(cube)
         {
@@ -187,8 +187,8 @@ impl<'q> Evaluator<'q> {
         &self,
         node: usize,
         environment: &Environment,
-        make: impl FnOnce() -> Result1<Rc<super::Rows>>,
-    ) -> Result1<Rc<super::Rows>> {
+        make: impl FnOnce() -> Result<Rc<super::Rows>>,
+    ) -> Result<Rc<super::Rows>> {
         let pins = environment.context.pins.iter().map(|pin| (pin.column, pin.value.clone())).collect();
         let key =
             super::TableKey { node, filters: environment.context.filters.id, selected: environment.selected.id, pins };
@@ -201,7 +201,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Evaluates an expression, and the alternate if it has an error.
-    pub(super) fn or_error(&self, result: Result1<Datum>, on_error: impl FnOnce() -> Result1<Datum>) -> Result1<Datum> {
+    pub(super) fn or_error(&self, result: Result<Datum>, on_error: impl FnOnce() -> Result<Datum>) -> Result<Datum> {
         match result {
             Err(Halt::Value { .. }) => on_error(),
             other => other,

@@ -12,7 +12,7 @@ use terrane_compiler::types::Operator;
 
 use super::context::{Allowed, FilterContext, FilterList, Inseparable, Pin, Restriction};
 use super::data::Index;
-use super::{Datum, Evaluator, Halt, Result1, not_supported};
+use super::{Datum, Evaluator, Halt, Result, not_supported};
 use crate::bound::MeasureSource;
 use crate::place::Place;
 use crate::plan::{applies, column_ref, value_ref};
@@ -48,7 +48,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the pins that filter the rows of all tables; pins of no table are left out.
-    pub(super) fn pins_of(&self, facts: &[CubeId], context: &FilterContext, place: Place) -> Result1<Vec<Pin>> {
+    pub(super) fn pins_of(&self, facts: &[CubeId], context: &FilterContext, place: Place) -> Result<Vec<Pin>> {
         let mut pins = Vec::new();
         for pin in context.pins.iter() {
             let applying = facts.iter().filter(|fact| applies(self.model, pin.column, **fact)).count();
@@ -74,7 +74,7 @@ impl<'q> Evaluator<'q> {
         facts: &[CubeId],
         filters: &FilterList,
         place: Place,
-    ) -> Result1<Rc<Index>> {
+    ) -> Result<Rc<Index>> {
         let key = (item, keys, filters.id);
         if let Some(found) = self.indexes.borrow().get(&key) {
             return Ok(Rc::clone(found));
@@ -100,7 +100,7 @@ impl<'q> Evaluator<'q> {
         facts: &[CubeId],
         filters: &FilterList,
         place: Place,
-    ) -> Result1<(SemanticQuery, Vec<usize>)> {
+    ) -> Result<(SemanticQuery, Vec<usize>)> {
         let own: Vec<DimensionId> = match item {
             Item::Rows(_, columns) | Item::Distinct(_, columns) => columns.clone(),
             Item::Measure(_) => Vec::new(),
@@ -130,13 +130,13 @@ impl<'q> Evaluator<'q> {
         query.filters = self.row_filters(facts, filters, place)?;
         if let Item::Unmatched { .. } = item {
             let unmatched = |column: &DimensionId| self.test(*column, Operator::NotSet, Vec::new(), place);
-            query.filters.extend(own.iter().map(unmatched).collect::<Result1<Vec<Filter>>>()?);
+            query.filters.extend(own.iter().map(unmatched).collect::<Result<Vec<Filter>>>()?);
         }
         Ok((query, layout))
     }
 
     /// Returns the key of a table.
-    pub(super) fn key_of(&self, table: CubeId, place: Place) -> Result1<Vec<DimensionId>> {
+    pub(super) fn key_of(&self, table: CubeId, place: Place) -> Result<Vec<DimensionId>> {
         let key = &self.model.cube(table).primary_key;
         if key.is_empty() {
             return Err(not_supported("the blank row of a table without a primary key", place));
@@ -145,7 +145,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the filters that apply to the rows of tables.
-    fn row_filters(&self, facts: &[CubeId], filters: &FilterList, place: Place) -> Result1<Vec<Filter>> {
+    fn row_filters(&self, facts: &[CubeId], filters: &FilterList, place: Place) -> Result<Vec<Filter>> {
         let mut all = Vec::new();
         for restriction in &filters.filters {
             let applies_to = |column: DimensionId, fact: CubeId| applies(self.model, column, fact);
@@ -165,7 +165,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// A filter by rows of a table is one of the tables on its one side too.
-    fn check_expanded(&self, restriction: &Restriction, facts: &[CubeId], place: Place) -> Result1<()> {
+    fn check_expanded(&self, restriction: &Restriction, facts: &[CubeId], place: Place) -> Result<()> {
         let Some(table) = restriction.rows_of else { return Ok(()) };
         let shares = |cube: CubeId| {
             cube != table
@@ -178,7 +178,7 @@ impl<'q> Evaluator<'q> {
         Ok(())
     }
 
-    fn row_filter(&self, restriction: &Restriction, place: Place) -> Result1<Filter> {
+    fn row_filter(&self, restriction: &Restriction, place: Place) -> Result<Filter> {
         match &restriction.allowed {
             Allowed::Condition(filter) => Ok(filter.clone()),
             Allowed::Rows(rows) => self.one_of(&restriction.columns, rows, place),
@@ -191,7 +191,7 @@ impl<'q> Evaluator<'q> {
         operator: Operator,
         values: Vec<Datum>,
         place: Place,
-    ) -> Result1<Filter> {
+    ) -> Result<Filter> {
         let member = column_ref(self.model, column).ok_or_else(|| name_with_dot(place))?;
         let values = values.iter().map(Datum::to_value).collect::<Option<Vec<_>>>();
         let values = values.ok_or_else(|| not_supported("a filter by an infinite number", place))?;
@@ -199,14 +199,14 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the filter by combinations of values.
-    fn one_of(&self, columns: &[DimensionId], rows: &[Vec<Datum>], place: Place) -> Result1<Filter> {
+    fn one_of(&self, columns: &[DimensionId], rows: &[Vec<Datum>], place: Place) -> Result<Filter> {
         let list = |values: &[Datum]| self.test(columns[0], Operator::InList, values.to_vec(), place);
         if let [_] = columns {
             let values: Vec<Datum> = rows.iter().map(|row| row[0].clone()).collect();
             if values.len() <= MAX_LIST {
                 return list(&values);
             }
-            return values.chunks(MAX_LIST).map(list).collect::<Result1<Vec<Filter>>>().map(Filter::Or);
+            return values.chunks(MAX_LIST).map(list).collect::<Result<Vec<Filter>>>().map(Filter::Or);
         }
         if rows.len() > MAX_COMBINATIONS {
             return Err(not_supported("a filter by so many combinations of values", place));
@@ -214,11 +214,11 @@ impl<'q> Evaluator<'q> {
         let row = |row: &Vec<Datum>| {
             let equal = columns.iter().zip(row);
             let equal = equal.map(|(column, value)| self.test(*column, Operator::InList, vec![value.clone()], place));
-            equal.collect::<Result1<Vec<Filter>>>().map(Filter::And)
+            equal.collect::<Result<Vec<Filter>>>().map(Filter::And)
         };
         match rows {
             [] => list(&[]),
-            rows => rows.iter().map(row).collect::<Result1<Vec<Filter>>>().map(Filter::Or),
+            rows => rows.iter().map(row).collect::<Result<Vec<Filter>>>().map(Filter::Or),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::context::{FilterContext, Pin};
 use super::environment::Environment;
 use super::rows::Rows;
 use super::walk::{Need, Scan};
-use super::{Datum, Evaluator, Result1, collected, not_supported};
+use super::{Datum, Evaluator, Result, collected, not_supported};
 use crate::bound::{Filter, Group, NamedScalar, Table, TableKind};
 use crate::place::Place;
 
@@ -26,7 +26,7 @@ impl<'q> Evaluator<'q> {
         filters: &'q [Filter],
         values: &'q [NamedScalar],
         environment: &Environment,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let context = self.filtered_context(filters, environment)?;
         let mut base = environment.with_context(context).without_rows();
         base.selected = Rc::clone(&base.context.filters);
@@ -43,7 +43,7 @@ impl<'q> Evaluator<'q> {
         values: &'q [NamedScalar],
         base: &Environment,
         place: Place,
-    ) -> Result1<Vec<Rc<[Datum]>>> {
+    ) -> Result<Vec<Rc<[Datum]>>> {
         let combinations = self.combinations(set, &base.context, place)?;
         let rows = combinations.into_iter().map(|combination| {
             let inner = base.with_context(pinned(&base.context, set, &combination));
@@ -58,7 +58,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the combinations of group columns: those that exist in each table, and all of several tables.
-    fn combinations(&self, set: &[DimensionId], context: &FilterContext, place: Place) -> Result1<Vec<Vec<Datum>>> {
+    fn combinations(&self, set: &[DimensionId], context: &FilterContext, place: Place) -> Result<Vec<Vec<Datum>>> {
         let mut cubes = Vec::new();
         set.iter().for_each(|column| {
             if !cubes.contains(&column.cube) {
@@ -88,7 +88,7 @@ impl<'q> Evaluator<'q> {
         context: u32,
         values: &'q [NamedScalar],
         environment: &Environment,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let place = table.place;
         let combinations = match of.kind {
             TableKind::Model(cube) if !groups.is_empty() => {
@@ -112,7 +112,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the combinations of columns in the rows of a table expression, also of tables on its one side.
-    fn groups_of(&self, of: &'q Table, groups: &[DimensionId], environment: &Environment) -> Result1<Vec<Vec<Datum>>> {
+    fn groups_of(&self, of: &'q Table, groups: &[DimensionId], environment: &Environment) -> Result<Vec<Vec<Datum>>> {
         let own = |id: &DimensionId| of.columns.iter().position(|column| column.lineage == Some(*id));
         let mut scan = Scan::default();
         for group in groups {

@@ -14,12 +14,12 @@ use super::environment::{Environment, Value};
 use super::operators::to_number;
 use super::rows::{Rows, compare_keys};
 use super::walk::{Need, Node, Scan};
-use super::{Datum, Evaluator, Result1, collected, not_supported};
+use super::{Datum, Evaluator, Result, collected, not_supported};
 use crate::bound::{AllOf, BoundOrder, NamedScalar, Scalar, ScalarKind, Table, TableKind};
 use crate::functions::{Function, Operation};
 
 impl<'q> Evaluator<'q> {
-    pub(super) fn table(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result1<Rc<Rows>> {
+    pub(super) fn table(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
         self.step(table.place)?;
         let scan = self.scan(Node::Table(table), environment.frames.len() as u32);
         let make = || stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.table_kind(table, environment, need));
@@ -32,7 +32,7 @@ impl<'q> Evaluator<'q> {
         Ok(rows)
     }
 
-    fn table_kind(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result1<Rc<Rows>> {
+    fn table_kind(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
         let place = table.place;
         let context = &environment.context;
         match &table.kind {
@@ -97,7 +97,7 @@ impl<'q> Evaluator<'q> {
     // Tables of the model
 
     /// Returns the rows of a table of the model with the columns that are needed.
-    fn model_table(&self, cube: CubeId, table: &Table, context: &FilterContext, need: &Need) -> Result1<Rc<Rows>> {
+    fn model_table(&self, cube: CubeId, table: &Table, context: &FilterContext, need: &Need) -> Result<Rc<Rows>> {
         let ids: Vec<Option<DimensionId>> = table.columns.iter().map(|column| column.lineage).collect();
         let empty = Rows { rows_of: Some(cube), ..Rows::new(&table.columns, Vec::new()) };
         let key = self.key_columns(cube, &empty);
@@ -132,7 +132,7 @@ impl<'q> Evaluator<'q> {
         of: &AllOf,
         table: &Table,
         environment: &Environment,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let place = table.place;
         let filters = match function.operation {
             Operation::AllSelected => Rc::clone(&environment.selected),
@@ -171,7 +171,7 @@ impl<'q> Evaluator<'q> {
         condition: &'q Scalar,
         environment: &Environment,
         need: &Need,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let conditions: Vec<&'q Scalar> = match &condition.kind {
             ScalarKind::And(all) => all.iter().collect(),
             _ => vec![condition],
@@ -206,7 +206,7 @@ impl<'q> Evaluator<'q> {
         values: &'q [NamedScalar],
         environment: &Environment,
         need: &Need,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let width = of.columns.len();
         let scan = self.scan_all(values.iter().map(|value| &value.expression), context);
         let inner_need = match need {
@@ -237,7 +237,7 @@ impl<'q> Evaluator<'q> {
         context: u32,
         values: &'q [NamedScalar],
         environment: &Environment,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let scan = self.scan_all(values.iter().map(|value| &value.expression), context);
         let rows = self.table(of, environment, &Need::Only(scan))?;
         let selected = rows.rows.iter().map(|row| {
@@ -256,7 +256,7 @@ impl<'q> Evaluator<'q> {
         order: &'q [BoundOrder],
         environment: &Environment,
         need: &Need,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let wanted = to_number(&self.scalar(count, environment)?, count.place)?.max(0.0) as usize;
         let scan = self.scan_all(order.iter().map(|key| &key.expression), context);
         let rows = self.table(of, environment, &need.and(&scan))?;
@@ -280,7 +280,7 @@ impl<'q> Evaluator<'q> {
         table: &Table,
         tables: &'q [Table],
         environment: &Environment,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let all = collected(tables.iter().map(|table| self.table(table, environment, &Need::All)))?;
         let own = |rows: &Rc<Rows>| -> Vec<Rc<[Datum]>> {
             let width = rows.columns.len();
@@ -315,7 +315,7 @@ impl<'q> Evaluator<'q> {
         context: u32,
         row_table: &'q Table,
         environment: &Environment,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         let rows = self.table(of, environment, &Need::All)?;
         let width = rows.columns.len();
         let generated = rows.rows.iter().map(|row| {
@@ -335,7 +335,7 @@ impl<'q> Evaluator<'q> {
         of: &'q Table,
         columns: &[DimensionId],
         environment: &Environment,
-    ) -> Result1<Rc<Rows>> {
+    ) -> Result<Rc<Rows>> {
         if columns.iter().any(|column| column.cube != columns[0].cube) {
             return Err(not_supported("TREATAS of columns of several tables outside of a filter", table.place));
         }

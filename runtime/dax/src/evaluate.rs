@@ -145,6 +145,9 @@ impl From<Problem> for Halt {
 
 type Result<T, E = Halt> = std::result::Result<T, E>;
 
+/// The measure, the pinned columns, and the list of filters of an index.
+type IndexKey = (Item, Vec<DimensionId>, u32);
+
 struct Evaluator<'q> {
     query: &'q BoundQuery,
     access: &'q Access<'q>,
@@ -153,7 +156,7 @@ struct Evaluator<'q> {
     now: DateTime,
     data: &'q FetchedData,
     missing: RefCell<Vec<SemanticQuery>>,
-    indexes: RefCell<HashMap<(Item, Vec<DimensionId>, u32), Rc<Index>>>,
+    indexes: RefCell<HashMap<IndexKey, Rc<Index>>>,
     /// The numbers of lists of filters, by their contents.
     filter_lists: RefCell<HashMap<String, u32>>,
     /// The values of the query's own variables.

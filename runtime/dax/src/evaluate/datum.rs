@@ -116,7 +116,6 @@ impl Datum {
     }
 
     /// Returns an exact number; `Some(None)` for BLANK.
-    #[expect(clippy::option_option, reason = "the outer one says whether the value is exact")]
     pub fn to_decimal(&self) -> Option<Option<Decimal>> {
         if self.is_blank() { Some(None) } else { self.exact().map(Some) }
     }

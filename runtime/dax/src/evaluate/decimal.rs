@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn decimals_are_exact() {
-        let of = |text: &str| text.parse::<Decimal>().unwrap();
+        let of = |text: &str| text.parse::<Decimal>().expect("a decimal");
         assert_eq!(of("0.1").plus(of("0.2")), Some(of("0.3")));
         assert_eq!(of("-1.50").times(of("2")), Some(of("-3")));
         assert_eq!(of("-0.05").to_string(), "-0.05");

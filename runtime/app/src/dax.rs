@@ -59,7 +59,7 @@ pub enum DaxError {
 
 /// The way in which a query is answered.
 enum Plan {
-    Semantic(SemanticPlan),
+    Semantic(Box<SemanticPlan>),
     /// Its parts are semantic queries, over whose rows it is evaluated.
     Evaluated,
 }
@@ -165,7 +165,7 @@ fn planned(
     };
     let plan = plan(&query, first, &access, &as_written(&query.parameters, parameters));
     let plan = match plan {
-        Ok(plan) => Plan::Semantic(plan),
+        Ok(plan) => Plan::Semantic(Box::new(plan)),
         Err(problem) if problem.code() == ProblemCode::NotSupported => Plan::Evaluated,
         Err(problem) => return Err(DaxError::Problems(vec![problem])),
     };

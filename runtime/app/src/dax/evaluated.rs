@@ -5,7 +5,6 @@
 //! it computes for as long as its limits allow.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
@@ -44,7 +43,7 @@ pub(super) async fn execute(
     request: Request<'_>,
     mut warnings: Vec<String>,
 ) -> Result<DaxAnswer, DaxError> {
-    let started = Instant::now();
+    let started = session.elapsed();
     let (table, progress) = finished(session, context, request, false).await?;
     if table.rows.len() as u64 > MAX_ROWS {
         return Err(DaxError::TooManyRows { limit: MAX_ROWS });
@@ -73,7 +72,7 @@ pub(super) async fn execute(
         rows: batch.num_rows() as u64,
         batches: vec![batch],
         is_cached: progress.is_cached,
-        duration: started.elapsed(),
+        duration: session.elapsed().saturating_sub(started),
         warnings,
     })
 }

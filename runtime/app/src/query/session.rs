@@ -5,6 +5,7 @@
 //! audited if it is a denial. Absent: running statements (`runner`), asking hooks (`authorization`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
@@ -47,6 +48,11 @@ impl QuerySession<'_> {
     /// Returns the snapshot for work that outlives the borrow of this session.
     pub fn shared_snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot)
+    }
+
+    /// Returns the time on the service's clock, for durations.
+    pub fn elapsed(&self) -> Duration {
+        self.service.clock.elapsed()
     }
 
     /// Returns the current time of the session on the wall clock of its zone.

@@ -212,7 +212,7 @@ cubes:
     let told = of_columns(cubes, LogicalType::Text, &duckdb);
     assert_eq!(
         told[0],
-        "cubes/orders.yml:7:43: warning[column-mismatch]: dimension `orders.number` is a number, and its column is \
+        "cubes/orders.yml:7:43: warning[column-mismatch]: dimension `orders.number` is a number, but its column is \
          not: it is a text\n  hint: write `type: string`, or an `sql` that makes a number of it"
     );
     assert_eq!(

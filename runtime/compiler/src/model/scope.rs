@@ -296,5 +296,5 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
         _ => suggest(&to.name, "reachable", reached),
     };
     let hint = format!("add a many_to_one join from `{}` to `{}`; {reachable}", from.name, to.name);
-    Problem::new(Code::NoJoinPath, format!("no join path from `{}` to `{}`", to.name, from.name), hint)
+    Problem::new(Code::NoJoinPath, format!("no join path from `{}` to `{}`", from.name, to.name), hint)
 }

@@ -21,7 +21,7 @@ const BODY: &str = r#"{"measures": ["orders.count"], "dimensions": ["orders.stat
 const DOCUMENT: &str = r#"query Rows($measures: [String!], $dimensions: [String!]) {
     query(measures: $measures, dimensions: $dimensions, limit: 100) { data meta { totalCount fromCache } query { sql } }
 }"#;
-const INTROSPECTION: &str = include_str!("../tests/graphql/introspection.graphql");
+const INTROSPECTION: &str = include_str!("../../../runtime/graphql/test_data/introspection.graphql");
 
 fn context() -> GraphQlContext {
     let request = RequestContext { scopes: Scopes::READ, surface: Surface::Graphql, ..RequestContext::default() };

@@ -1,4 +1,4 @@
-//! Evaluation of tables that have not the shape of one semantic query.
+//! Evaluation of tables that do not have the shape of one semantic query.
 //!
 //! In: an evaluation of a bound query, and the rows of the semantic queries that it asked for. Out: the rows of the
 //! table, or the semantic queries that it needs next. It is repeated with their rows until nothing is missing. Measures

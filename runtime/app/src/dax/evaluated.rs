@@ -1,4 +1,4 @@
-//! Queries that have not the shape of one semantic query: evaluated over the rows of several.
+//! Queries that do not have the shape of one semantic query: evaluated over the rows of several.
 //!
 //! In: the text of a query. Out: its rows. Each round evaluates as far as the rows that are known reach, and then runs
 //! the semantic queries that are missing, each through the query pipeline. Evaluation runs on a thread of its own, since

@@ -20,7 +20,7 @@ pub(super) enum Node<'q> {
     Table(&'q Table),
 }
 
-/// What an expression reads of a row context, and of current rows in general.
+/// The parts of a row context that an expression reads, and its dependence on current rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scan {
     pub columns: BTreeSet<u32>,

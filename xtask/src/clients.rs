@@ -8,8 +8,12 @@ use crate::context::Context;
 use crate::{npm, python};
 
 /// The Python environments: the folder of the tools and of the pinned packages, and the name of the tools.
-const PYTHON: [(&str, &str); 3] =
-    [("openapi-client", "openapi-python-client"), ("data-frames", "pandas and polars"), ("graphql-client", "gql")];
+const PYTHON: [(&str, &str); 4] = [
+    ("openapi-client", "openapi-python-client"),
+    ("data-frames", "pandas and polars"),
+    ("graphql-client", "gql"),
+    ("xmla-client", "netas-xmla-with-dax"),
+];
 
 /// Installs the tools that are missing.
 pub(crate) fn prepare(context: &Context) {

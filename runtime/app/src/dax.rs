@@ -5,6 +5,7 @@
 //! codes.
 
 mod evaluated;
+pub mod members;
 mod order;
 pub mod sessions;
 mod values;

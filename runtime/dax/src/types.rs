@@ -79,7 +79,7 @@ impl Type {
         self.is_open() || other.is_open() || class(self) == class(other)
     }
 
-    pub(crate) fn of_dimension(dimension: &Dimension) -> Type {
+    pub fn of_dimension(dimension: &Dimension) -> Type {
         match dimension.ty {
             DimensionType::String | DimensionType::Geo => Type::Text,
             DimensionType::Boolean => Type::Boolean,
@@ -96,7 +96,7 @@ impl Type {
         }
     }
 
-    pub(crate) fn of_measure(kind: &MeasureKind) -> Type {
+    pub fn of_measure(kind: &MeasureKind) -> Type {
         match kind {
             MeasureKind::Number(_) => Type::Double,
             MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {

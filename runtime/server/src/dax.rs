@@ -4,8 +4,8 @@
 //! XMLA, whose errors are faults.
 
 use axum::extract::Request;
-use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use terrane_app::ports::governance::Surface;
 
@@ -36,7 +36,9 @@ impl Protocol for DaxProtocol {
 
     fn render(&self, error: ApiError, correlation_id: &str) -> Response {
         let mut response = Rest.render(error, correlation_id);
-        challenge_with_basic(&mut response);
+        if response.status() == StatusCode::UNAUTHORIZED {
+            challenge_with_basic(&mut response);
+        }
         response
     }
 }
@@ -47,10 +49,10 @@ pub(crate) fn accepts_basic(path: &str) -> bool {
 }
 
 /// Puts Basic before the other schemes of a challenge, because some clients read the first one alone.
-fn challenge_with_basic(response: &mut Response) {
+pub(crate) fn challenge_with_basic(response: &mut Response) {
     let headers = response.headers_mut();
-    if let Some(bearer) = headers.remove(WWW_AUTHENTICATE) {
-        headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"Terrane\", charset=\"UTF-8\""));
-        headers.append(WWW_AUTHENTICATE, bearer);
+    let basic = HeaderValue::from_static("Basic realm=\"Terrane\", charset=\"UTF-8\"");
+    if let Some(other) = headers.insert(WWW_AUTHENTICATE, basic) {
+        headers.append(WWW_AUTHENTICATE, other);
     }
 }

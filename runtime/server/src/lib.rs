@@ -14,6 +14,7 @@ mod rest;
 mod serve;
 pub mod telemetry;
 pub mod tls;
+mod xmla;
 
 pub use app::{Anonymous, App, HttpSettings, MetricsRoute, Scope, Scopes, Watchers};
 pub use edge::{Connection, Cors, Edge, Hosts, Route, RouteAccess, TrustedProxies};

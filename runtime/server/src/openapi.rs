@@ -17,6 +17,7 @@ use crate::dax::accepts_basic;
 use crate::edge::{CONTENT_CODINGS, Route, RouteAccess};
 use crate::graphql;
 use crate::rest::is_probe;
+use crate::xmla;
 
 const DESCRIPTION: &str = "A semantic layer: measures grouped by dimensions, answered by your warehouse. A member is \
                            `cube.member`, a time dimension may have a granularity: `cube.member.month`. Query \
@@ -163,6 +164,8 @@ fn responses(route: &Route, components: &mut Components) -> Json {
     ];
     let mut codes: Vec<Code> =
         shared.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes).copied().collect();
+    // Other errors of XMLA are faults, with status 200.
+    codes.retain(|code| route.path != xmla::PATH || code.status() == 401);
     codes.sort_unstable_by_key(|code| code.as_str());
     codes.dedup();
     for status in codes.iter().chain(route.doc.detail_errors).map(|code| code.status()) {
@@ -177,6 +180,8 @@ fn error(route: &Route, status: u16, codes: &[Code], components: &mut Components
     let (codes, details) = (of_status(codes), of_status(route.doc.detail_errors));
     let content = if graphql::is_path(route.path) {
         graphql::error_content(components)
+    } else if route.path == xmla::PATH {
+        json!({ "text/xml": { "schema": { "type": "string" } } })
     } else {
         json!({ "application/json": { "schema": error_schema(&codes, &details, components) } })
     };

@@ -7,6 +7,7 @@ use crate::dax::DaxProtocol;
 use crate::edge::{Edge, Protocols, Route};
 use crate::graphql;
 use crate::rest::{self, Rest};
+use crate::xmla::{self, XmlaProtocol};
 
 impl Edge {
     /// A server of all protocols.
@@ -24,11 +25,11 @@ impl Edge {
 
 fn protocols() -> Protocols {
     let [of_responses, of_json] = graphql::PROTOCOLS;
-    Protocols::new(&[of_responses, of_json, &DaxProtocol], &Rest)
+    Protocols::new(&[of_responses, of_json, &XmlaProtocol, &DaxProtocol], &Rest)
 }
 
 fn router(metrics: Option<MetricsRoute>) -> Router<App> {
-    rest::router(metrics).merge(graphql::router())
+    rest::router(metrics).merge(graphql::router()).merge(xmla::router())
 }
 
 /// Returns every route, except that of metrics, whose path is a setting.
@@ -38,5 +39,5 @@ pub fn routes() -> Vec<Route> {
 
 /// Returns the routes of one server.
 pub(crate) fn routes_with(metrics: Option<MetricsRoute>) -> Vec<Route> {
-    rest::routes_with(metrics).into_iter().chain(graphql::routes()).collect()
+    rest::routes_with(metrics).into_iter().chain(graphql::routes()).chain(xmla::routes()).collect()
 }

@@ -14,6 +14,7 @@ pub mod audit;
 pub mod auth;
 mod body;
 pub mod cache;
+pub mod cells;
 mod csv;
 pub mod dax;
 pub mod error;

@@ -113,6 +113,11 @@ impl Call {
         self.request.headers()
     }
 
+    /// Returns whether the request came under TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.request.extensions().get::<Connection>().is_some_and(|connection| connection.is_secure)
+    }
+
     pub(crate) fn path(&self) -> &str {
         self.request.uri().path()
     }

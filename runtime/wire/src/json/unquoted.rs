@@ -34,6 +34,21 @@ impl Column<'_> {
         true
     }
 
+    /// Returns the word of XML Schema for a number that is not finite.
+    pub(crate) fn not_finite(&self, row: usize) -> Option<&'static str> {
+        let value = match &self.values {
+            _ if self.has_nulls && self.array.is_null(row) => return None,
+            Values::Float32(array) => f64::from(array.value(row)),
+            Values::Float64(array) => array.value(row),
+            _ => return None,
+        };
+        match value {
+            f64::INFINITY => Some("INF"),
+            f64::NEG_INFINITY => Some("-INF"),
+            _ => value.is_nan().then_some("NaN"),
+        }
+    }
+
     /// Appends a cell that holds no string. JSON escapes nothing in it, so its quotes can be removed.
     fn write_json_unquoted(&self, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch) -> bool {
         let start = out.len();

@@ -129,6 +129,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "hyper", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule {
+        package: "terrane-xmla",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-dax", "terrane-wire"],
+        must_not_reach: &["axum", "hyper", "http", "tower-http", "duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
+    },
+    Rule {
         package: "terrane-server",
         may_use: &[
             "terrane-app",
@@ -138,6 +143,7 @@ const RULES: &[Rule] = &[
             "terrane-lineage",
             "terrane-terminal",
             "terrane-wire",
+            "terrane-xmla",
         ],
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
@@ -204,6 +210,7 @@ const RULES: &[Rule] = &[
             "terrane-store",
             "terrane-traces",
             "terrane-wire",
+            "terrane-xmla",
         ],
         must_not_reach: &HEAVY,
     },

@@ -34,6 +34,7 @@ mod soak;
 mod state;
 mod statistics;
 mod tutorial;
+mod xmla;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,0 +1,20 @@
+//! The description of the XMLA route in `/openapi.json`.
+
+use crate::openapi::{Answer, Compression, Content, Doc};
+
+pub(super) static POST: Doc = Doc {
+    id: "xmla",
+    tag: "dax",
+    summary: "Answer an envelope of XML for Analysis (`text/xml`) with Discover or Execute",
+    parameters: &[],
+    // An envelope as `text/xml`; generators of clients have no use for it, and warn of its media type.
+    body: None,
+    answers: &[Answer {
+        status: 200,
+        description: "an envelope of SOAP 1.1 with a rowset, the rows of a DAX query, or a fault",
+        content: &[Content::Text("text/xml")],
+        compression: Compression::Accepted,
+    }],
+    errors: &[],
+    detail_errors: &[],
+};

@@ -1,0 +1,115 @@
+//! Execute: rows of DAX, or of a rowset.
+//!
+//! In: a statement with its parameters. Out: a body whose rows are written while it is read.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use axum::body::{Body, Bytes};
+use futures_util::stream;
+use terrane_app::dax::{self, DaxAnswer, DaxError};
+use terrane_app::query::log_unreadable;
+use terrane_wire::ErrorBody;
+use terrane_xmla::envelope::{self, Answered};
+use terrane_xmla::parameters;
+use terrane_xmla::request::{Execute, Properties};
+use terrane_xmla::rows::{QueryRows, RowsetRows};
+use terrane_xmla::statement::Statement;
+use terrane_xmla::{Fault, FaultCode};
+
+use super::{XmlaCaller, fault_code, rowset};
+use crate::app::App;
+
+/// The number of rows that are written at once.
+const ROWS: usize = 1_000;
+
+pub(super) async fn execute(
+    app: App,
+    caller: XmlaCaller,
+    execute: Execute,
+    session: Option<&str>,
+) -> Result<Body, Fault> {
+    match Statement::read(&execute.statement)? {
+        Statement::Empty => Ok(envelope::empty(Answered::Execute, session).into()),
+        Statement::Rowset(query) => {
+            let rows = RowsetRows::of_query(&query, &execute.properties)?;
+            rowset::respond(app, caller, rows, Answered::Execute, session).await
+        }
+        Statement::Dax => {
+            let answer = run(&app, &caller, &execute).await?;
+            Ok(written(answer, &execute.properties, session))
+        }
+    }
+}
+
+async fn run(app: &App, caller: &XmlaCaller, execute: &Execute) -> Result<DaxAnswer, Fault> {
+    let values = parameters::values(&execute.parameters)?;
+    let run = dax::execute_with(&app.services.queries, &caller.context, &execute.statement, &values);
+    let answer = match execute.properties.timeout {
+        Some(seconds) => tokio::time::timeout(Duration::from_secs(seconds), run).await.map_err(|_| {
+            let message = format!("the query ran longer than {seconds} seconds, the `Timeout` of the request");
+            Fault::new(FaultCode::Failed, message)
+        })?,
+        None => run.await,
+    };
+    answer.map_err(|error| {
+        let is_unreadable = matches!(error, DaxError::Problems(_));
+        let refusal = terrane_wire::dax::refusal(&execute.statement, error, caller.context.scopes);
+        if is_unreadable {
+            log_unreadable(&refusal.message);
+        }
+        fault(refusal)
+    })
+}
+
+/// Returns the fault of an error, with what would solve it.
+fn fault(error: ErrorBody) -> Fault {
+    let code = match fault_code(error.code) {
+        // The envelope was read; its statement asks for too much.
+        FaultCode::InvalidEnvelope => FaultCode::InvalidStatement,
+        code => code,
+    };
+    let suggestion =
+        error.field("suggestion").and_then(|text| text.as_str()).map(|text| format!(". {text}")).unwrap_or_default();
+    Fault::new(code, format!("{}{suggestion}", error.message))
+}
+
+fn written(answer: DaxAnswer, properties: &Properties, session: Option<&str>) -> Body {
+    let rows = QueryRows::new(answer.columns, &answer.types, answer.batches.first(), properties);
+    let mut head = envelope::head(Answered::Execute, session);
+    rows.write_head(&mut head);
+    let parts = Parts { rows, batches: answer.batches.into_iter(), open: None, head: Some(head) };
+    let bytes = stream::unfold(Some(parts), |parts| async move {
+        let mut parts = parts?;
+        let (out, has_more) = parts.next();
+        Some((Ok::<_, Infallible>(Bytes::from(out)), has_more.then_some(parts)))
+    });
+    Body::from_stream(bytes)
+}
+
+/// The rows that are still to be sent.
+struct Parts {
+    rows: QueryRows,
+    batches: std::vec::IntoIter<RecordBatch>,
+    /// A batch of which rows were sent, and their number.
+    open: Option<(RecordBatch, usize)>,
+    head: Option<Vec<u8>>,
+}
+
+impl Parts {
+    /// Returns the next bytes, and whether there are more.
+    fn next(&mut self) -> (Vec<u8>, bool) {
+        let mut out = self.head.take().unwrap_or_default();
+        let Some((batch, from)) = self.open.take().or_else(|| self.batches.next().map(|batch| (batch, 0))) else {
+            envelope::write_rowset_foot(&mut out);
+            envelope::write_foot(Answered::Execute, &mut out);
+            return (out, false);
+        };
+        let count = ROWS.min(batch.num_rows() - from);
+        self.rows.write(&batch.slice(from, count), &mut out);
+        let sent = from + count;
+        self.open = (sent < batch.num_rows()).then_some((batch, sent));
+        (out, true)
+    }
+}

@@ -1,0 +1,63 @@
+//! Faults: the errors of XMLA.
+//!
+//! In: what went wrong. Out: a [`Fault`] with a code of XMLA, which the writer of envelopes writes as a SOAP fault.
+//! Absent: HTTP; faults go out with status 200, because many clients show nothing of a fault that comes with another.
+
+/// The number and the party at fault of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultCode {
+    /// The body is no envelope, or no request of XMLA.
+    InvalidEnvelope,
+    /// A header that must be understood is not.
+    NotUnderstood,
+    UnknownRowset,
+    /// An invalid restriction, property or parameter.
+    InvalidArgument,
+    UnknownSession,
+    /// The statement has problems, or its language is not DAX.
+    InvalidStatement,
+    Forbidden,
+    /// The statement ran and failed, or the server cannot answer now.
+    Failed,
+}
+
+impl FaultCode {
+    /// Returns the number, whose upper half marks a fatal error of Analysis Services.
+    pub fn number(self) -> u32 {
+        match self {
+            FaultCode::InvalidEnvelope => 0xC10E_0001,
+            FaultCode::InvalidStatement => 0xC10E_0002,
+            FaultCode::NotUnderstood => 0xC10E_0003,
+            FaultCode::UnknownRowset => 0xC10E_0004,
+            FaultCode::InvalidArgument => 0xC10E_0005,
+            FaultCode::UnknownSession => 0xC10C_000A,
+            FaultCode::Forbidden => 0xC10E_0006,
+            FaultCode::Failed => 0xC10E_0007,
+        }
+    }
+
+    /// Returns the value of `faultcode`.
+    pub fn name(self) -> String {
+        match self {
+            FaultCode::NotUnderstood => "soap:MustUnderstand".to_owned(),
+            _ => format!("XMLAnalysisError.0x{:08x}", self.number()),
+        }
+    }
+}
+
+/// A request without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub code: FaultCode,
+    pub message: String,
+}
+
+impl Fault {
+    pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
+        Fault { code, message: message.into() }
+    }
+
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Fault::new(FaultCode::InvalidArgument, message)
+    }
+}

@@ -1,0 +1,55 @@
+//! Columns that several rowsets have.
+
+use crate::rowset::{Cell, Column, ColumnType, Field, Match};
+use crate::scope::Scope;
+
+/// The value of a column.
+pub(super) type Value<R> = for<'a> fn(&'a Scope<'a>, &'a R) -> Cell<'a>;
+
+pub(super) const fn column<R>(name: &'static str, ty: ColumnType, value: Value<R>) -> Column<R> {
+    Column { field: Field::new(name, ty), value }
+}
+
+/// A column that rows can be restricted by.
+pub(super) const fn restricted<R>(name: &'static str, ty: ColumnType, value: Value<R>) -> Column<R> {
+    Column { field: Field::new(name, ty).restricted(), value }
+}
+
+/// A column that rows can be restricted by as a mask of bits.
+pub(super) const fn masked<R>(name: &'static str, ty: ColumnType, value: Value<R>) -> Column<R> {
+    Column { field: Field::new(name, ty).masked(), value }
+}
+
+/// A column without values here.
+pub(super) const fn null<R>(name: &'static str, ty: ColumnType) -> Column<R> {
+    column(name, ty, |_, _| Cell::Null)
+}
+
+/// A column without values here that rows can be restricted by.
+pub(super) const fn restricted_null<R>(name: &'static str, ty: ColumnType) -> Column<R> {
+    restricted(name, ty, |_, _| Cell::Null)
+}
+
+pub(super) const fn catalog<R>() -> Column<R> {
+    restricted("CATALOG_NAME", ColumnType::String, |scope, _| Cell::text(&*scope.info.catalog))
+}
+
+pub(super) const fn schema<R>() -> Column<R> {
+    restricted_null("SCHEMA_NAME", ColumnType::String)
+}
+
+pub(super) const fn is_true<R>(name: &'static str) -> Column<R> {
+    column(name, ColumnType::Boolean, |_, _| Cell::Boolean(true))
+}
+
+pub(super) const fn is_false<R>(name: &'static str) -> Column<R> {
+    column(name, ColumnType::Boolean, |_, _| Cell::Boolean(false))
+}
+
+/// Every cube is a cube, and not a dimension.
+pub(super) const CUBE_SOURCE: (Field, i64) = (mask("CUBE_SOURCE"), 1);
+
+/// A restriction by a mask, which is no column.
+pub(super) const fn mask(name: &'static str) -> Field {
+    Field { name, ty: ColumnType::UnsignedShort, restriction: Some(Match::Mask) }
+}

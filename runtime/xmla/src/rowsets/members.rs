@@ -1,0 +1,77 @@
+//! Members of hierarchies. The rows are read by a query before, and are part of the scope.
+
+use super::columns::{catalog, column, is_false, null, restricted, restricted_null, schema};
+use crate::rowset::ColumnType::{Boolean, Int, String, UnsignedInt, Uuid};
+use crate::rowset::{Cell, Column, ColumnType, Field, Source, Table};
+use crate::scope::{Hierarchy, Level, Member, Scope, bracketed};
+
+/// The rowset whose rows need a query.
+pub const NAME: &str = "MDSCHEMA_MEMBERS";
+/// The index of `HIERARCHY_UNIQUE_NAME`.
+pub const HIERARCHY: usize = 4;
+
+pub(super) static MEMBERS: Table<Member> = Table {
+    name: NAME,
+    guid: "C8B522DE-5CF3-11CE-ADE5-00AA0044773D",
+    description: "The members of one hierarchy, at most 10,000",
+    columns: &COLUMNS,
+    restrictions: &[super::columns::CUBE_SOURCE, (TREE_OPERATOR, 0xFF)],
+    source: Source::Once(|scope| scope.members.clone()),
+};
+
+/// The members around one; without one it restricts nothing.
+const TREE_OPERATOR: Field = Field::new("TREE_OP", ColumnType::Int).masked();
+
+static COLUMNS: [Column<Member>; 23] = [
+    catalog(),
+    schema(),
+    restricted("CUBE_NAME", String, |scope, row| Cell::text(&*scope.cubes()[row.cube].name)),
+    restricted("DIMENSION_UNIQUE_NAME", String, |scope, row| Cell::text(row.hierarchy.dimension().unique_name(scope))),
+    restricted("HIERARCHY_UNIQUE_NAME", String, |scope, row| Cell::text(row.hierarchy.unique_name(scope))),
+    restricted("LEVEL_UNIQUE_NAME", String, |scope, row| Cell::text(level_unique_name(scope, row))),
+    restricted("LEVEL_NUMBER", UnsignedInt, |_, row| Cell::Integer(i64::from(row.level))),
+    column("MEMBER_ORDINAL", UnsignedInt, |_, row| Cell::Integer(i64::from(row.ordinal))),
+    restricted("MEMBER_NAME", String, |_, row| Cell::text(&*row.caption)),
+    restricted("MEMBER_UNIQUE_NAME", String, |scope, row| Cell::text(unique_name(scope, row))),
+    restricted("MEMBER_TYPE", Int, |_, row| Cell::Integer(member_type(row))),
+    null("MEMBER_GUID", Uuid),
+    restricted("MEMBER_CAPTION", String, |_, row| Cell::text(&*row.caption)),
+    column("CHILDREN_CARDINALITY", UnsignedInt, |_, row| Cell::Integer(i64::from(row.children))),
+    column("PARENT_LEVEL", UnsignedInt, |_, _| Cell::Integer(0)),
+    column("PARENT_UNIQUE_NAME", String, |scope, row| match row.level {
+        0 => Cell::Null,
+        _ => row.hierarchy.all_member(scope).map_or(Cell::Null, Cell::text),
+    }),
+    column("PARENT_COUNT", UnsignedInt, |_, row| Cell::Integer(i64::from(row.level > 0))),
+    null("DESCRIPTION", String),
+    null("EXPRESSION", String),
+    column("MEMBER_KEY", String, |_, row| Cell::optional(row.key.as_deref())),
+    is_false("IS_PLACEHOLDERMEMBER"),
+    column("IS_DATAMEMBER", Boolean, |_, _| Cell::Boolean(false)),
+    restricted_null("SCOPE", Int),
+];
+
+fn level_unique_name(scope: &Scope<'_>, row: &Member) -> std::string::String {
+    let levels = scope.levels(row.hierarchy);
+    let level = levels.get(row.level as usize).copied().unwrap_or(Level::All);
+    level.unique_name(scope, row.hierarchy)
+}
+
+fn unique_name(scope: &Scope<'_>, row: &Member) -> std::string::String {
+    let hierarchy = row.hierarchy.unique_name(scope);
+    match (row.hierarchy, row.level, &row.key) {
+        (Hierarchy::Measures, ..) => format!("{hierarchy}.{}", bracketed(&[&row.caption])),
+        (_, 0, _) => row.hierarchy.all_member(scope).unwrap_or(hierarchy),
+        // As engines write the member of a missing value.
+        (_, _, None) => format!("{hierarchy}.&"),
+        (_, _, Some(key)) => format!("{hierarchy}.&{}", bracketed(&[key])),
+    }
+}
+
+fn member_type(row: &Member) -> i64 {
+    match (row.hierarchy, row.level) {
+        (Hierarchy::Measures, _) => 3,
+        (_, 0) => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,370 @@
+//! The part of a project that one request sees: the catalog, its cubes, and what each of them is made of.
+//!
+//! In: the access of a caller. Out: cubes with their dimensions, hierarchies and measures under the names of XMLA. What
+//! the caller may not see is in none of them. Absent: columns of rowsets.
+
+use terrane_app::metadata;
+use terrane_compiler::Access;
+use terrane_compiler::model::{
+    AggregateFunction, Cube, Dimension, DimensionType, Measure, MeasureKind, Metric, Presentation,
+};
+use terrane_compiler::types::Granularity;
+
+/// The server, as rowsets describe it.
+#[derive(Debug, Clone)]
+pub struct ServerInfo {
+    /// The project's name.
+    pub catalog: String,
+    /// The address under which the caller reached the server.
+    pub url: String,
+    /// Four numbers.
+    pub version: String,
+}
+
+/// A caller's view of the project.
+pub struct Scope<'a> {
+    access: &'a Access<'a>,
+    pub info: &'a ServerInfo,
+    cubes: Vec<&'a Cube>,
+    /// The members of a hierarchy, read before the rows are made.
+    pub members: Vec<Member>,
+}
+
+/// A member of a level, with the hierarchy that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The index of the cube.
+    pub cube: usize,
+    pub hierarchy: Hierarchy,
+    /// The number of its level; 0 is that of all members.
+    pub level: u32,
+    pub ordinal: u32,
+    pub caption: String,
+    /// `None`: the value is null.
+    pub key: Option<String>,
+    pub children: u32,
+}
+
+/// A dimension of a cube: its measures, or a cube that its rows have a row of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DimensionRef {
+    Measures,
+    /// By the index in the model.
+    Cube(u32),
+}
+
+/// A hierarchy of a dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hierarchy {
+    Measures,
+    /// The values of one dimension of a cube, by their indexes in the model.
+    Attribute(u32, u32),
+    /// Year, quarter, month and day of a time dimension.
+    Calendar(u32, u32),
+}
+
+/// A level of a hierarchy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Measures,
+    All,
+    /// The values themselves.
+    Attribute,
+    Period(Granularity),
+}
+
+/// A measure or a metric of a cube, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeasureRef {
+    Measure(u32, u32),
+    Metric(usize),
+}
+
+const PERIODS: [Granularity; 4] = [Granularity::Year, Granularity::Quarter, Granularity::Month, Granularity::Day];
+
+impl<'a> Scope<'a> {
+    pub fn new(access: &'a Access<'a>, info: &'a ServerInfo) -> Self {
+        Scope { access, info, cubes: metadata::cubes(access).collect(), members: Vec::new() }
+    }
+
+    pub fn cubes(&self) -> &[&'a Cube] {
+        &self.cubes
+    }
+
+    pub fn access(&self) -> &'a Access<'a> {
+        self.access
+    }
+
+    /// Returns a cube of the model.
+    pub fn cube(&self, index: u32) -> &'a Cube {
+        &self.access.model().cubes[index as usize]
+    }
+
+    pub fn dimension(&self, cube: u32, index: u32) -> &'a Dimension {
+        &self.cube(cube).dimensions[index as usize]
+    }
+
+    /// Returns the dimensions of a cube: its measures, itself, and the cubes that its rows have one row of.
+    pub fn dimensions(&self, cube: &Cube) -> Vec<DimensionRef> {
+        let model = self.access.model();
+        let reached =
+            model.join_paths(cube.id).order.iter().filter(|id| metadata::is_shown(self.access, model.cube(**id)));
+        let cubes = std::iter::once(cube.id.0).chain(reached.map(|id| id.0)).map(DimensionRef::Cube);
+        std::iter::once(DimensionRef::Measures).chain(cubes).collect()
+    }
+
+    /// Returns the hierarchies of a dimension, in the order of their declaration.
+    pub fn hierarchies(&self, dimension: DimensionRef) -> Vec<Hierarchy> {
+        let DimensionRef::Cube(of) = dimension else { return vec![Hierarchy::Measures] };
+        let cube = self.cube(of);
+        let mut hierarchies = Vec::new();
+        for shown in metadata::dimensions(self.access, cube) {
+            let Some(index) = cube.dimensions.iter().position(|found| found.name == shown.name) else { continue };
+            hierarchies.push(Hierarchy::Attribute(of, index as u32));
+            if shown.ty == DimensionType::Time && PERIODS.iter().any(|period| shown.granularities.contains(period)) {
+                hierarchies.push(Hierarchy::Calendar(of, index as u32));
+            }
+        }
+        hierarchies
+    }
+
+    /// Returns the levels of a hierarchy, from the top.
+    pub fn levels(&self, hierarchy: Hierarchy) -> Vec<Level> {
+        match hierarchy {
+            Hierarchy::Measures => vec![Level::Measures],
+            Hierarchy::Attribute(..) => vec![Level::All, Level::Attribute],
+            Hierarchy::Calendar(cube, index) => {
+                let allowed = &self.dimension(cube, index).granularities;
+                let periods = PERIODS.into_iter().filter(|period| allowed.contains(period)).map(Level::Period);
+                std::iter::once(Level::All).chain(periods).collect()
+            }
+        }
+    }
+
+    /// Returns the measures of a cube, and the metrics that are computed from it first and have a name of their own.
+    pub fn measures(&self, cube: &Cube) -> Vec<MeasureRef> {
+        let shown = metadata::measures(self.access, cube);
+        let index = |measure: &Measure| cube.measures.iter().position(|found| found.name == measure.name);
+        let measures = shown.filter_map(index).map(|index| MeasureRef::Measure(cube.id.0, index as u32));
+        let metrics = &self.access.model().metrics;
+        let is_of = |metric: &Metric| {
+            let cubes = metadata::cubes_of_metric(self.access, metric);
+            cubes.first().is_some_and(|first| first.id == cube.id) && cube.member(&metric.name).is_none()
+        };
+        let shown: Vec<&str> =
+            metadata::metrics(self.access).filter(|metric| is_of(metric)).map(|m| &*m.name).collect();
+        let metrics = metrics.iter().enumerate().filter(|(_, metric)| shown.contains(&&*metric.name));
+        measures.chain(metrics.map(|(index, _)| MeasureRef::Metric(index))).collect()
+    }
+}
+
+impl DimensionRef {
+    pub fn name<'a>(self, scope: &Scope<'a>) -> &'a str {
+        match self {
+            DimensionRef::Measures => "Measures",
+            DimensionRef::Cube(cube) => &scope.cube(cube).name,
+        }
+    }
+
+    pub fn unique_name(self, scope: &Scope<'_>) -> String {
+        bracketed(&[self.name(scope)])
+    }
+
+    pub fn caption<'a>(self, scope: &Scope<'a>) -> &'a str {
+        match self {
+            DimensionRef::Measures => "Measures",
+            DimensionRef::Cube(cube) => &scope.cube(cube).title,
+        }
+    }
+
+    pub fn description<'a>(self, scope: &Scope<'a>) -> Option<&'a str> {
+        match self {
+            DimensionRef::Measures => None,
+            DimensionRef::Cube(cube) => scope.cube(cube).description.as_deref(),
+        }
+    }
+
+    /// Returns `DIMENSION_TYPE`: measures, time or other.
+    pub fn kind(self, scope: &Scope<'_>) -> i64 {
+        match self {
+            DimensionRef::Measures => 2,
+            DimensionRef::Cube(_) if self.is_time(scope) => 1,
+            DimensionRef::Cube(_) => 3,
+        }
+    }
+
+    /// Returns whether the only attributes besides keys are times: a calendar table.
+    fn is_time(self, scope: &Scope<'_>) -> bool {
+        let attributes = scope.hierarchies(self);
+        let mut attributes = attributes.iter().filter_map(|hierarchy| match hierarchy {
+            Hierarchy::Attribute(cube, index) => Some(scope.dimension(*cube, *index)),
+            Hierarchy::Measures | Hierarchy::Calendar(..) => None,
+        });
+        let is_key = |dimension: &&Dimension| dimension.primary_key && dimension.ty != DimensionType::Time;
+        let mut has_time = false;
+        attributes.all(|dimension| {
+            has_time |= dimension.ty == DimensionType::Time;
+            dimension.ty == DimensionType::Time || is_key(&dimension)
+        }) && has_time
+    }
+
+    /// Returns the hierarchy that a client shows first.
+    pub fn default_hierarchy(self, scope: &Scope<'_>) -> Option<String> {
+        scope.hierarchies(self).first().map(|hierarchy| hierarchy.unique_name(scope))
+    }
+}
+
+impl Hierarchy {
+    pub fn dimension(self) -> DimensionRef {
+        match self {
+            Hierarchy::Measures => DimensionRef::Measures,
+            Hierarchy::Attribute(cube, _) | Hierarchy::Calendar(cube, _) => DimensionRef::Cube(cube),
+        }
+    }
+
+    pub fn attribute<'a>(self, scope: &Scope<'a>) -> Option<&'a Dimension> {
+        match self {
+            Hierarchy::Measures => None,
+            Hierarchy::Attribute(cube, index) | Hierarchy::Calendar(cube, index) => Some(scope.dimension(cube, index)),
+        }
+    }
+
+    pub fn name(self, scope: &Scope<'_>) -> String {
+        match (self, self.attribute(scope)) {
+            (Hierarchy::Calendar(..), Some(attribute)) => format!("{} calendar", attribute.name),
+            (_, Some(attribute)) => attribute.name.to_string(),
+            (_, None) => "Measures".to_owned(),
+        }
+    }
+
+    pub fn unique_name(self, scope: &Scope<'_>) -> String {
+        match self {
+            Hierarchy::Measures => "[Measures]".to_owned(),
+            _ => bracketed(&[self.dimension().name(scope), &self.name(scope)]),
+        }
+    }
+
+    pub fn caption(self, scope: &Scope<'_>) -> String {
+        match (self, self.attribute(scope)) {
+            (Hierarchy::Calendar(..), Some(attribute)) => format!("{} (calendar)", attribute.presentation.title),
+            (_, Some(attribute)) => attribute.presentation.title.to_string(),
+            (_, None) => "Measures".to_owned(),
+        }
+    }
+
+    /// Returns the unique name of the member above all others.
+    pub fn all_member(self, scope: &Scope<'_>) -> Option<String> {
+        (self != Hierarchy::Measures).then(|| format!("{}.[All]", self.unique_name(scope)))
+    }
+
+    /// Returns `DIMENSION_TYPE` of the hierarchy.
+    pub fn kind(self, scope: &Scope<'_>) -> i64 {
+        match self.attribute(scope) {
+            None => 2,
+            Some(attribute) if attribute.ty == DimensionType::Time => 1,
+            Some(_) => 3,
+        }
+    }
+}
+
+impl Level {
+    pub fn name(self, scope: &Scope<'_>, hierarchy: Hierarchy) -> String {
+        match self {
+            Level::Measures => "MeasuresLevel".to_owned(),
+            Level::All => "(All)".to_owned(),
+            Level::Attribute => hierarchy.name(scope),
+            Level::Period(granularity) => granularity.as_str().to_owned(),
+        }
+    }
+
+    pub fn unique_name(self, scope: &Scope<'_>, hierarchy: Hierarchy) -> String {
+        format!("{}.{}", hierarchy.unique_name(scope), bracketed(&[&self.name(scope, hierarchy)]))
+    }
+
+    pub fn caption(self, scope: &Scope<'_>, hierarchy: Hierarchy) -> String {
+        match self {
+            Level::Attribute => hierarchy.caption(scope),
+            _ => self.name(scope, hierarchy),
+        }
+    }
+
+    /// Returns `LEVEL_TYPE`.
+    pub fn kind(self) -> i64 {
+        match self {
+            Level::Measures | Level::Attribute => 0,
+            Level::All => 1,
+            Level::Period(Granularity::Year) => 20,
+            Level::Period(Granularity::Quarter) => 68,
+            Level::Period(Granularity::Month) => 132,
+            Level::Period(_) => 516,
+        }
+    }
+}
+
+impl MeasureRef {
+    pub fn presentation<'a>(self, scope: &Scope<'a>) -> &'a Presentation {
+        match self {
+            MeasureRef::Measure(cube, index) => &scope.cube(cube).measures[index as usize].presentation,
+            MeasureRef::Metric(index) => &scope.access.model().metrics[index].presentation,
+        }
+    }
+
+    pub fn name<'a>(self, scope: &Scope<'a>) -> &'a str {
+        match self {
+            MeasureRef::Measure(cube, index) => &scope.cube(cube).measures[index as usize].name,
+            MeasureRef::Metric(index) => &scope.access.model().metrics[index].name,
+        }
+    }
+
+    pub fn unique_name(self, scope: &Scope<'_>) -> String {
+        bracketed(&["Measures", self.name(scope)])
+    }
+
+    /// Returns `MEASURE_AGGREGATOR`.
+    pub fn aggregator(self, scope: &Scope<'_>) -> i64 {
+        const CALCULATED: i64 = 127;
+        let MeasureRef::Measure(cube, index) = self else { return CALCULATED };
+        match &scope.cube(cube).measures[index as usize].kind {
+            MeasureKind::Aggregate(aggregate) => match aggregate.function {
+                AggregateFunction::Sum => 1,
+                AggregateFunction::Count => 2,
+                AggregateFunction::Min => 3,
+                AggregateFunction::Max => 4,
+                AggregateFunction::Avg => 5,
+                AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => 8,
+            },
+            MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } => CALCULATED,
+        }
+    }
+
+    /// Returns `DATA_TYPE`.
+    pub fn data_type(self, scope: &Scope<'_>) -> i64 {
+        if self.presentation(scope).format.as_deref() == Some("currency") {
+            return 6;
+        }
+        match self {
+            MeasureRef::Measure(cube, index) => {
+                data_type(terrane_dax::Type::of_measure(&scope.cube(cube).measures[index as usize].kind))
+            }
+            MeasureRef::Metric(_) => 5,
+        }
+    }
+}
+
+/// Returns the OLE DB number of a type.
+pub fn data_type(ty: terrane_dax::Type) -> i64 {
+    use terrane_dax::Type;
+    match ty {
+        Type::Text | Type::Variant | Type::Blank => 130,
+        Type::Integer => 20,
+        Type::Decimal | Type::Double => 5,
+        Type::DateTime => 7,
+        Type::Boolean => 11,
+    }
+}
+
+/// Returns names in brackets with points between them; a closing bracket is doubled.
+pub fn bracketed(names: &[&str]) -> String {
+    let parts: Vec<String> = names.iter().map(|name| format!("[{}]", name.replace(']', "]]"))).collect();
+    parts.join(".")
+}

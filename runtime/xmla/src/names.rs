@@ -6,8 +6,7 @@
 /// Returns the name of the element of a column.
 pub fn encode(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
-    let mut rest = name.char_indices();
-    while let Some((at, character)) = rest.next() {
+    for (at, character) in name.char_indices() {
         let is_literal = match character {
             '_' => !is_escape(&name[at..]),
             _ if at == 0 => is_name_start(character),

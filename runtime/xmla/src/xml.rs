@@ -4,7 +4,7 @@
 //! character is still readable. Absent: the form of envelopes and rows.
 
 /// Appends the text of an element or of an attribute in double quotes.
-pub fn write_text(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut start = 0;
     for (at, character) in text.char_indices() {
@@ -31,7 +31,7 @@ fn replacement(character: char) -> Option<&'static str> {
 }
 
 /// Escapes the text that begins at a place of the output.
-pub fn escape_from(start: usize, out: &mut Vec<u8>) {
+pub(crate) fn escape_from(start: usize, out: &mut Vec<u8>) {
     let is_plain = |byte: &u8| !matches!(byte, b'&' | b'<' | b'>' | b'"' | 0..=0x1F | 0xEF);
     if out[start..].iter().all(is_plain) {
         return;
@@ -41,7 +41,7 @@ pub fn escape_from(start: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends an element with a text.
-pub fn write_element(name: &str, text: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_element(name: &str, text: &str, out: &mut Vec<u8>) {
     for part in ["<", name, ">"] {
         out.extend_from_slice(part.as_bytes());
     }

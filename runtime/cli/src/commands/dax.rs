@@ -19,7 +19,7 @@ use crate::{caller, table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  terrane dax . 'EVALUATE SUMMARIZECOLUMNS(customers[region], \"Revenue\", [revenue]) ORDER BY [Revenue] DESC'
+  terrane dax . 'EVALUATE SUMMARIZECOLUMNS(flights[origin], \"Flights\", flights[count]) ORDER BY [Flights] DESC'
   terrane dax . @report.dax --json
   terrane dax . 'EVALUATE ROW(\"Orders\", orders[count])' --sql
   terrane dax . @report.dax --check

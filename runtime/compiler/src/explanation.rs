@@ -11,7 +11,7 @@ use crate::access::Authorized;
 use crate::environment::Environment;
 use crate::explain::explain_plan;
 use crate::model::{CubeId, Model, Relationship};
-use crate::plan::{Fact, PlannedJoin, plan, secure};
+use crate::plan::{Fact, PlannedJoin, Protection, plan, secure};
 use crate::query::{FactMatch, GroupBy, PreAggregations, QueryError, ResolvedQuery, SemanticQuery, ValueId};
 use crate::resolve::resolve;
 use crate::rollup::{RollupRequest, match_rollups};
@@ -122,7 +122,7 @@ pub fn explain(
             .facts
             .iter()
             .zip(matches)
-            .map(|(fact, rollups)| ExplainedFact { rollups, ..explained_fact(model, fact) })
+            .map(|(fact, rollups)| ExplainedFact { rollups, ..explained_fact(model, secured.protection(), fact) })
             .collect(),
         policies: access.policies_of(secured.plan().cubes()),
         plan: explain_plan(secured.plan()),
@@ -153,13 +153,13 @@ fn members(model: &Model, query: &ResolvedQuery) -> Vec<ExplainedMember> {
     groups.chain(values).collect()
 }
 
-fn explained_fact(model: &Model, fact: &Fact<'_>) -> ExplainedFact {
+fn explained_fact(model: &Model, protection: &Protection<'_>, fact: &Fact<'_>) -> ExplainedFact {
     let name = |node| model.cube(fact.tree.cube_of(node)).name.clone();
     let joins = fact.tree.joins.iter().enumerate().map(|(index, planned)| ExplainedJoin {
         from: name(planned.from),
         to: name(index + 1),
         relationship: planned.join.relationship,
-        is_inner: planned.join.never_misses(),
+        is_inner: protection.is_always_joined(&fact.tree, index + 1),
         why: why(model, fact.tree.cube, planned, fact.tree.cube_of(planned.from)),
     });
     let rollups = FactMatch { cube: name(0), served: None, misses: Vec::new() };

@@ -41,23 +41,27 @@ cubes:
     dimensions: [{name: id, type: number, sql: id, primary_key: true}]
 ";
 
-fn model() -> Model {
+fn model_of(cubes: &str) -> Model {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: paths\n".into());
-    tree.files.insert("cubes/all.yml".into(), CUBES.into());
+    tree.files.insert("cubes/all.yml".into(), cubes.into());
     let (definitions, _) = project::read(&tree, &Inputs { warehouse: "duckdb".into(), ..Inputs::default() });
     model::build(&definitions).0
 }
 
 fn explained(dimensions: &[&str], filters: Vec<Filter>) -> Explanation {
+    explained_by(&model_of(CUBES), dimensions, filters)
+}
+
+fn explained_by(model: &Model, dimensions: &[&str], filters: Vec<Filter>) -> Explanation {
     let query = SemanticQuery {
         values: vec!["a.count".parse().unwrap()],
         dimensions: dimensions.iter().map(|name| name.parse().unwrap()).collect(),
         filters,
         ..SemanticQuery::default()
     };
-    let (model, caller) = (model(), SecurityContext::default());
-    explain(&duckdb_profile(), &query, &Authorized::without_hooks(&model, &caller), &environment()).unwrap()
+    let caller = SecurityContext::default();
+    explain(&duckdb_profile(), &query, &Authorized::without_hooks(model, &caller), &environment()).unwrap()
 }
 
 fn reasons(explanation: &Explanation) -> Vec<(&str, &str, &PathReason)> {
@@ -88,4 +92,17 @@ fn the_warehouse_is_asked_with_the_same_values() {
     assert_eq!(asked.text, format!("EXPLAIN (FORMAT JSON) {}", explanation.statement.text));
     assert_eq!(asked.params, explanation.statement.params);
     assert!(!asked.text.contains("it's"), "{}", asked.text);
+}
+
+#[test]
+fn join_to_a_filtered_cube_is_a_left_join() {
+    let always = "{name: e, relationship: many_to_one, always: true, sql: '{a}.e = {e}.id'}";
+    let cubes = CUBES.replacen("{name: e, relationship: many_to_one, sql: '{a}.e = {e}.id'}", always, 1);
+    let policy = "policies: [{name: own, cubes: [e], row_filter: '{e}.id < 5'}]\n";
+    for (policies, is_inner) in [("", true), (policy, false)] {
+        let model = model_of(&format!("{cubes}{policies}"));
+        let explanation = explained_by(&model, &["e.id"], Vec::new());
+        assert_eq!(explanation.facts[0].joins[0].is_inner, is_inner, "{policies}");
+        assert_eq!(explanation.statement.text.contains("INNER JOIN"), is_inner, "{}", explanation.statement.text);
+    }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::build::member_name;
-use super::join_path::{JoinTree, joins_for};
+use super::join_path::{JoinTree, NodeId, joins_for};
 use super::user_values::{fitted, type_of};
 use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Shape, rules};
 use crate::access::AuthorizedAccess;
@@ -89,6 +89,16 @@ impl<'m> Protection<'m> {
     /// Returns the guard of every cube that has one.
     pub(crate) fn guards(&self) -> impl Iterator<Item = (CubeId, &RowGuard<'m>)> {
         self.rows.iter().map(|(cube, guard)| (*cube, guard))
+    }
+
+    /// Returns whether each row of a tree's root has a row of a node. Behind a left join even a key that never misses can
+    /// be null, and a join that finds only rows that pass a filter may miss.
+    pub(crate) fn is_always_joined(&self, tree: &JoinTree<'_>, node: NodeId) -> bool {
+        node.checked_sub(1).is_none_or(|index| {
+            let planned = &tree.joins[index];
+            let never_misses = planned.join.never_misses() && self.rows(planned.join.target).is_none();
+            never_misses && self.is_always_joined(tree, planned.from)
+        })
     }
 
     pub fn mask_of(&self, id: DimensionId) -> Option<&'m Mask> {

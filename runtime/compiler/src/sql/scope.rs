@@ -105,14 +105,9 @@ impl<'a> RowScope<'a> {
         self.snippet(self.node_of(cube), snippet)
     }
 
-    /// Returns whether each row of the root has a row of a node. Behind a left join even a key that never misses can be
-    /// null, and a join that finds only rows that pass a filter may miss.
+    /// Returns whether each row of the root has a row of a node.
     pub(super) fn is_always_joined(&self, node: NodeId) -> bool {
-        node.checked_sub(1).is_none_or(|index| {
-            let planned = &self.tree.joins[index];
-            let never_misses = planned.join.never_misses() && self.protection.rows(planned.join.target).is_none();
-            never_misses && self.is_always_joined(planned.from)
-        })
+        self.protection.is_always_joined(self.tree, node)
     }
 
     /// Returns a joined cube's value; null if no row of it is joined.

@@ -6,7 +6,7 @@
 //!
 //! # Rights
 //! A job belongs to its maker: the user id and the tenant of the verified caller. Other callers do not learn that it
-//! exists. Policies are applied twice. The runner compiles the query with the policies of that time for the
+//! exists; all anonymous callers of a tenant are one maker. Policies are applied twice. The runner compiles the query with the policies of that time for the
 //! maker's identity at submission, and records a digest of the statement. A reader's request compiles it again,
 //! with the policies and the reader's identity of now; if the digest differs, the result is not shown.
 

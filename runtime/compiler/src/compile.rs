@@ -1,4 +1,4 @@
-//! The whole pipeline as one call: `resolve → plan → secure → lower → print`.
+//! The whole pipeline as one call: `resolve → plan → secure → match pre-aggregations → lower → print`.
 
 use crate::access::{Authorized, AuthorizedAccess};
 use crate::environment::Environment;
@@ -113,7 +113,6 @@ pub fn compile_inline(
     print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
 }
 
-/// The plan, and the rows that hooks allow where that is less than was asked for.
 /// Returns the shapes of a query's facts, for recommendations of pre-aggregations.
 ///
 /// # Errors
@@ -127,6 +126,7 @@ pub fn fact_shapes(
     Ok(shapes_of(&secured(query, authorized, &access, environment)?.0))
 }
 
+/// Returns the secured plan, and the limit that hooks set if it is below the requested one.
 fn secured<'m>(
     query: &SemanticQuery,
     authorized: &'m Authorized<'m>,

@@ -3,7 +3,7 @@
 //!
 //! In: a request and its connection, the protocols, and a router. Out: a response, in every case. Most of it is one
 //! plain function instead of a stack of layers, since every request pays for it; compression alone is a layer. Absent
-//! on purpose: sockets (`serve`), and the protocols themselves (`rest`), which render errors.
+//! on purpose: sockets (`serve`), and the protocols (`rest`, `graphql`, `xmla`), which render errors.
 
 mod accept;
 mod admission;

@@ -1,4 +1,5 @@
-//! The only door to SQL: a plan becomes a [`SecuredPlan`] here and nowhere else.
+//! The only way to SQL: a plan becomes a [`SecuredPlan`] here and nowhere else. Statements that build pre-aggregations
+//! read all rows (`without_policies`); all others carry the policies of a caller.
 //!
 //! In: a [`LogicalPlan`] and a caller's [`Access`]. Out: the plan with that caller's policies: row
 //! filters on every cube that it reads, masks, and nothing over a covered column (semantics, rules 20

@@ -25,7 +25,7 @@ impl<'a> TextCells<'a> {
     /// Appends a cell, and returns whether it has a value.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column does not exist.
     pub fn write(&mut self, row: usize, column: usize, out: &mut Vec<u8>) -> bool {
         let column = &self.columns[column];
         match column.not_finite(row) {

@@ -92,7 +92,7 @@ pub fn fault(fault: &Fault, id: &str) -> Vec<u8> {
     out
 }
 
-/// Appends the report of an error behind the first rows, when a fault is no longer possible.
+/// Appends the report of an error behind the first rows, when a fault cannot be sent any more.
 pub fn write_late_error(fault: &Fault, out: &mut Vec<u8>) {
     append("<Messages xmlns=\"urn:schemas-microsoft-com:xml-analysis:exception\">", out);
     write_error(fault, out);

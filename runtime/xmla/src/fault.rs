@@ -6,7 +6,7 @@
 /// The number and the party at fault of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultCode {
-    /// The body is no envelope, or no request of XMLA.
+    /// The body is not an envelope, or does not contain a request of XMLA.
     InvalidEnvelope,
     /// A header that must be understood is not.
     NotUnderstood,

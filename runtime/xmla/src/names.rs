@@ -38,7 +38,7 @@ fn is_name_start(character: char) -> bool {
         | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}')
 }
 
-/// NameChar of XML that is no NameStartChar.
+/// NameChar of XML that is not a NameStartChar.
 fn is_name_part(character: char) -> bool {
     matches!(character, '-' | '.' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
 }

@@ -60,7 +60,7 @@ pub enum Match {
     Mask,
 }
 
-/// A column, or a restriction that is no column.
+/// A column, or a restriction that is not a column.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     pub name: &'static str,
@@ -98,7 +98,7 @@ impl<'a> Cell<'a> {
         Cell::Text(text.into())
     }
 
-    /// Returns a text, or null.
+    /// Returns a string, or null.
     pub fn optional(text: Option<&'a str>) -> Self {
         text.map_or(Cell::Null, Cell::text)
     }

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn dax_and_other_languages_are_told_apart() {
+    fn dax_and_other_languages_are_distinguished() {
         for text in ["", " ; ", "\n"] {
             assert_eq!(Statement::read(text), Ok(Statement::Empty), "{text}");
         }

@@ -40,7 +40,7 @@ pub(crate) fn escape_from(start: usize, out: &mut Vec<u8>) {
     write_text(&String::from_utf8_lossy(&text), out);
 }
 
-/// Appends an element with a text.
+/// Appends an element that contains a string.
 pub(crate) fn write_element(name: &str, text: &str, out: &mut Vec<u8>) {
     for part in ["<", name, ">"] {
         out.extend_from_slice(part.as_bytes());

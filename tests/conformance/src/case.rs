@@ -460,7 +460,7 @@ impl Expected {
         out
     }
 
-    /// Every refusal has one of the three shapes, with the correlation id of its header.
+    /// Every refusal has one of the four shapes, with the correlation id of its header.
     fn error_form(&self, answered: &Answered, text: &str) -> Option<String> {
         if answered.status.as_u16() < 400 || answered.body.is_empty() {
             return None;
@@ -474,7 +474,9 @@ impl Expected {
         let is_graphql = graphql["extensions"]["code"].is_string()
             && graphql["message"].is_string()
             && graphql["extensions"]["correlation_id"].as_str() == id;
-        (!is_standard && !is_graphql && !body["detail"].is_string())
+        // XMLA reports errors as faults.
+        let is_fault = text.contains(":Fault>") && id.is_some_and(|id| text.contains(id));
+        (!is_standard && !is_graphql && !is_fault && !body["detail"].is_string())
             .then(|| format!("the body has no error's shape: {text}"))
     }
 }

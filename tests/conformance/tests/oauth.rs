@@ -329,7 +329,7 @@ async fn what_the_provider_refuses_is_reported_and_uses_the_state_up() {
         assert!(text(&answered).contains(words), "{query}: {}", text(&answered));
         assert!(!text(&answered).contains("script"), "{}", text(&answered));
         let again = house.come_back("corp", &begun, &query).await;
-        assert!(text(&again).contains("over already"), "{}", text(&again));
+        assert!(text(&again).contains("already complete"), "{}", text(&again));
     }
     for (status, answer, expected) in [
         (400, json!({"error": "invalid_grant", "error_description": "hush"}), unauthorized()),

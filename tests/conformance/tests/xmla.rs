@@ -124,7 +124,7 @@ fn checked_row(row: &Element, declared: &[Element]) -> Row {
             rest.next();
         };
         if let Some(ty) = declaration.attribute("type") {
-            assert!(is_value(ty, &element.text), "{element:?} is no {ty}");
+            assert!(is_value(ty, &element.text), "{element:?} is not of type {ty}");
             let name = declaration.attribute("field").unwrap().to_owned();
             assert!(texts.insert(name, element.text.clone()).is_none(), "{element:?} occurs twice");
         } else {
@@ -134,7 +134,7 @@ fn checked_row(row: &Element, declared: &[Element]) -> Row {
     texts
 }
 
-/// Returns whether a text is a value of a type of XML Schema.
+/// Returns whether a string is a value of a type of XML Schema.
 fn is_value(ty: &str, text: &str) -> bool {
     let integer = |range: std::ops::RangeInclusive<i128>| text.parse().is_ok_and(|number| range.contains(&number));
     match ty {
@@ -269,6 +269,7 @@ async fn members_are_the_values_of_a_secured_query() {
     let unique = ["[orders].[status].&[paid]", "[orders].[status].&[a <b> & \"c\"]", "[orders].[status].&"];
     assert_eq!(column(&members, "MEMBER_UNIQUE_NAME"), [&[all][..], &unique].concat());
     let around = async |member: &str, operator: &str| {
+        let member = member.replace('&', "&amp;");
         let restriction = format!("<MEMBER_UNIQUE_NAME>{member}</MEMBER_UNIQUE_NAME><TREE_OP>{operator}</TREE_OP>");
         column(&discover(&edge, "MDSCHEMA_MEMBERS", &restriction).await, "MEMBER_UNIQUE_NAME")
     };

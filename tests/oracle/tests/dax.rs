@@ -656,7 +656,7 @@ impl General {
             let in_context: Vec<&Json> = if is_replaced { data.orders.iter().collect() } else { rows.clone() };
             let filtered: Vec<&Json> = in_context.into_iter().filter(|order| holds(&self.filter, order)).collect();
             let iterated: Vec<&Json> = rows.iter().copied().filter(|order| holds(&self.rows, order)).collect();
-            let kept: Vec<&Json> = rows.iter().copied().filter(|order| holds(&self.filter, order)).collect();
+            let counted: Vec<&Json> = rows.iter().copied().filter(|order| holds(&self.filter, order)).collect();
             let own = two.evaluate(&rows);
             let before = ranks.iter().filter(|other| compare(other, &own).is_gt()).count();
             vec![
@@ -666,7 +666,7 @@ impl General {
                 sum(&one.evaluate(&rows), &own),
                 Measure::Revenue.evaluate(&iterated),
                 json!((before + 1) as f64),
-                Measure::Orders.evaluate(&kept),
+                Measure::Orders.evaluate(&counted),
             ]
         };
         values.iter().map(row).collect()

@@ -112,7 +112,7 @@ impl Preaggregations {
         let rollup = RollupOf::named(&snapshot.model, &build.rollup.cube, &build.rollup.name);
         let is_visible = match rollup {
             Some(rollup) => status::is_visible(&rollup, &access, request),
-            // The project no longer has it, so no policy tells who may see it: only operators.
+            // The project no longer has it, so no policy states who may see it: only operators.
             None => request.surface == Surface::Internal || request.scopes.hold(Scope::Admin),
         };
         if !is_visible {

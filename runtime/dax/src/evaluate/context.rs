@@ -56,7 +56,7 @@ impl Restriction {
         self.columns.iter().any(|column| is_removed(*column))
     }
 
-    /// Returns the filter of its other columns, `None` if there are none, or an error if they cannot be told apart.
+    /// Returns the filter of its other columns, `None` if there are none, or an error if they cannot be separated.
     pub(super) fn without(
         self: &Rc<Self>,
         is_removed: &dyn Fn(DimensionId) -> bool,
@@ -64,8 +64,8 @@ impl Restriction {
         if !self.overlaps(is_removed) {
             return Ok(Some(Rc::clone(self)));
         }
-        let is_kept: Vec<bool> = self.columns.iter().map(|column| !is_removed(*column)).collect();
-        if !is_kept.contains(&true) {
+        let is_retained: Vec<bool> = self.columns.iter().map(|column| !is_removed(*column)).collect();
+        if !is_retained.contains(&true) {
             return Ok(None);
         }
         match &self.allowed {
@@ -73,14 +73,14 @@ impl Restriction {
                 Ok(Some(Rc::clone(self)))
             }
             Allowed::Condition(_) => Err(Inseparable),
-            Allowed::Rows(rows) => Ok(Some(Rc::new(self.projected(rows, &is_kept)))),
+            Allowed::Rows(rows) => Ok(Some(Rc::new(self.projected(rows, &is_retained)))),
         }
     }
 
-    fn projected(&self, rows: &[Vec<Datum>], is_kept: &[bool]) -> Restriction {
-        let columns = self.columns.iter().zip(is_kept).filter(|(_, kept)| **kept).map(|(column, _)| *column).collect();
+    fn projected(&self, rows: &[Vec<Datum>], is_retained: &[bool]) -> Restriction {
+        let columns = self.columns.iter().zip(is_retained).filter(|(_, retained)| **retained).map(|(column, _)| *column).collect();
         let project = |row: &Vec<Datum>| -> Vec<Datum> {
-            row.iter().zip(is_kept).filter(|(_, kept)| **kept).map(|(value, _)| value.clone()).collect()
+            row.iter().zip(is_retained).filter(|(_, retained)| **retained).map(|(value, _)| value.clone()).collect()
         };
         let allowed = Allowed::Rows(distinct(rows.iter().map(project).collect()));
         Restriction { columns, rows_of: None, allowed }
@@ -91,11 +91,11 @@ impl Restriction {
         self: &Rc<Self>,
         is_wanted: &dyn Fn(DimensionId) -> bool,
     ) -> Result<Option<Rc<Restriction>>, Inseparable> {
-        let is_kept: Vec<bool> = self.columns.iter().map(|column| is_wanted(*column)).collect();
-        match (&self.allowed, is_kept.contains(&true), is_kept.contains(&false)) {
+        let is_retained: Vec<bool> = self.columns.iter().map(|column| is_wanted(*column)).collect();
+        match (&self.allowed, is_retained.contains(&true), is_retained.contains(&false)) {
             (_, false, _) => Ok(None),
             (_, true, false) => Ok(Some(Rc::clone(self))),
-            (Allowed::Rows(rows), true, true) => Ok(Some(Rc::new(self.projected(rows, &is_kept)))),
+            (Allowed::Rows(rows), true, true) => Ok(Some(Rc::new(self.projected(rows, &is_retained)))),
             (Allowed::Condition(_), true, true) => Err(Inseparable),
         }
     }

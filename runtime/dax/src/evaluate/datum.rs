@@ -12,7 +12,6 @@ use jiff::civil::DateTime;
 use terrane_compiler::types::Value;
 
 use super::decimal::Decimal;
-use crate::place::Place;
 
 /// The day that is the number 0.
 const DAY_ZERO: DateTime = jiff::civil::datetime(1899, 12, 30, 0, 0, 0, 0);
@@ -112,7 +111,24 @@ impl Datum {
 
     /// Returns the value as a string, `None` for BLANK.
     pub fn to_text(&self) -> Option<String> {
-        if self.is_blank() { None } else { super::operators::to_text(self, Place::default()).ok() }
+        if self.is_blank() { None } else { self.text() }
+    }
+
+    /// Returns the value as a string, `None` for a date out of range.
+    pub(super) fn text(&self) -> Option<String> {
+        Some(match self {
+            Datum::Blank => String::new(),
+            Datum::Boolean(true) => "TRUE".to_owned(),
+            Datum::Boolean(false) => "FALSE".to_owned(),
+            Datum::Integer(value) => value.to_string(),
+            Datum::Decimal(value) => value.to_string(),
+            Datum::Double(value) => value.to_string(),
+            Datum::Text(text) => text.to_string(),
+            Datum::DateTime(_) => match self.moment()? {
+                moment if moment.time() == jiff::civil::Time::midnight() => moment.date().to_string(),
+                moment => moment.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            },
+        })
     }
 
     /// Returns an exact number; `Some(None)` for BLANK.

@@ -173,9 +173,9 @@ impl<'q> Evaluator<'q> {
         let columns = match of {
             AllOf::Columns(columns) => columns,
             AllOf::Except(_, columns) => {
-                let is_kept = |cube: CubeId| columns.iter().any(|column| column.cube == cube);
-                let is_row = context.pins.iter().filter_map(|pin| pin.row_of).any(is_kept)
-                    || context.filters.filters.iter().filter_map(|filter| filter.rows_of).any(is_kept);
+                let is_retained = |cube: CubeId| columns.iter().any(|column| column.cube == cube);
+                let is_row = context.pins.iter().filter_map(|pin| pin.row_of).any(is_retained)
+                    || context.filters.filters.iter().filter_map(|filter| filter.rows_of).any(is_retained);
                 return if is_row { Err(not_supported("ALLEXCEPT under a filter by rows", place)) } else { Ok(()) };
             }
             AllOf::Everything | AllOf::Table(_) => return Ok(()),

@@ -33,20 +33,7 @@ fn numeric(value: &Datum, place: Place) -> Result<Datum> {
 }
 
 pub(super) fn to_text(value: &Datum, place: Place) -> Result<String> {
-    Ok(match value {
-        Datum::Blank => String::new(),
-        Datum::Boolean(true) => "TRUE".to_owned(),
-        Datum::Boolean(false) => "FALSE".to_owned(),
-        Datum::Integer(value) => value.to_string(),
-        Datum::Decimal(value) => value.to_string(),
-        Datum::Double(value) => value.to_string(),
-        Datum::Text(text) => text.to_string(),
-        Datum::DateTime(_) => match value.moment() {
-            Some(moment) if moment.time() == jiff::civil::Time::midnight() => moment.date().to_string(),
-            Some(moment) => moment.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-            None => return Err(invalid_value("date out of range", place)),
-        },
-    })
+    value.text().ok_or_else(|| invalid_value("date out of range", place))
 }
 
 /// Returns the truth of a value: BLANK and 0 are FALSE.

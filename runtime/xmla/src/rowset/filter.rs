@@ -14,7 +14,7 @@ use crate::statement::Condition;
 #[derive(Debug, Default, PartialEq)]
 pub struct RowFilter {
     tests: Vec<Test>,
-    /// A restriction that is no column excludes all rows.
+    /// A restriction that is not a column excludes all rows.
     is_empty: bool,
 }
 
@@ -68,7 +68,7 @@ impl RowFilter {
         Ok(filter)
     }
 
-    /// Finds a column. A restriction that is no column is decided at once.
+    /// Finds a column. A restriction that is not a column is decided at once.
     fn find(&mut self, rowset: &dyn Rowset, name: &str, values: &[String]) -> Result<Option<(usize, Field)>, Fault> {
         let fields = rowset.fields();
         if let Some(index) = fields.iter().position(|field| field.name.eq_ignore_ascii_case(name)) {

@@ -49,7 +49,7 @@ pub(super) const fn is_false<R>(name: &'static str) -> Column<R> {
 /// Every cube is a cube, and not a dimension.
 pub(super) const CUBE_SOURCE: (Field, i64) = (mask("CUBE_SOURCE"), 1);
 
-/// A restriction by a mask, which is no column.
+/// A restriction by a mask, which is not a column.
 pub(super) const fn mask(name: &'static str) -> Field {
     Field { name, ty: ColumnType::UnsignedShort, restriction: Some(Match::Mask) }
 }

@@ -56,15 +56,15 @@ fn indexes_that_lead_nowhere_are_refused() {
 
 #[test]
 fn children_stand_before_their_parents() {
-    refused(|arena| arena.args[0] = 2, "before its parent");
-    refused(|arena| arena.args[1] = 9, "before its parent");
+    refused(|arena| arena.args[0] = 2, "must precede their parent");
+    refused(|arena| arena.args[1] = 9, "must precede their parent");
     // Also where the root does not lead there.
     refused(
         |arena| {
             arena.nodes.push(node(Op::Not, 2, 1, 0));
             arena.args.push(3);
         },
-        "before its parent",
+        "must precede their parent",
     );
 }
 

@@ -32,18 +32,13 @@ const SERVERS: &[Program] = &[
         is_present: || is_installed("clang") && is_installed("wasm-ld"),
     },
     Program { name: "Chromium", package: "chromium", is_present: || Path::new("/usr/bin/chromium").is_file() },
-    Program {
-        name: "olap4j",
-        package: "libolap4j-java",
-        is_present: || Path::new("/usr/share/java/olap4j-xmla.jar").is_file(),
-    },
 ];
 
 /// Installs the missing packages, if no password is needed.
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, olap4j, clang and lld for the system tests");
+        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang and lld for the system tests");
         return;
     }
     let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();

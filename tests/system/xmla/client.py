@@ -27,7 +27,7 @@ try:
     refused = None
 except XMLAException as error:
     refused = str(error)
-count = rows('EVALUATE SUMMARIZECOLUMNS(airlines[name], "n", [count]) ORDER BY [n] DESC')
+count = rows('EVALUATE SUMMARIZECOLUMNS(airlines[name], "n", flights[count]) ORDER BY [n] DESC')
 found = {
     "catalog": catalog.CATALOG_NAME,
     "cubes": [each.CUBE_NAME for each in catalog.getCubes()],

@@ -78,7 +78,13 @@ impl Restriction {
     }
 
     fn projected(&self, rows: &[Vec<Datum>], is_retained: &[bool]) -> Restriction {
-        let columns = self.columns.iter().zip(is_retained).filter(|(_, retained)| **retained).map(|(column, _)| *column).collect();
+        let columns = self
+            .columns
+            .iter()
+            .zip(is_retained)
+            .filter(|(_, retained)| **retained)
+            .map(|(column, _)| *column)
+            .collect();
         let project = |row: &Vec<Datum>| -> Vec<Datum> {
             row.iter().zip(is_retained).filter(|(_, retained)| **retained).map(|(value, _)| value.clone()).collect()
         };

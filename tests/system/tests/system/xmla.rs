@@ -1,20 +1,16 @@
-//! Clients of XMLA: a library from PyPI, and the driver of olap4j from Debian.
+//! Clients of XMLA: a library from PyPI.
 //!
-//! In: a real server over a real project, which needs a key; tools that `cargo xtask setup` installs. Out: what each
+//! In: a real server over a real project, which needs a key; tools that `cargo xtask setup` installs. Out: what the
 //! client got. A test whose tool is missing is skipped by its name, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use terrane_system_tests::path;
 
 use crate::clients::{Service, run, tool};
-
-/// The libraries of olap4j, where Debian's package `libolap4j-java` puts them.
-const OLAP4J: [&str; 2] = ["/usr/share/java/olap4j.jar", "/usr/share/java/olap4j-xmla.jar"];
 
 #[test]
 fn netas_xmla_from_pypi_reads_the_project_and_runs_dax() {
@@ -35,32 +31,4 @@ fn netas_xmla_from_pypi_reads_the_project_and_runs_dax() {
     assert!(found["measures"].as_array().unwrap().contains(&json!("cancellation_rate")), "{found}");
     assert!(found["rows"][0] == json!(["United Air Lines Inc.", "58665"]), "{found}");
     assert!(found["refused"].as_str().unwrap().contains("unknown table or variable `nothing`"), "{found}");
-}
-
-#[test]
-fn olap4j_reads_the_metadata() {
-    let has_library = OLAP4J.iter().all(|jar| Path::new(jar).is_file());
-    if !has_library || Command::new("javac").arg("-version").output().is_err() {
-        return crate::skip("olap4j", "`cargo xtask setup` installs libolap4j-java with apt; it needs a JDK");
-    }
-    let service = Service::start_private();
-    let program = path("tests/system/xmla/Metadata.java");
-    let mut java = Command::new("java");
-    java.arg("--class-path").arg(OLAP4J.join(":")).arg(program).args(service.arguments());
-    let printed = run(&mut java);
-    let has = |line: &str| printed.lines().any(|found| found == line);
-    for line in [
-        "product Terrane",
-        "catalog flights",
-        "cube airports",
-        "dimension [Measures] MEASURE",
-        "dimension [airlines] OTHER",
-        "hierarchy [airlines].[name] [(All):ALL, name:REGULAR]",
-        "hierarchy [flights].[time_hour calendar] [(All):ALL, year:TIME_YEARS, quarter:TIME_QUARTERS, \
-         month:TIME_MONTHS, day:TIME_DAYS]",
-        "measure count COUNT",
-        "measure cancellation_rate CALCULATED",
-    ] {
-        assert!(has(line), "{line} is not in\n{printed}");
-    }
 }

@@ -102,7 +102,7 @@ fn what_is_not_whole_is_not_restored() {
             (without(lines.len() - 1).into_bytes(), "cut off"),
             (without(2).into_bytes(), "checksum"),
             (text.replace("access_denied", "access_danced").into_bytes(), "checksum"),
-            (format!("{text}{{}}\n").into_bytes(), "behind the last line"),
+            (format!("{text}{{}}\n").into_bytes(), "unexpected content after the last line"),
             (sealed(&count), "2 rows of `api_keys`, and its header says 3"),
             (sealed(&text.replace("access_denied", "access_danced")), "broken at record 7"),
             (

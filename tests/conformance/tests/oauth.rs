@@ -315,7 +315,7 @@ async fn what_the_provider_refuses_is_reported_and_uses_the_state_up() {
     for (query, expected, words) in [
         ("error=access_denied&error_description=%3Cscript%3E", unauthorized(), "access_denied"),
         ("error=server_error", unauthorized(), "server_error"),
-        ("error=%3Cscript%3E", unauthorized(), "no reason that is known"),
+        ("error=%3Cscript%3E", unauthorized(), "unknown reason"),
         ("code=a&iss=https://evil.example", unauthorized(), "another identity provider"),
         ("code=a&iss=", unauthorized(), "another identity provider"),
         ("x=y", (400, "INVALID_QUERY".to_owned()), "no `code`"),

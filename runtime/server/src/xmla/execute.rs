@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use axum::body::{Body, Bytes};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use terrane_app::dax::{self, DaxAnswer, DaxError};
 use terrane_app::query::log_unreadable;
 use terrane_wire::ErrorBody;
@@ -85,7 +85,8 @@ fn written(answer: DaxAnswer, properties: &Properties, session: Option<&str>) ->
         let (out, has_more) = parts.next();
         Some((Ok::<_, Infallible>(Bytes::from(out)), has_more.then_some(parts)))
     });
-    Body::from_stream(bytes)
+    // Compression polls a body again after its end.
+    Body::from_stream(bytes.fuse())
 }
 
 /// The rows that are still to be sent.

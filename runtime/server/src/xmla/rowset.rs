@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use terrane_app::catalog::Snapshot;
 use terrane_app::dax::members;
 use terrane_app::query::Answer;
@@ -61,8 +61,8 @@ pub(super) async fn respond(
         Some((Bytes::from(out), has_more.then_some(parts)))
     });
     let first = stream::iter([Bytes::from(out)]);
-    let bytes = stream::StreamExt::chain(first, rest);
-    Ok(Body::from_stream(stream::StreamExt::map(bytes, Ok::<_, Infallible>)))
+    // Compression polls a body again after its end.
+    Ok(Body::from_stream(first.chain(rest.fuse()).map(Ok::<_, Infallible>)))
 }
 
 /// The rows that are still to be sent.

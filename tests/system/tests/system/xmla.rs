@@ -24,7 +24,7 @@ fn netas_xmla_from_pypi_reads_the_project_and_runs_dax() {
     let found: Value = serde_json::from_str(line).unwrap();
     assert_eq!(found["catalog"], "flights", "{found}");
     assert!(found["cubes"].as_array().unwrap().contains(&json!("airports")), "{found}");
-    assert_eq!(found["dimension"], "airlines", "{found}");
+    assert_eq!(found["dimension"], "Airlines", "{found}");
     assert_eq!(found["levels"], json!(["(All)", "name"]), "{found}");
     // The airlines, and the member above them.
     assert_eq!((&found["members"], &found["children"]), (&json!(17), &json!(16)), "{found}");

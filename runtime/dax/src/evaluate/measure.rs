@@ -112,10 +112,15 @@ impl<'q> Evaluator<'q> {
         context: &FilterContext,
         place: Place,
     ) -> Result<Vec<Vec<Datum>>> {
-        let pins = self.pins_of(&[table], context, place)?;
         let columns = self.some_column(table, columns, place)?;
+        self.items_of(Item::Rows(table, columns), table, context, place)
+    }
+
+    /// Returns the rows of an item over one table in a filter context.
+    fn items_of(&self, item: Item, table: CubeId, context: &FilterContext, place: Place) -> Result<Vec<Vec<Datum>>> {
+        let pins = self.pins_of(&[table], context, place)?;
         let (keys, values) = split(&pins);
-        let index = self.index(Item::Rows(table, columns), keys, &[table], &context.filters, place)?;
+        let index = self.index(item, keys, &[table], &context.filters, place)?;
         Ok(index.rows_of(&values).to_vec())
     }
 
@@ -139,10 +144,7 @@ impl<'q> Evaluator<'q> {
         context: &FilterContext,
         place: Place,
     ) -> Result<Vec<Vec<Datum>>> {
-        let pins = self.pins_of(&[table], context, place)?;
-        let (keys, values) = split(&pins);
-        let index = self.index(Item::Distinct(table, columns.to_vec()), keys, &[table], &context.filters, place)?;
-        Ok(index.rows_of(&values).to_vec())
+        self.items_of(Item::Distinct(table, columns.to_vec()), table, context, place)
     }
 
     /// Returns the combinations of columns of one table, with the blank row that stands for missing partners.

@@ -2,6 +2,7 @@
 //!
 //! The model is a star of two facts and a table that they share, with nulls, orphans, ties and empty strings. The
 //! evaluator knows no SQL and no plans: a filter context is a list of predicates over the columns of a fact's rows.
+//! One file: the evaluator is read next to the queries that it judges, and has no other user.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

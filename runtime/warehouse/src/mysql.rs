@@ -1,9 +1,9 @@
-//! MySQL and MariaDB: sessions that only read, in UTC, with standard SQL's quotes.
+//! MySQL and MariaDB: sessions that only read, in UTC.
 //!
 //! In: the URL of a server, then statements with `?` placeholders. Out: Arrow batches, decoded from the
-//! binary protocol. A session's SQL mode makes `"` quote names and `||` join texts, as the standard has
-//! it; a backslash escapes in a literal, as the dialect's profile says. A statement without a caller is
-//! ended by `KILL QUERY` from another connection.
+//! binary protocol. The SQL mode of a session makes `||` concatenate strings, as in standard SQL; a backslash escapes
+//! in a literal, as the dialect's profile says. A statement without a caller is ended by `KILL QUERY` from another
+//! connection.
 
 mod bind;
 mod catalog;
@@ -25,37 +25,36 @@ use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::rollups::RollupPlace;
 use crate::sessions::{
-    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, Sessions, WarehouseSession, run_init, within,
+    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, WarehouseSession, WritableEngine, open_sessions,
+    within,
 };
 
 const NAME: &str = "mysql";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::MySql> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
-/// The zone and the character set are set by sqlx: `+00:00` and utf8mb4. Without `ANSI_QUOTES`, so that `"x"` is
-/// a string to the server, as it is to the compiler, and never a column without its mask.
+/// The settings of sessions that read. sqlx sets the zone `+00:00` and the character set utf8mb4. `ANSI_QUOTES` stays
+/// off: `"x"` is a string to the server, as it is to the compiler, and never a column without its mask.
 const READING: &str = "\
     SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
     SET SESSION TRANSACTION READ ONLY";
+
+/// The settings of connections that may write: those of `READING`, but for the access mode.
+const WRITING: &str = "\
+    SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
+    SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION lock_wait_timeout = 10";
 
 struct Server {
     options: MySqlConnectOptions,
     connect_timeout: Duration,
 }
 
-/// Runs `init`, in the server's own SQL mode, and proves that the server answers.
+/// Runs `init` in the server's own SQL mode, and proves that the server answers.
 ///
 /// # Errors
 /// [`ConnectError`] names the statement that failed; no error shows the URL.
 pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>, ConnectError> {
-    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
-    if !settings.init.is_empty() {
-        let writer = server.open().await.map_err(ConnectError::Connection)?;
-        // The server forgets a connection that is closed without a word, too.
-        let _ = run_init(writer, &settings.init).await?.close().await;
-    }
-    let first = server.connect().await.map_err(ConnectError::Connection)?;
-    Ok(Sessions::new(server, first, settings.connections))
+    open_sessions(Server::new(settings)?, settings).await
 }
 
 /// Returns the port to the tables of pre-aggregations, with the rights of the URL's user. It connects when it builds.
@@ -63,8 +62,7 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
 /// # Errors
 /// The URL is not one of MySQL or MariaDB.
 pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
-    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
-    Ok(MySqlRollups::new(server, place))
+    Ok(MySqlRollups::new(Server::new(settings)?, place))
 }
 
 fn options(url: &str) -> Result<MySqlConnectOptions, ConnectError> {
@@ -78,10 +76,8 @@ fn options(url: &str) -> Result<MySqlConnectOptions, ConnectError> {
 }
 
 impl Server {
-    /// A connection as the server makes it, in UTC.
-    async fn open(&self) -> Result<MySqlConnection, WarehouseError> {
-        let connecting = async { self.options.connect().await.map_err(|error| FAILED.connecting(&error)) };
-        within(NAME, self.connect_timeout, connecting).await
+    fn new(settings: &ServerSettings) -> Result<Self, ConnectError> {
+        Ok(Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout })
     }
 }
 
@@ -100,7 +96,7 @@ impl Engine for Server {
         let mut connection = self.open().await?;
         let setting_up = async {
             connection.execute(sqlx::raw_sql(READING)).await?;
-            sqlx::query_scalar("SELECT CAST(connection_id() AS UNSIGNED)").fetch_one(&mut connection).await
+            connection_id(&mut connection).await
         };
         let connecting = async { setting_up.await.map_err(|error| FAILED.connecting(&error)) };
         let handle = within(NAME, self.connect_timeout, connecting).await?;
@@ -133,16 +129,38 @@ impl Engine for Server {
 
     async fn cancel(&self, handle: &u64) -> Result<(), WarehouseError> {
         let mut other = self.open().await?;
-        // No placeholder may stand there; the number is the server's own.
+        // `KILL QUERY` accepts no placeholder; the number comes from the server.
         let kill = sqlx::raw_sql(AssertSqlSafe(format!("KILL QUERY {handle}")));
         other.execute(kill).await.map(drop).map_err(|error| FAILED.because(&error))
     }
 }
 
-/// By the server's error numbers.
+#[async_trait]
+impl WritableEngine for Server {
+    async fn open(&self) -> Result<MySqlConnection, WarehouseError> {
+        let connecting = async { self.options.connect().await.map_err(|error| FAILED.connecting(&error)) };
+        within(NAME, self.connect_timeout, connecting).await
+    }
+
+    async fn connect_to_write(&self) -> Result<WarehouseSession<Self>, WarehouseError> {
+        let mut connection = self.open().await?;
+        let setting_up = async {
+            connection.execute(sqlx::raw_sql(WRITING)).await?;
+            connection_id(&mut connection).await
+        };
+        let handle = setting_up.await.map_err(|error| FAILED.connecting(&error))?;
+        Ok(WarehouseSession { connection, handle })
+    }
+}
+
+async fn connection_id(connection: &mut MySqlConnection) -> Result<u64, sqlx::Error> {
+    sqlx::query_scalar("SELECT CAST(connection_id() AS UNSIGNED)").fetch_one(connection).await
+}
+
+/// Classifies an error by the server's error number.
 fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-        // Interrupted; over MariaDB's and MySQL's own limits of time.
+        // Interrupted; the time limits of MariaDB and of MySQL.
         Some(1317 | 1969 | 3024) => WarehouseErrorKind::Timeout,
         // Too many connections, shutting down, a killed connection, gone away, lost.
         Some(1040 | 1053 | 1152..=1161 | 1203 | 1226 | 1927 | 2006 | 2013) => WarehouseErrorKind::Unavailable,

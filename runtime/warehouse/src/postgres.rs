@@ -1,9 +1,9 @@
 //! PostgreSQL: sessions that only read, in UTC.
 //!
 //! In: the URL of a server, then statements with `$n` placeholders. Out: Arrow batches, decoded from the
-//! binary protocol. Statements are not kept on the server: their texts are many, a table may change
-//! under them, and poolers in between don't know them. A statement without a caller is ended by
-//! `pg_cancel_backend` from another connection.
+//! binary protocol. The server stores no prepared statements: there are many different ones, a table may change under
+//! them, and connection poolers do not support them. A statement without a caller is ended by `pg_cancel_backend` from
+//! another connection.
 
 mod bind;
 mod build;
@@ -30,17 +30,24 @@ use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::rollups::RollupPlace;
 use crate::sessions::{
-    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, Sessions, WarehouseSession, run_init, within,
+    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, WarehouseSession, WritableEngine, open_sessions,
+    within,
 };
 
 const NAME: &str = "postgres";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::Postgres> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
-/// Nothing is written, whatever a statement calls, and times and doubles mean the same on every server.
+/// The settings of sessions that read: no function of a statement can write, and times and doubles have the same
+/// form on every server.
 const READING: &str = "\
     SET default_transaction_read_only = on; SET TIME ZONE 'UTC'; SET extra_float_digits = 3; \
     SET standard_conforming_strings = on";
+
+/// The settings of connections that may write. A server ends a statement whose client disconnected.
+const WRITING: &str = "\
+    SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET standard_conforming_strings = on; \
+    SET lock_timeout = '10s'; SET client_connection_check_interval = '2s'";
 
 struct Server {
     options: PgConnectOptions,
@@ -52,23 +59,15 @@ struct Server {
 /// # Errors
 /// [`ConnectError`] names the statement that failed; no error shows the URL.
 pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>, ConnectError> {
-    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
-    if !settings.init.is_empty() {
-        let writer = server.open().await.map_err(ConnectError::Connection)?;
-        // The server forgets a connection that is closed without a word, too.
-        let _ = run_init(writer, &settings.init).await?.close().await;
-    }
-    let first = server.connect().await.map_err(ConnectError::Connection)?;
-    Ok(Sessions::new(server, first, settings.connections))
+    open_sessions(Server::new(settings)?, settings).await
 }
 
-/// The builder of models, with the rights of the URL's user. It connects when it builds.
+/// Returns the builder of models, with the rights of the URL's user. It connects when it builds.
 ///
 /// # Errors
 /// The URL is not one of PostgreSQL.
 pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, ConnectError> {
-    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
-    Ok(PostgresBuilder::new(server))
+    Ok(PostgresBuilder::new(Server::new(settings)?))
 }
 
 /// Returns the port to the tables of pre-aggregations, with the rights of the URL's user. It connects when it builds.
@@ -76,8 +75,7 @@ pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, C
 /// # Errors
 /// The URL is not one of PostgreSQL.
 pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
-    let server = Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout };
-    Ok(PostgresRollups::new(server, place))
+    Ok(PostgresRollups::new(Server::new(settings)?, place))
 }
 
 fn options(url: &str) -> Result<PgConnectOptions, ConnectError> {
@@ -90,10 +88,8 @@ fn options(url: &str) -> Result<PgConnectOptions, ConnectError> {
 }
 
 impl Server {
-    /// A connection as the server makes it.
-    async fn open(&self) -> Result<PgConnection, WarehouseError> {
-        let connecting = async { self.options.connect().await.map_err(|error| FAILED.connecting(&error)) };
-        within(NAME, self.connect_timeout, connecting).await
+    fn new(settings: &ServerSettings) -> Result<Self, ConnectError> {
+        Ok(Server { options: options(&settings.url)?, connect_timeout: settings.connect_timeout })
     }
 }
 
@@ -114,7 +110,7 @@ impl Engine for Server {
         let mut connection = self.open().await?;
         let setting_up = async {
             connection.execute(sqlx::raw_sql(READING)).await?;
-            sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut connection).await
+            process_id(&mut connection).await
         };
         let connecting = async { setting_up.await.map_err(|error| FAILED.connecting(&error)) };
         let handle = within(NAME, self.connect_timeout, connecting).await?;
@@ -153,7 +149,33 @@ impl Engine for Server {
     }
 }
 
-/// By SQLSTATE: its class, or the whole code. 57014 is what a cancelled statement ends with.
+#[async_trait]
+impl WritableEngine for Server {
+    async fn open(&self) -> Result<PgConnection, WarehouseError> {
+        let connecting = async { self.options.connect().await.map_err(|error| FAILED.connecting(&error)) };
+        within(NAME, self.connect_timeout, connecting).await
+    }
+
+    async fn connect_to_write(&self) -> Result<WarehouseSession<Self>, WarehouseError> {
+        let mut connection = self.open().await?;
+        let setting_up = async {
+            // A server before version 14 cannot check whether its clients are connected.
+            if connection.execute(sqlx::raw_sql(WRITING)).await.is_err() {
+                let known = WRITING.rsplit_once(';').map_or(WRITING, |(known, _)| known);
+                connection.execute(sqlx::raw_sql(known)).await?;
+            }
+            process_id(&mut connection).await
+        };
+        let handle = setting_up.await.map_err(|error| FAILED.connecting(&error))?;
+        Ok(WarehouseSession { connection, handle })
+    }
+}
+
+async fn process_id(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
+    sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(connection).await
+}
+
+/// Classifies an error by its SQLSTATE. A cancelled statement ends with 57014.
 fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     match error.code().as_deref() {
         Some("57014") => WarehouseErrorKind::Timeout,

@@ -11,6 +11,7 @@ mod failure;
 mod open;
 mod pool;
 mod rows;
+mod writers;
 
 use std::time::Duration;
 
@@ -29,11 +30,12 @@ use crate::catalog::{Lookup, table};
 use crate::columns::{Columns, Kind};
 use crate::foreign_keys::foreign_keys;
 
+pub(crate) use answer::all_rows;
 pub(crate) use failure::{Failed, timeout, within};
-pub(crate) use open::run_init;
 pub use open::{ConnectError, ServerSettings};
-pub(crate) use pool::CANCEL_TIMEOUT;
+pub(crate) use open::{open_sessions, run_init};
 pub(crate) use rows::{CellError, Reader};
+pub(crate) use writers::{WritableEngine, Writers};
 
 /// The timeout of a probe or a description.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -12,21 +12,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::mysql::MySqlConnection;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
+use sqlx::{AssertSqlSafe, Executor as _};
 use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupTableError, RollupTables};
-use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
-use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
+use terrane_app::ports::warehouse::WarehouseError;
 
-use super::{FAILED, NAME, Server};
-use crate::built::Running;
+use super::{FAILED, Server};
 use crate::rollups::{RollupPlace, compare};
-use crate::sessions::{CANCEL_TIMEOUT, Engine as _, PROBE_TIMEOUT, timeout as too_late};
-
-/// As the sessions that read, but for the right to write.
-const WRITING: &str = "\
-    SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
-    SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION lock_wait_timeout = 10";
+use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers, all_rows};
 
 const TABLES: &str = "\
     SELECT CAST(table_name AS CHAR) AS name FROM information_schema.tables \
@@ -41,80 +33,15 @@ const ATTEMPTS: u32 = 3;
 /// The error numbers of a missing right: to a database, to a table.
 const DENIED: [u16; 2] = [1044, 1142];
 
-/// Makes tables with the rights of the URL's user.
+/// Builds tables with the rights of the URL's user.
 pub(super) struct MySqlRollups {
-    server: Arc<Server>,
-    running: Running,
+    writers: Writers<Server>,
     place: RollupPlace,
 }
 
 impl MySqlRollups {
     pub(super) fn new(server: Server, place: RollupPlace) -> Self {
-        MySqlRollups { server: Arc::new(server), running: Running::new(), place }
-    }
-
-    async fn work(&self) -> Result<Work, WarehouseError> {
-        let permit = self.running.begin().await;
-        let mut connection = self.server.open().await?;
-        let set_up = async {
-            connection.execute(sqlx::raw_sql(WRITING)).await?;
-            sqlx::query_scalar("SELECT CAST(connection_id() AS UNSIGNED)").fetch_one(&mut connection).await
-        };
-        let number: u64 = set_up.await.map_err(|error: sqlx::Error| FAILED.connecting(&error))?;
-        Ok(Work { server: Arc::clone(&self.server), connection: Some(connection), number, permit })
-    }
-
-    /// Runs something on a connection of its own within a time limit. Dropped early, its statement is cancelled.
-    async fn with_connection<T>(
-        &self,
-        timeout: Duration,
-        work: impl AsyncFnOnce(&mut MySqlConnection, &Server) -> Result<T, RollupTableError>,
-    ) -> Result<T, RollupTableError> {
-        let working = async {
-            let mut session = self.work().await?;
-            let server = Arc::clone(&session.server);
-            let outcome = match &mut session.connection {
-                Some(connection) => work(connection, &server).await,
-                None => Err(FAILED.refused("the connection is closed".to_owned()).into()),
-            };
-            session.close().await;
-            outcome
-        };
-        tokio::time::timeout(timeout, working).await.unwrap_or_else(|_| Err(too_late(NAME).into()))
-    }
-}
-
-/// A connection that builds. Dropped early, its statement is cancelled.
-struct Work {
-    server: Arc<Server>,
-    /// `None`: closed.
-    connection: Option<MySqlConnection>,
-    number: u64,
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Work {
-    async fn close(mut self) {
-        if let Some(connection) = self.connection.take() {
-            // The server also forgets a connection that is closed without a word.
-            let _ = connection.close().await;
-        }
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
-        // Without a runtime the connection is closed, and the server finds out by itself.
-        let Ok(runtime) = Handle::try_current() else { return };
-        let (server, number, permit) = (Arc::clone(&self.server), self.number, self.permit.take());
-        runtime.spawn(async move {
-            let cancelled = tokio::time::timeout(CANCEL_TIMEOUT, server.cancel(&number)).await;
-            if !matches!(cancelled, Ok(Ok(()))) {
-                tracing::warn!(event = "cancel_failed", warehouse = NAME, "a build may still run");
-            }
-            drop((connection, permit));
-        });
+        MySqlRollups { writers: Writers::new(server), place }
     }
 }
 
@@ -130,55 +57,59 @@ impl RollupTables for MySqlRollups {
 
     async fn prepare(&self) -> Result<(), RollupTableError> {
         let schema = &*self.place.schema;
-        self.with_connection(PROBE_TIMEOUT, async |connection, _| {
-            let known = sqlx::query("SELECT 1 FROM information_schema.schemata WHERE schema_name = ?");
-            let known = known.persistent(false).bind(schema).fetch_optional(&mut *connection).await;
-            if known.map_err(|error| FAILED.because(&error))?.is_some() {
-                return Ok(());
-            }
-            let make = format!("CREATE DATABASE IF NOT EXISTS {}", quoted(schema));
-            run(connection, &make).await.map(drop).map_err(|error| denied(error, schema))
-        })
-        .await
+        self.writers
+            .run(PROBE_TIMEOUT, async |WarehouseSession { connection, .. }, _| {
+                let known = sqlx::query("SELECT 1 FROM information_schema.schemata WHERE schema_name = ?");
+                let known = known.persistent(false).bind(schema).fetch_optional(&mut *connection).await;
+                if known.map_err(|error| FAILED.because(&error))?.is_some() {
+                    return Ok(());
+                }
+                let make = format!("CREATE DATABASE IF NOT EXISTS {}", quoted(schema));
+                run(connection, &make).await.map(drop).map_err(|error| denied(error, schema))
+            })
+            .await
     }
 
     async fn build(&self, table: &NewRollupTable, timeout: Duration) -> Result<BuiltTable, RollupTableError> {
         let place = &self.place;
-        self.with_connection(timeout, async |connection, server| {
-            for _ in 0..ATTEMPTS {
-                if let Some(built) = attempt(connection, server, place, table).await? {
-                    return Ok(built);
+        self.writers
+            .run(timeout, async |WarehouseSession { connection, .. }, server| {
+                for _ in 0..ATTEMPTS {
+                    if let Some(built) = attempt(connection, server, place, table).await? {
+                        return Ok(built);
+                    }
                 }
-            }
-            Err(RollupTableError::Changing { attempts: ATTEMPTS })
-        })
-        .await
+                Err(RollupTableError::Changing { attempts: ATTEMPTS })
+            })
+            .await
     }
 
     async fn tables(&self) -> Result<Vec<Arc<str>>, RollupTableError> {
         let place = &self.place;
-        self.with_connection(PROBE_TIMEOUT, async |connection, _| {
-            let rows = sqlx::query(TABLES).persistent(false).bind(&place.schema).fetch_all(connection).await;
-            Ok(rows.and_then(|rows| place.owned(&rows)).map_err(|error| FAILED.because(&error))?)
-        })
-        .await
+        self.writers
+            .run(PROBE_TIMEOUT, async |WarehouseSession { connection, .. }, _| {
+                let rows = sqlx::query(TABLES).persistent(false).bind(&place.schema).fetch_all(connection).await;
+                Ok(rows.and_then(|rows| place.owned(&rows)).map_err(|error| FAILED.because(&error))?)
+            })
+            .await
     }
 
     async fn drop_tables(&self, tables: &[Arc<str>]) -> Result<(), RollupTableError> {
         let place = &self.place;
-        // A table is dropped after the statements that read it, and those wait for nothing here.
+        // `DROP TABLE` waits for the statements that read the table, at most `lock_wait_timeout`.
         let timeout = PROBE_TIMEOUT * 2;
-        self.with_connection(timeout, async |connection, _| {
-            for table in tables.iter().filter(|table| place.owns(table)) {
-                drop_table(connection, &relation(place, table)).await?;
-            }
-            Ok(())
-        })
-        .await
+        self.writers
+            .run(timeout, async |WarehouseSession { connection, .. }, _| {
+                for table in tables.iter().filter(|table| place.owns(table)) {
+                    drop_table(connection, &relation(place, table)).await?;
+                }
+                Ok(())
+            })
+            .await
     }
 
     async fn settle(&self) {
-        self.running.settle().await;
+        self.writers.settle().await;
     }
 }
 
@@ -190,12 +121,12 @@ async fn attempt(
     table: &NewRollupTable,
 ) -> Result<Option<BuiltTable>, RollupTableError> {
     let (relation, columns) = (relation(place, &table.name), &table.totals.columns);
-    let before = whole(connection, server, &table.totals.base).await?;
+    let before = all_rows(server, connection, &table.totals.base).await?;
     let made = run(connection, &format!("CREATE TABLE {relation} AS\n{}", table.query)).await;
     let rows = made.map_err(|error| denied(error, &place.schema))?;
     let checked = async {
-        let stored = whole(connection, server, &table.totals.stored).await?;
-        let after = whole(connection, server, &table.totals.base).await?;
+        let stored = all_rows(server, connection, &table.totals.stored).await?;
+        let after = all_rows(server, connection, &table.totals.base).await?;
         if compare(columns, &before, &after).is_err() {
             return Ok(None);
         }
@@ -219,13 +150,6 @@ async fn attempt(
     built
 }
 
-/// Returns all rows of a statement.
-async fn whole(connection: &mut MySqlConnection, server: &Server, text: &str) -> Result<ResultSet, WarehouseError> {
-    let rows = server.rows(connection, Statement::plain(text)).await?;
-    let rows = rows.ok_or_else(|| FAILED.refused("the totals have no row".to_owned()))?;
-    rows.finish().map_err(|error| FAILED.refused(error.to_string()))
-}
-
 async fn drop_table(connection: &mut MySqlConnection, relation: &str) -> Result<(), WarehouseError> {
     run(connection, &format!("DROP TABLE IF EXISTS {relation}")).await.map(drop).map_err(|error| FAILED.because(&error))
 }
@@ -247,7 +171,7 @@ fn relation(place: &RollupPlace, table: &str) -> String {
     [quoted(&place.schema), quoted(table)].join(".")
 }
 
-/// A name as these engines quote it without `ANSI_QUOTES`.
+/// Quotes a name for a session without `ANSI_QUOTES`.
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }

@@ -1,25 +1,22 @@
 //! Building models: one transaction each, on a connection of its own that may write.
 //!
-//! In: a relation and its query. Out: it stands in the place of the one before. A table is made beside the
-//! old one, which is locked only to be exchanged: readers go on meanwhile, and the exchange waits for them,
-//! within a limit, since later readers wait behind it. Views of ours over what is exchanged are made again
-//! in the same transaction, since PostgreSQL binds a view to the table and not to its name. Of a build that
-//! fails, is cancelled or killed nothing is left.
+//! In: a relation and its query. Out: the relation, in place of the previous one. A table is built beside the old one,
+//! which is locked only for the exchange. Readers continue during the build. The exchange waits for them within a time
+//! limit, because later readers wait behind it. Our views over the exchanged table are recreated in the same
+//! transaction, because PostgreSQL binds a view to the table and not to its name. A build that fails, is cancelled or
+//! is killed leaves nothing behind.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 use terrane_app::ports::builder::{BuildError, CantBuild, Marker, ModelBuilder, NewRelation, NotReady};
 use terrane_app::ports::warehouse::WarehouseError;
-use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{FAILED, NAME, Server};
-use crate::built::{Running, literal, may_replace, quoted};
-use crate::sessions::{CANCEL_TIMEOUT, Engine as _, PROBE_TIMEOUT, timeout as too_late};
+use super::{FAILED, Server};
+use crate::built::{literal, may_replace, quoted};
+use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers};
 
 /// The relations that bear a marker.
 pub(super) const BUILT: &str = "\
@@ -27,11 +24,6 @@ pub(super) const BUILT: &str = "\
     FROM pg_description d JOIN pg_class c ON c.oid = d.objoid JOIN pg_namespace n ON n.oid = c.relnamespace \
     WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND c.relkind IN ('r', 'v') \
     AND starts_with(d.description, 'Built by Terrane')";
-
-/// As the sessions that read, but for the right to write. A client that is gone is noticed while it runs.
-const WRITING: &str = "\
-    SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET standard_conforming_strings = on; \
-    SET lock_timeout = '10s'; SET client_connection_check_interval = '2s'";
 
 /// Selects whether a schema exists and relations can be created in it, or whether the schema can be created.
 const RIGHTS: &str = "\
@@ -56,104 +48,35 @@ const READERS: &str = "\
     JOIN pg_class c ON c.oid::int8 = found.oid JOIN pg_namespace n ON n.oid = c.relnamespace \
     ORDER BY found.distance DESC, c.oid";
 
-/// Builds with the rights of the URL's user.
+/// Builds models with the rights of the URL's user.
 pub(super) struct PostgresBuilder {
-    server: Arc<Server>,
-    running: Running,
+    writers: Writers<Server>,
 }
 
 impl PostgresBuilder {
     pub(super) fn new(server: Server) -> Self {
-        PostgresBuilder { server: Arc::new(server), running: Running::new() }
-    }
-
-    /// Waits until nothing runs, but not for long.
-    pub(super) async fn settle_builds(&self) {
-        self.running.settle().await;
-    }
-
-    pub(super) async fn work(&self) -> Result<Work, WarehouseError> {
-        let permit = self.running.begin().await;
-        let mut connection = self.server.open().await?;
-        let set_up = async {
-            // A server before version 14 does not know to look after its clients.
-            let (all, known) = (WRITING, WRITING.rsplit_once(';').map_or(WRITING, |(known, _)| known));
-            if connection.execute(sqlx::raw_sql(all)).await.is_err() {
-                connection.execute(sqlx::raw_sql(known)).await?;
-            }
-            sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut connection).await
-        };
-        let process: i32 = set_up.await.map_err(|error: sqlx::Error| FAILED.connecting(&error))?;
-        Ok(Work { server: Arc::clone(&self.server), connection: Some(connection), process, permit })
-    }
-}
-
-/// A connection that builds. Dropped early, what it runs is cancelled.
-pub(super) struct Work {
-    pub(super) server: Arc<Server>,
-    /// `None`: it is over.
-    pub(super) connection: Option<PgConnection>,
-    process: i32,
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Work {
-    pub(super) async fn close(mut self) {
-        if let Some(connection) = self.connection.take() {
-            // The server forgets a connection that is closed without a word, too.
-            let _ = connection.close().await;
-        }
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
-        // Without a runtime the connection is closed, and the server finds out by itself.
-        let Ok(runtime) = Handle::try_current() else { return };
-        let (server, process, permit) = (Arc::clone(&self.server), self.process, self.permit.take());
-        runtime.spawn(async move {
-            let cancelled = tokio::time::timeout(CANCEL_TIMEOUT, server.cancel(&process)).await;
-            if !matches!(cancelled, Ok(Ok(()))) {
-                tracing::warn!(event = "cancel_failed", warehouse = NAME, "a build may still run");
-            }
-            drop((connection, permit));
-        });
+        PostgresBuilder { writers: Writers::new(server) }
     }
 }
 
 #[async_trait]
 impl ModelBuilder for PostgresBuilder {
     async fn prepare(&self, schemas: &[&str]) -> Result<(), NotReady> {
-        let mut work = self.work().await?;
-        let made = match &mut work.connection {
-            Some(connection) => {
-                let making = tokio::time::timeout(PROBE_TIMEOUT, make_schemas(connection, schemas));
-                making.await.unwrap_or_else(|_| Err(too_late(NAME).into()))
-            }
-            None => Ok(()),
-        };
-        work.close().await;
-        made
+        self.writers
+            .run(PROBE_TIMEOUT, async |WarehouseSession { connection, .. }, _| make_schemas(connection, schemas).await)
+            .await
     }
 
     async fn build(&self, relation: &NewRelation<'_>, timeout: Duration) -> Result<Option<u64>, BuildError> {
-        let building = async {
-            let mut work = self.work().await?;
-            let process = work.process;
-            let built = match &mut work.connection {
-                Some(connection) => replace(connection, process, relation).await,
-                None => Ok(None),
-            };
-            // A transaction that is not committed by now never is.
-            work.close().await;
-            built
-        };
-        tokio::time::timeout(timeout, building).await.unwrap_or_else(|_| Err(too_late(NAME).into()))
+        self.writers
+            .run(timeout, async |WarehouseSession { connection, handle }, _| {
+                replace(connection, *handle, relation).await
+            })
+            .await
     }
 
     async fn settle(&self) {
-        self.running.settle().await;
+        self.writers.settle().await;
     }
 }
 
@@ -231,14 +154,14 @@ async fn existing(
     Ok(Some((oid, kind)))
 }
 
-/// A view of ours over what is exchanged.
+/// A view that this project built over the exchanged relation.
 struct Reader {
     relation: String,
     text: String,
     comment: String,
 }
 
-/// The farthest first.
+/// Returns the views that depend on a relation, the most distant first.
 async fn readers_of(connection: &mut PgConnection, oid: i64, new: &NewRelation<'_>) -> Result<Vec<Reader>, BuildError> {
     let rows = sqlx::query(READERS).persistent(false).bind(oid).fetch_all(connection).await;
     let mut readers = Vec::new();

@@ -4,7 +4,7 @@
 //! long.
 
 use arrow::datatypes::{Schema, SchemaRef};
-use terrane_app::ports::warehouse::{ResultSet, WarehouseError};
+use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
 
 use super::{Answer, Engine, Request};
 use crate::columns::{Columns, described, meanings};
@@ -33,4 +33,16 @@ pub(super) async fn answer<E: Engine>(
             Ok(ResultSet { schema: SchemaRef::new(Schema::empty()), batches: Vec::new() })
         }
     }
+}
+
+/// Runs a statement without parameters and returns all of its rows.
+///
+/// # Errors
+/// As for [`Engine::rows`].
+pub(crate) async fn all_rows<E: Engine>(
+    engine: &E,
+    connection: &mut E::Connection,
+    text: &str,
+) -> Result<ResultSet, WarehouseError> {
+    answer(engine, connection, Request::Execute(Statement::plain(text))).await
 }

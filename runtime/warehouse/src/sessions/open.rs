@@ -6,6 +6,8 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 use terrane_app::ports::warehouse::WarehouseError;
 
+use super::{Sessions, WritableEngine};
+
 /// The operator's settings for a server.
 #[derive(Clone)]
 pub struct ServerSettings {
@@ -38,6 +40,24 @@ pub enum ConnectError {
     Connection(WarehouseError),
     #[error("`warehouse.init[{index}]` failed: {message}\n  in: {statement}")]
     Init { index: usize, statement: String, message: String },
+}
+
+/// Runs `init` with the server's own settings, and proves that the server answers.
+///
+/// # Errors
+/// [`ConnectError`] names the statement that failed; no error shows the URL.
+pub(crate) async fn open_sessions<E>(engine: E, settings: &ServerSettings) -> Result<Sessions<E>, ConnectError>
+where
+    E: WritableEngine,
+    for<'c> &'c mut E::Connection: Executor<'c, Database = <E::Connection as Connection>::Database>,
+{
+    if !settings.init.is_empty() {
+        let connection = engine.open().await.map_err(ConnectError::Connection)?;
+        // A server also ends a session whose connection is closed without a message.
+        let _ = run_init(connection, &settings.init).await?.close().await;
+    }
+    let first = engine.connect().await.map_err(ConnectError::Connection)?;
+    Ok(Sessions::new(engine, first, settings.connections))
 }
 
 /// Runs `init` on a connection that may write.

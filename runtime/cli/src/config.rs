@@ -39,7 +39,7 @@ pub use place::Place;
 pub use plugins::{PluginConfig, PluginsConfig};
 pub use providers::{OAuthConfig, OpenIdConfig, OutgoingConfig, ProviderConfig, TokenAuth};
 pub use reader::{Secret, WithPlace};
-pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, Scope, ScopeRoleNames, SecurityConfig};
+pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, ScopeRoleNames, SecurityConfig};
 
 pub use schema::project_schema;
 pub use settings::{Setting, Source};

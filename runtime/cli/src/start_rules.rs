@@ -10,13 +10,14 @@ mod providers;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use jiff::Timestamp;
+use terrane_app::security::Scopes;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::Model;
 use terrane_compiler::project::Definitions;
 
 use terrane_server::tls::Validity;
 
-use crate::config::{Config, Place, Scope, SecurityConfig};
+use crate::config::{Config, Place, SecurityConfig};
 
 const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` into service_project.yml: \
                     anybody on this machine may then read";
@@ -45,7 +46,7 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
                 let hint = "remove it: without credentials the server listens on a loopback address only";
                 refused.push(at(&anonymous.place, error(message, hint)));
             }
-            if anonymous.scopes.iter().ne([&Scope::Read]) {
+            if anonymous.scopes != Scopes::READ {
                 let message = "`security.anonymous.scopes` must be [read]: nothing else is offered without credentials";
                 refused.push(at(&anonymous.place, error(message, "write `scopes: [read]`")));
             }

@@ -36,7 +36,7 @@ use terrane_app::ports::store::Store as _;
 use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::preaggregations::{PreaggregationBackend, Preaggregations};
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
-use terrane_app::security::api_key;
+use terrane_app::security::{Scope, Scopes, api_key};
 use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
 use terrane_app::worker::LeaseSettings;
 use terrane_compiler::SecurityContext;
@@ -48,13 +48,13 @@ use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks};
 use terrane_results::ResultFolder;
 use terrane_server::telemetry::{LogOutput, LogSettings};
-use terrane_server::{Anonymous, HttpSettings, Scopes, TrustedProxies};
+use terrane_server::{Anonymous, HttpSettings, TrustedProxies};
 use terrane_store::StateStore;
 use terrane_warehouse::RollupPlace;
 use terrane_wire::jobs::Texts;
 
 use crate::clock::SystemClock;
-use crate::config::{Config, Place, Scope};
+use crate::config::{Config, Place};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report;
@@ -420,7 +420,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
             ..SecurityContext::default()
         },
         // The start rules let nothing but `read` through.
-        scopes: if anonymous.scopes.contains(&Scope::Read) { Scopes::READ } else { Scopes::default() },
+        scopes: if anonymous.scopes.hold(Scope::Read) { Scopes::READ } else { Scopes::default() },
         hosts: network::hosts(config, anonymous.public),
     });
     HttpSettings {

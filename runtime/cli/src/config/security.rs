@@ -3,11 +3,9 @@
 //! In: the reader. Out: a [`SecurityConfig`]. Not here: identity providers (`providers`), whether what is set
 //! goes together (`start_rules`), whether a key fits (`wiring`), and policies.
 
-use std::collections::BTreeSet;
-
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 
-use terrane_app::security::MAX_APPLICATION_TOKEN_AGE;
+use terrane_app::security::{MAX_APPLICATION_TOKEN_AGE, Scope, Scopes};
 use terrane_identity::SignatureAlgorithm;
 
 use super::place::Place;
@@ -139,7 +137,7 @@ impl JwtConfig {
 /// Callers without credentials.
 #[derive(Debug, Clone)]
 pub struct Anonymous {
-    pub scopes: BTreeSet<Scope>,
+    pub scopes: Scopes,
     pub roles: Vec<String>,
     /// Also on addresses that others can reach.
     pub public: bool,
@@ -158,16 +156,8 @@ impl SecurityConfig {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    Read,
-    Write,
-    Admin,
-}
-
 /// 100 years.
 const MAX_LIFETIME_SECONDS: u64 = 3_155_760_000;
-const SCOPES: &[(&str, Scope)] = &[("read", Scope::Read), ("write", Scope::Write), ("admin", Scope::Admin)];
 
 pub(super) fn read(s: &mut Section<'_>) -> SecurityConfig {
     let enabled_place = s.place("enabled");
@@ -185,12 +175,10 @@ pub(super) fn read(s: &mut Section<'_>) -> SecurityConfig {
 }
 
 fn anonymous(s: &mut Section<'_>, place: Place) -> Anonymous {
-    let mut scopes = BTreeSet::new();
+    let mut scopes = Scopes::default();
     for word in s.texts("scopes").unwrap_or_else(|| vec!["read".to_owned()]) {
-        match SCOPES.iter().find(|(known, _)| *known == word) {
-            Some((_, scope)) => {
-                scopes.insert(*scope);
-            }
+        match Scope::named(&word) {
+            Some(scope) => scopes = scopes.with(scope),
             None => s.report(
                 place.mark(
                     Diagnostic::error(Code::WrongValue, format!("`{word}` is not a scope"))

@@ -144,10 +144,10 @@ struct TypeSource<'a> {
 }
 
 /// A probe's text, and the types of its columns.
-type Answer = (Arc<str>, Arc<[LogicalType]>);
+type ProbeAnswer = (Arc<str>, Arc<[LogicalType]>);
 
 /// A cube with its probe and the answer.
-type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<Answer, Unread>);
+type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<ProbeAnswer, Unread>);
 
 impl<'a> TypeSource<'a> {
     /// Probes a whole cube.
@@ -163,7 +163,7 @@ impl<'a> TypeSource<'a> {
         .boxed()
     }
 
-    async fn types_of(&self, probe: &str) -> Result<Answer, Unread> {
+    async fn types_of(&self, probe: &str) -> Result<ProbeAnswer, Unread> {
         if let Some((text, types)) = self.known.types.get_key_value(probe) {
             return Ok((Arc::clone(text), Arc::clone(types)));
         }
@@ -253,7 +253,7 @@ impl<'a> Introspector<'a> {
         });
     }
 
-    fn learn(&mut self, cube: &Cube, probe: &TypeProbe, (text, types): Answer) {
+    fn learn(&mut self, cube: &Cube, probe: &TypeProbe, (text, types): ProbeAnswer) {
         for (member, ty) in probe.members.iter().zip(types.iter().copied()) {
             match member {
                 ProbedMember::Dimension(id) => {

@@ -32,7 +32,7 @@ use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
 use crate::ports::jobs::{Job, JobQuota, JobState, JobTexts, Jobs, Maker, NewJob, Submitted};
-use crate::ports::results::{ResultPage, Results};
+use crate::ports::results::{JobResults, ResultPage};
 use crate::ports::tokens::Randomness;
 use crate::query::{QueryRunError, QueryService, QuerySession, statement_digest_of};
 use crate::security;
@@ -76,7 +76,7 @@ impl Default for JobSettings {
 #[derive(Clone)]
 pub struct JobPorts {
     pub jobs: Arc<dyn Jobs>,
-    pub results: Arc<dyn Results>,
+    pub results: Arc<dyn JobResults>,
     pub texts: Arc<dyn JobTexts>,
     /// Runs the queries of jobs, under permits and a timeout of their own.
     pub queries: Arc<QueryService>,

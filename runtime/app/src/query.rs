@@ -69,7 +69,7 @@ use crate::ports::preaggregations::ComputedQueries;
 use crate::ports::result_cache::{CacheStatistics, ResultCache};
 use crate::ports::warehouse::Warehouse;
 use crate::security::AccessRecorder;
-use cache::Results;
+use cache::CachedExecutor;
 use flights::Executor;
 use history::QueryHistory;
 use runner::StatementRunner;
@@ -112,7 +112,7 @@ pub struct QueryService {
     access: Arc<AccessRecorder>,
     clock: Arc<dyn Clock>,
     runner: Arc<StatementRunner>,
-    results: Results,
+    results: CachedExecutor,
     zones: TimeZoneDatabase,
     settings: QuerySettings,
     /// The pre-aggregations that queries may read.
@@ -130,7 +130,7 @@ impl QueryService {
         let limiter = ConcurrencyLimiter::new(settings.limiter);
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
         let runner = Arc::new(runner);
-        let results = Results {
+        let results = CachedExecutor {
             executor: Executor {
                 runner: Arc::clone(&runner),
                 tiers: settings.cache.tiers.clone().into(),

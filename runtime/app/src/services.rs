@@ -33,7 +33,7 @@ use crate::ports::plugins::Plugins;
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
 use crate::ports::providers::IdentityProvider;
 use crate::ports::registrations::Registrations;
-use crate::ports::results::Results;
+use crate::ports::results::JobResults;
 use crate::ports::retention::Retention;
 use crate::ports::store::Store;
 use crate::ports::tokens::{Passwords, Randomness, Tokens};
@@ -85,7 +85,7 @@ pub struct ServerPorts {
     pub leases: Arc<dyn Leases>,
     pub invalidations: Arc<dyn Invalidations>,
     pub jobs: Arc<dyn Jobs>,
-    pub results: Arc<dyn Results>,
+    pub results: Arc<dyn JobResults>,
     pub job_texts: Arc<dyn JobTexts>,
     pub retention: Arc<dyn Retention>,
     /// `None`: tokens are not accepted.

@@ -32,7 +32,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) type FoundTables = HashMap<Arc<str>, Arc<CatalogTable>>;
 
 /// The catalog's answer about one name.
-enum Answer {
+enum LookupAnswer {
     Table(Arc<CatalogTable>),
     Absent,
     /// The warehouse's own words.
@@ -60,21 +60,21 @@ pub(crate) async fn locate(
             continue;
         };
         let diagnostic = match answers.get(&table) {
-            Some(Answer::Table(found)) => {
+            Some(LookupAnswer::Table(found)) => {
                 cube.catalog_name = Some(found.name.iter().map(|part| Arc::from(part.as_str())).collect());
                 inputs.registered.push(cube);
                 continue;
             }
-            Some(Answer::Unknown(message)) => not_asked(&cube, message),
-            Some(Answer::Absent) | None => absent(&cube, &table),
+            Some(LookupAnswer::Unknown(message)) => not_asked(&cube, message),
+            Some(LookupAnswer::Absent) | None => absent(&cube, &table),
         };
         diagnostics.push(diagnostic.at(cube.place()));
         // What refers to the cube is not wrong for that.
         inputs.unread.insert(cube.name);
     }
     let found = answers.into_iter().filter_map(|(table, answer)| match answer {
-        Answer::Table(found) => Some((table, found)),
-        Answer::Absent | Answer::Unknown(_) => None,
+        LookupAnswer::Table(found) => Some((table, found)),
+        LookupAnswer::Absent | LookupAnswer::Unknown(_) => None,
     });
     (inputs, found.collect(), diagnostics)
 }
@@ -90,10 +90,10 @@ async fn ask(
     kind: &str,
     known: &FoundTables,
     warehouse: &dyn Warehouse,
-) -> HashMap<Arc<str>, Answer> {
+) -> HashMap<Arc<str>, LookupAnswer> {
     let tables = registered.iter().filter_map(|cube| looked_up(cube, kind));
-    let mut answers: HashMap<Arc<str>, Answer> =
-        tables.map(|table| (table, Answer::Unknown("no answer in time".to_owned()))).collect();
+    let mut answers: HashMap<Arc<str>, LookupAnswer> =
+        tables.map(|table| (table, LookupAnswer::Unknown("no answer in time".to_owned()))).collect();
     let asked: Vec<BoxFuture<'_, _>> =
         answers.keys().map(|table| answer(Arc::clone(table), warehouse).boxed()).collect();
     let mut coming = stream::iter(asked).buffer_unordered(AT_ONCE);
@@ -105,21 +105,21 @@ async fn ask(
     // What came in time is good.
     let _ = tokio::time::timeout(TIMEOUT, gather).await;
     for (table, answer) in &mut answers {
-        if let (Answer::Unknown(_), Some(found)) = (&answer, known.get(table)) {
-            *answer = Answer::Table(Arc::clone(found));
+        if let (LookupAnswer::Unknown(_), Some(found)) = (&answer, known.get(table)) {
+            *answer = LookupAnswer::Table(Arc::clone(found));
         }
     }
     answers
 }
 
-async fn answer(table: Arc<str>, warehouse: &dyn Warehouse) -> (Arc<str>, Answer) {
+async fn answer(table: Arc<str>, warehouse: &dyn Warehouse) -> (Arc<str>, LookupAnswer) {
     let parts: Vec<&str> = table.split('.').collect();
     let answer = match warehouse.table(&parts).await {
-        Ok(Some(found)) => Answer::Table(Arc::new(found)),
-        Ok(None) => Answer::Absent,
+        Ok(Some(found)) => LookupAnswer::Table(Arc::new(found)),
+        Ok(None) => LookupAnswer::Absent,
         // The lookup itself is always in order: the name is one that this engine can't look up.
-        Err(error) if error.kind == WarehouseErrorKind::Refused => Answer::Absent,
-        Err(error) => Answer::Unknown(error.message),
+        Err(error) if error.kind == WarehouseErrorKind::Refused => LookupAnswer::Absent,
+        Err(error) => LookupAnswer::Unknown(error.message),
     };
     (table, answer)
 }

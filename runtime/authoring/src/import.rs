@@ -57,7 +57,7 @@ pub struct Counts {
 /// The folder cannot be read, or contains no model in YAML.
 pub fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, AuthoringError> {
     let read::Documents { tree, entries, mut findings } = read::read(dir)?;
-    let scope = references::Scope::new(&entries, &mut findings);
+    let scope = references::ImportScope::new(&entries, &mut findings);
     let mut drafts = Vec::new();
     for entry in entries.iter().filter(|entry| !entry.is_view) {
         drafts.extend(cube::cube(entry, &scope, &mut findings));

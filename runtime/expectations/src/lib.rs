@@ -1,6 +1,6 @@
 //! The expectations of a project: queries of `tests/*.yml` with their expected rows, SQL or refusal.
 //!
-//! In: the files of a project and its use cases ([`Subject`]). Out: one [`Outcome`] per case from [`run`], or
+//! In: the files of a project and its use cases ([`Subject`]). Out: one [`ExpectationOutcome`] per case from [`run`], or
 //! diagnostics for cases that can't pass from [`check`]. Rows are compared as the JSON that the server sends. Not
 //! here: finding the files, printing outcomes (cli).
 
@@ -17,7 +17,7 @@ pub use compare::{Difference, Row, RowOrder, difference};
 pub use read::{Expectation, Expected, FOLDER, read};
 pub use refusal::{Refusal, hint};
 pub use rows::Rows;
-pub use run::{Mismatch, Outcome, run};
+pub use run::{ExpectationOutcome, Mismatch, run};
 
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::warehouse::Warehouse;

@@ -15,7 +15,7 @@ use crate::{Rows, Subject};
 
 /// The result of one case.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct ExpectationOutcome {
     pub name: String,
     pub description: Option<String>,
     pub place: Span,
@@ -44,10 +44,10 @@ pub enum Mismatch {
 }
 
 /// Runs one case. Its SQL runs on the project's warehouse with the operator's privileges.
-pub async fn run(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> Outcome {
+pub async fn run(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> ExpectationOutcome {
     let started = subject.clock.elapsed();
     let (mismatch, sql) = evaluate(subject, timeout, case).await;
-    Outcome {
+    ExpectationOutcome {
         name: case.name.clone(),
         description: case.description.clone(),
         place: case.place.clone(),

@@ -10,8 +10,8 @@ use sqlparser::dialect::Dialect;
 
 use super::known::KnownColumns;
 use super::query::{
-    Arena, ColumnOrigin, ColumnOrigins, Name, Read, Reason, RelationCatalog, Rest, Seen, Shape, Slot, Star, TableName,
-    Use, as_relation, bytes, column_of, read,
+    Arena, ColumnOrigin, ColumnOrigins, Name, Read, Reason, RelationCatalog, RelationShape, Rest, Seen, Slot, Star,
+    TableName, Use, as_relation, bytes, column_of, read,
 };
 use super::spelling::Spelling;
 use super::{IncompleteTable, Lineage, Node, NodeType, Subject};
@@ -210,7 +210,7 @@ impl Building<'_> {
             let own = self.node(NodeType::Model, format!("model.{name}"), name, Subject::Other);
             self.lineage.nodes[own as usize].sql = Some(Arc::clone(&model.sql.text));
             self.uses(&read.relation.uses, own);
-            let mut shape = Shape::default();
+            let mut shape = RelationShape::default();
             let mut stars = Vec::new();
             for (index, slot) in read.relation.slots.iter().enumerate() {
                 match slot {

@@ -31,7 +31,7 @@ pub(super) use arena::{Arena, TableName};
 pub(super) use from::as_relation;
 pub use relation::Use;
 pub(super) use relation::{ColumnOrigin, ColumnOrigins, Name, Relation, Rest, Slot, Star};
-pub(super) use relation_catalog::{RelationCatalog, Seen, Shape};
+pub(super) use relation_catalog::{RelationCatalog, RelationShape, Seen};
 use scope::Analysis;
 pub(super) use scope::NOWHERE;
 

@@ -1,6 +1,6 @@
 //! Tests every component of a role must pass: calls that it must survive, and rules that every answer must keep.
 //!
-//! In: a component on the test bench. Out: an [`Outcome`] for each vector. A plugin may decline a call with an error of
+//! In: a component on the test bench. Out: an [`ConformanceOutcome`] for each vector. A plugin may decline a call with an error of
 //! the contract; a trap, a limit, or an answer that a host would refuse is a failure. Each call is made twice, and the
 //! answers must be identical. Not here: the quality of a plugin's answers.
 
@@ -19,7 +19,7 @@ use crate::error::call_text;
 
 /// The result of one vector or case.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct ConformanceOutcome {
     pub name: String,
     /// Empty if it passed.
     pub problems: Vec<String>,
@@ -36,15 +36,15 @@ enum Reply {
     Declined,
 }
 
-impl Outcome {
-    pub(crate) fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> Outcome {
+impl ConformanceOutcome {
+    pub(crate) fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> ConformanceOutcome {
         let problems = result.unwrap_or_else(|problem| vec![problem]);
         // A kind may have any name.
-        Outcome { name: plain(&name.into()), problems, log: Vec::new(), reply: None }
+        ConformanceOutcome { name: plain(&name.into()), problems, log: Vec::new(), reply: None }
     }
 
-    pub(crate) fn with_log(self, log: Vec<String>) -> Outcome {
-        Outcome { log, ..self }
+    pub(crate) fn with_log(self, log: Vec<String>) -> ConformanceOutcome {
+        ConformanceOutcome { log, ..self }
     }
 
     /// Creates the result of a call: the problems that `check` finds in the answer, or none if the plugin declined.
@@ -52,10 +52,10 @@ impl Outcome {
         name: impl Into<String>,
         answer: Result<Option<Value>, String>,
         check: impl FnOnce(&Value) -> Vec<String>,
-    ) -> Outcome {
+    ) -> ConformanceOutcome {
         let reply = answer.as_ref().ok().map(|answer| if answer.is_some() { Reply::Answered } else { Reply::Declined });
         let problems = answer.map(|answer| answer.as_ref().map_or_else(Vec::new, check));
-        Outcome { reply, ..Outcome::new(name, problems) }
+        ConformanceOutcome { reply, ..ConformanceOutcome::new(name, problems) }
     }
 
     pub fn is_declined(&self) -> bool {
@@ -65,7 +65,7 @@ impl Outcome {
 
 /// Runs all vectors of a role. A component that declines every call of its role's main function keeps the contract, but
 /// serves no purpose; that is a failure too.
-pub fn run(bench: &TestBench, role: PluginRole) -> Vec<Outcome> {
+pub fn run(bench: &TestBench, role: PluginRole) -> Vec<ConformanceOutcome> {
     let mut outcomes = match role {
         PluginRole::Detector => detectors::run(bench),
         PluginRole::Check => checks::run(bench),
@@ -76,12 +76,12 @@ pub fn run(bench: &TestBench, role: PluginRole) -> Vec<Outcome> {
     outcomes
 }
 
-fn declined_always(outcomes: &[Outcome], role: PluginRole) -> Option<Outcome> {
+fn declined_always(outcomes: &[ConformanceOutcome], role: PluginRole) -> Option<ConformanceOutcome> {
     let is_main = |name: &str| role != PluginRole::Governance || name.starts_with(hooks::ON_QUERY);
     let replies = outcomes.iter().filter(|outcome| is_main(&outcome.name)).filter_map(|outcome| outcome.reply);
     let (answered, declined): (Vec<Reply>, Vec<Reply>) = replies.partition(|reply| *reply == Reply::Answered);
     let problem = format!("all of {} calls were declined: a plugin must answer some of them", declined.len());
-    (answered.is_empty() && !declined.is_empty()).then(|| Outcome::new("answers", Err(problem)))
+    (answered.is_empty() && !declined.is_empty()).then(|| ConformanceOutcome::new("answers", Err(problem)))
 }
 
 /// Makes a call twice and returns the first report.
@@ -186,14 +186,14 @@ mod tests {
 
     #[test]
     fn a_plugin_that_declines_every_call_fails() {
-        let of = |name: &str, answer: Option<Value>| Outcome::of_answer(name, Ok(answer), |_| Vec::new());
+        let of = |name: &str, answer: Option<Value>| ConformanceOutcome::of_answer(name, Ok(answer), |_| Vec::new());
         let declined = || vec![of("on-query: anonymous", None), of("on-query: many roles", None)];
-        let some = |more: Outcome| declined().into_iter().chain([more]).collect::<Vec<_>>();
+        let some = |more: ConformanceOutcome| declined().into_iter().chain([more]).collect::<Vec<_>>();
         let failure = declined_always(&declined(), PluginRole::Governance).map(|outcome| outcome.problems.concat());
         assert!(failure.is_some_and(|failure| failure.contains("all of 2 calls")));
         assert!(declined_always(&some(of("on-certify: submit", Some(json!([])))), PluginRole::Governance).is_some());
         assert!(declined_always(&some(of("on-query: odd names", Some(json!({})))), PluginRole::Governance).is_none());
-        assert!(declined_always(&[Outcome::new("profile", Ok(Vec::new()))], PluginRole::Dialect).is_none());
+        assert!(declined_always(&[ConformanceOutcome::new("profile", Ok(Vec::new()))], PluginRole::Dialect).is_none());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::build::{BuildRequest, CoreModule, Profile, build};
 use crate::case::Case;
 use crate::check::{manifest_problems, probe};
 use crate::component::{open, role_of};
-use crate::conformance::{self, Outcome};
+use crate::conformance::{self, ConformanceOutcome};
 use crate::error::KitError;
 use crate::files::{read_text, write};
 
@@ -42,7 +42,7 @@ pub struct TestRequest {
 ///
 /// # Errors
 /// The crate does not build, the component has no role, or a case cannot be read.
-pub fn test(request: &TestRequest) -> Result<Vec<Outcome>, KitError> {
+pub fn test(request: &TestRequest) -> Result<Vec<ConformanceOutcome>, KitError> {
     let is_crate = request.path.is_dir();
     let file = if is_crate { build_crate(&request.path)? } else { request.path.clone() };
     let crate_cases = is_crate.then(|| request.path.join("cases")).filter(|folder| folder.is_dir());
@@ -64,10 +64,10 @@ fn build_crate(folder: &Path) -> Result<PathBuf, KitError> {
 }
 
 /// Probes the component as a server does before its first call.
-fn described(bench: &TestBench, role: PluginRole) -> Outcome {
+fn described(bench: &TestBench, role: PluginRole) -> ConformanceOutcome {
     let (identity, mut problems) = probe(bench, role);
     problems.extend(manifest_problems(bench.facts(), role, identity.as_ref()));
-    Outcome::new("describe", Ok(problems))
+    ConformanceOutcome::new("describe", Ok(problems))
 }
 
 fn case_files(folder: &Path) -> Result<Vec<PathBuf>, KitError> {
@@ -78,12 +78,12 @@ fn case_files(folder: &Path) -> Result<Vec<PathBuf>, KitError> {
     Ok(files)
 }
 
-fn case_outcome(path: &Path, bench: &TestBench, missing: MissingExpectations) -> Result<Outcome, KitError> {
+fn case_outcome(path: &Path, bench: &TestBench, missing: MissingExpectations) -> Result<ConformanceOutcome, KitError> {
     let case = Case::read(path, bench)?;
     let name = format!("case {}", path.file_name().unwrap_or_default().to_string_lossy());
     let report = match conformance::call_twice(bench, &case.call, &case.arguments) {
         Ok(report) => report,
-        Err(problem) => return Ok(Outcome::new(name, Err(problem))),
+        Err(problem) => return Ok(ConformanceOutcome::new(name, Err(problem))),
     };
     let mut problems = case.differences(&report.answer);
     if case.expected.is_none() {
@@ -94,7 +94,7 @@ fn case_outcome(path: &Path, bench: &TestBench, missing: MissingExpectations) ->
             }
         }
     }
-    Ok(Outcome::new(name, Ok(problems)).with_log(report.log.texts()))
+    Ok(ConformanceOutcome::new(name, Ok(problems)).with_log(report.log.texts()))
 }
 
 fn write_expectation(path: &Path, answer: &Value) -> Result<(), KitError> {

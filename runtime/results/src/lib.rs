@@ -1,4 +1,4 @@
-//! The adapter of the port `Results` on files: each result is one Arrow IPC file in a folder.
+//! The adapter of the port `JobResults` on files: each result is one Arrow IPC file in a folder.
 //!
 //! In: record batches of a job. Out: a file that is on disk before its manifest exists, and pages of it. A result is
 //! written under a temporary name, synced and renamed, so that no reader sees a part. Rows are stored in chunks of one
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::jobs::Manifest;
-use terrane_app::ports::results::{ResultPage, ResultWriter, Results, ResultsError};
+use terrane_app::ports::results::{JobResults, ResultPage, ResultWriter, ResultsError};
 use terrane_compiler::sql::ResultColumn;
 
 /// The rows of a chunk; the last chunk of a result may have fewer.
@@ -52,7 +52,7 @@ impl ResultFolder {
 }
 
 #[async_trait]
-impl Results for ResultFolder {
+impl JobResults for ResultFolder {
     async fn create(
         &self,
         name: &str,

@@ -6,7 +6,7 @@
 
 mod doc;
 
-pub(crate) use doc::{Answer, Compression, Content, Doc, Parameter, ParameterKind, ParameterPlace, RequestBody};
+pub(crate) use doc::{Compression, Content, Doc, Parameter, ParameterKind, ParameterPlace, RequestBody, ResponseDoc};
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};

@@ -153,7 +153,7 @@ pub struct RateLimit {
 
 /// The shape of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum BodyShape {
     Standard,
     /// `{detail}`: on the metadata routes of cubes, where the specification lists it.
     Detail,
@@ -166,12 +166,12 @@ pub struct ErrorBody {
     pub message: String,
     details: Map<String, Json>,
     extra: Map<String, Json>,
-    shape: Shape,
+    shape: BodyShape,
 }
 
 impl ErrorBody {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        ErrorBody { code, message: message.into(), details: Map::new(), extra: Map::new(), shape: Shape::Standard }
+        ErrorBody { code, message: message.into(), details: Map::new(), extra: Map::new(), shape: BodyShape::Standard }
     }
 
     /// Reports an unknown cube in the shape of the metadata routes.
@@ -190,7 +190,7 @@ impl ErrorBody {
     }
 
     fn in_detail_shape(self) -> Self {
-        ErrorBody { shape: Shape::Detail, ..self }
+        ErrorBody { shape: BodyShape::Detail, ..self }
     }
 
     /// Adds a field to `details`. The field must be listed for the code.
@@ -221,8 +221,8 @@ impl ErrorBody {
     pub fn into_json(self, correlation_id: &str) -> Map<String, Json> {
         let ErrorBody { code, message, details, extra, shape } = self;
         let (name, value) = match shape {
-            Shape::Detail => ("detail", message.into()),
-            Shape::Standard => {
+            BodyShape::Detail => ("detail", message.into()),
+            BodyShape::Standard => {
                 let mut error = Map::new();
                 error.insert("code".to_owned(), code.as_str().into());
                 error.insert("message".to_owned(), message.into());

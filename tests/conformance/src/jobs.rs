@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::jobs::{Job, JobEnd, JobQuota, JobState, Jobs, Maker, Manifest, NewJob, Submitted};
 use terrane_app::ports::leases::{Lease, Leases};
-use terrane_app::ports::results::{ResultPage, ResultWriter, Results, ResultsError};
+use terrane_app::ports::results::{JobResults, ResultPage, ResultWriter, ResultsError};
 use terrane_app::ports::store::StoreError;
 use terrane_compiler::sql::ResultColumn;
 
@@ -18,7 +18,7 @@ use crate::builds::MemoryLeases;
 #[derive(Clone)]
 pub struct JobAdapters {
     pub jobs: Arc<dyn Jobs>,
-    pub results: Arc<dyn Results>,
+    pub results: Arc<dyn JobResults>,
     pub leases: Arc<dyn Leases>,
 }
 
@@ -78,7 +78,7 @@ impl Jobs for NoJobs {
 }
 
 #[async_trait]
-impl Results for NoJobs {
+impl JobResults for NoJobs {
     async fn create(&self, _: &str, _: &[ResultColumn], _: SchemaRef) -> Result<Box<dyn ResultWriter>, ResultsError> {
         no_folder()
     }

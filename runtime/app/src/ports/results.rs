@@ -31,7 +31,7 @@ pub struct ResultPage {
 
 /// Results by name.
 #[async_trait]
-pub trait Results: Send + Sync {
+pub trait JobResults: Send + Sync {
     /// Begins a result. Nothing is visible under its name before the writer finishes.
     async fn create(
         &self,

@@ -93,14 +93,14 @@ pub(super) struct CallerOfJob<'a> {
 
 /// Results of queries, from the cache or the warehouse. Clones share them.
 #[derive(Clone)]
-pub(super) struct Results {
+pub(super) struct CachedExecutor {
     pub(super) executor: Executor,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) versions: Arc<DataVersions>,
     pub(super) settings: Arc<CacheSettings>,
 }
 
-impl Results {
+impl CachedExecutor {
     /// Returns the result of a job.
     pub(super) async fn fetch(
         &self,

@@ -32,7 +32,7 @@ pub(super) struct Flights {
 }
 
 struct Flight {
-    outcome: watch::Receiver<Option<Outcome>>,
+    outcome: watch::Receiver<Option<FlightOutcome>>,
     waiters: usize,
     task: AbortHandle,
     /// Distinguishes a flight from a later one of the same key.
@@ -40,7 +40,7 @@ struct Flight {
 }
 
 #[derive(Clone)]
-enum Outcome {
+enum FlightOutcome {
     Result(Result<Arc<StoredResult>, QueryRunError>),
     /// The execution panicked, which was reported.
     Panicked,
@@ -51,7 +51,7 @@ pub(super) struct Waiter {
     flights: Arc<Flights>,
     key: FlightKey,
     id: u64,
-    outcome: watch::Receiver<Option<Outcome>>,
+    outcome: watch::Receiver<Option<FlightOutcome>>,
 }
 
 /// Executes jobs and stores their results. Clones share the executions.
@@ -138,16 +138,16 @@ impl Executor {
         reading: VersionReading,
         tenant: Option<Arc<str>>,
         origin: StatementOrigin,
-        sender: watch::Sender<Option<Outcome>>,
+        sender: watch::Sender<Option<FlightOutcome>>,
     ) {
         let run = AssertUnwindSafe(job.run(&self.runner, tenant.as_ref(), &origin)).catch_unwind();
         let outcome = match run.await {
-            Ok(done) => Outcome::Result(done.map(|done| Arc::new(done.stored(reading.version, reading.as_of)))),
-            Err(_) => Outcome::Panicked,
+            Ok(done) => FlightOutcome::Result(done.map(|done| Arc::new(done.stored(reading.version, reading.as_of)))),
+            Err(_) => FlightOutcome::Panicked,
         };
         let (first, others) = self.tiers.split_at(1.min(self.tiers.len()));
         let result = match &outcome {
-            Outcome::Result(Ok(result)) => Some(Arc::clone(result)),
+            FlightOutcome::Result(Ok(result)) => Some(Arc::clone(result)),
             _ => None,
         };
         // The next caller finds the result in the first tier before this execution is gone.
@@ -185,9 +185,9 @@ impl Waiter {
             Err(_) => None,
         };
         match outcome {
-            Some(Outcome::Result(result)) => result,
+            Some(FlightOutcome::Result(result)) => result,
             // The panic was reported where it happened; it goes on here, where the edge answers it.
-            Some(Outcome::Panicked) | None => std::panic::resume_unwind(Box::new("a shared execution panicked")),
+            Some(FlightOutcome::Panicked) | None => std::panic::resume_unwind(Box::new("a shared execution panicked")),
         }
     }
 }

@@ -13,11 +13,11 @@ use super::entry::{Entry, Visibility, yaml_of};
 use super::finding::{changed, closed, left_out};
 use super::members::MemberReader;
 use super::read::ModelEntry;
-use super::references::{Note, Scope, Untranslatable};
+use super::references::{ImportScope, Note, Untranslatable};
 use super::{dimension, measure, members};
 use crate::yaml::Yaml;
 
-pub(super) fn cube(item: &ModelEntry, scope: &Scope, findings: &mut Vec<Diagnostic>) -> Option<CubeDraft> {
+pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Diagnostic>) -> Option<CubeDraft> {
     let original = item.name.clone();
     let entry = Entry::open(&item.node, format!("cube `{original}`"))?;
     let name = scope.cube(&original);
@@ -95,7 +95,7 @@ fn items<M: IntoIterator<Item = Member>>(
 fn rows(
     item: &ModelEntry,
     entry: &Entry<'_>,
-    scope: &Scope,
+    scope: &ImportScope,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Option<(String, Yaml)>> {
     let key = if entry.has("sql_table") { "sql_table" } else { "sql" };
@@ -124,7 +124,7 @@ fn rows(
 
 type Relation<'k> = (&'k str, String, Vec<Note>);
 
-fn relation<'k>(text: &str, key: &'k str, scope: &Scope) -> Result<Relation<'k>, Untranslatable> {
+fn relation<'k>(text: &str, key: &'k str, scope: &ImportScope) -> Result<Relation<'k>, Untranslatable> {
     let translated = scope.relation(text)?;
     let sql = translated.sql.trim().trim_end_matches(';').trim_end().to_owned();
     // Older models name a table by `SELECT * FROM orders`.

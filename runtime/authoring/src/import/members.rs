@@ -7,21 +7,21 @@ use terrane_compiler::project::yaml::{Node, NodeValue};
 use super::cube_draft::{Member, Reference};
 use super::entry::{Entry, Visibility, is_template, yaml_of};
 use super::finding::{changed, closed, left_out};
-use super::references::{Scope, Untranslatable};
+use super::references::{ImportScope, Untranslatable};
 use crate::yaml::Yaml;
 
 /// The context for reading the members of one cube.
 pub(super) struct MemberReader<'r> {
     /// The cube's name in the model.
     pub(super) cube: &'r str,
-    pub(super) scope: &'r Scope,
+    pub(super) scope: &'r ImportScope,
     pub(super) findings: &'r mut Vec<Diagnostic>,
     /// The references of the member that is being read.
     needs: Vec<Reference>,
 }
 
 impl<'r> MemberReader<'r> {
-    pub(super) fn new(cube: &'r str, scope: &'r Scope, findings: &'r mut Vec<Diagnostic>) -> Self {
+    pub(super) fn new(cube: &'r str, scope: &'r ImportScope, findings: &'r mut Vec<Diagnostic>) -> Self {
         MemberReader { cube, scope, findings, needs: Vec::new() }
     }
 

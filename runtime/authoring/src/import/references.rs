@@ -17,7 +17,7 @@ use crate::names::{Taken, snake};
 
 /// The names of a model, and their names in the project.
 #[derive(Default)]
-pub(super) struct Scope {
+pub(super) struct ImportScope {
     cubes: HashMap<String, CubeNames>,
     /// The cubes and members of the model, by their names in the project.
     declared: HashSet<(String, Option<String>)>,
@@ -65,9 +65,9 @@ struct Replacement {
 const MEMBERS: [&str; 4] = ["measures", "dimensions", "segments", "pre_aggregations"];
 const GRANULARITIES: [&str; 8] = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
 
-impl Scope {
+impl ImportScope {
     pub(super) fn new(entries: &[ModelEntry], findings: &mut Vec<Diagnostic>) -> Self {
-        let mut scope = Scope::default();
+        let mut scope = ImportScope::default();
         let mut taken = Taken::default();
         for item in entries {
             let name = taken.take(&snake(&item.name));
@@ -361,8 +361,8 @@ fn closing(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn scope() -> Scope {
-        let mut scope = Scope::default();
+    fn scope() -> ImportScope {
+        let mut scope = ImportScope::default();
         let members = [("createdAt", "created_at"), ("count", "count")];
         let orders = CubeNames {
             name: "orders".to_owned(),

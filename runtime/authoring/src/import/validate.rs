@@ -15,7 +15,7 @@ use terrane_compiler::project::{self, Inputs, SourceFile, SourceTree};
 
 use super::cube_draft::{CubeDraft, ITEMS, JOINS, LISTS, MEASURES, Reference, contains};
 use super::finding::{changed, left_out};
-use super::references::Scope;
+use super::references::ImportScope;
 use crate::PROJECT_FILE;
 use crate::yaml::{Yaml, document};
 
@@ -32,7 +32,7 @@ const PLACEHOLDERS: [&str; 2] = ["placeholder", "1"];
 /// Removes everything that does not compile, and returns the files of the rest.
 pub(super) fn validate(
     drafts: &mut Vec<CubeDraft>,
-    scope: &Scope,
+    scope: &ImportScope,
     warehouse: &str,
     findings: &mut Vec<Diagnostic>,
 ) -> Vec<(String, String)> {
@@ -87,7 +87,12 @@ impl Reason<'_> {
 }
 
 /// Removes everything that needs a part that was left out.
-fn remove_dependents(drafts: &mut Vec<CubeDraft>, scope: &Scope, owners: &Owners, findings: &mut Vec<Diagnostic>) {
+fn remove_dependents(
+    drafts: &mut Vec<CubeDraft>,
+    scope: &ImportScope,
+    owners: &Owners,
+    findings: &mut Vec<Diagnostic>,
+) {
     loop {
         let mut dependents: Vec<(usize, Option<Place>, Reference)> = Vec::new();
         for (index, draft) in drafts.iter().enumerate() {
@@ -117,7 +122,7 @@ fn remove_dependents(drafts: &mut Vec<CubeDraft>, scope: &Scope, owners: &Owners
 }
 
 /// Removes drill members that were left out. The measures stay.
-fn remove_drills(drafts: &mut [CubeDraft], scope: &Scope, findings: &mut Vec<Diagnostic>) {
+fn remove_drills(drafts: &mut [CubeDraft], scope: &ImportScope, findings: &mut Vec<Diagnostic>) {
     let known = drafts.to_vec();
     for draft in drafts {
         let original = &draft.original;
@@ -138,7 +143,7 @@ fn remove_drills(drafts: &mut [CubeDraft], scope: &Scope, findings: &mut Vec<Dia
 }
 
 /// Returns true for a cube or member that the model has and the drafts don't.
-fn is_left_out(drafts: &[CubeDraft], scope: &Scope, reference: &Reference) -> bool {
+fn is_left_out(drafts: &[CubeDraft], scope: &ImportScope, reference: &Reference) -> bool {
     let mut ancestors: Vec<&str> = Vec::new();
     let mut cube = drafts.iter().find(|draft| draft.name == reference.cube);
     while let Some(parent) = cube.and_then(|draft| draft.extends.as_deref())
@@ -151,7 +156,7 @@ fn is_left_out(drafts: &[CubeDraft], scope: &Scope, reference: &Reference) -> bo
 }
 
 /// Returns true if the model has a join that the drafts don't have.
-fn lacks_join(drafts: &[CubeDraft], scope: &Scope) -> bool {
+fn lacks_join(drafts: &[CubeDraft], scope: &ImportScope) -> bool {
     scope.joins().any(|(owner, target)| {
         let draft = drafts.iter().find(|draft| draft.name == owner);
         draft.is_none_or(|draft| !draft.lists[JOINS].iter().any(|join| join.name == target))

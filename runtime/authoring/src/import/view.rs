@@ -14,7 +14,7 @@ use super::entry::{Entry, is_template, yaml_of};
 use super::finding::{changed, closed, left_out};
 use super::members::members;
 use super::read::ModelEntry;
-use super::references::Scope;
+use super::references::ImportScope;
 use crate::names::snake;
 use crate::yaml::Yaml;
 
@@ -37,7 +37,7 @@ struct Included {
 pub(super) fn view(
     item: &ModelEntry,
     drafts: &[CubeDraft],
-    scope: &Scope,
+    scope: &ImportScope,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<CubeDraft> {
     let entry = Entry::open(&item.node, format!("view `{}`", item.name))?;
@@ -118,7 +118,7 @@ pub(super) fn view(
 fn part<'d>(
     node: &Node,
     drafts: &'d [CubeDraft],
-    scope: &Scope,
+    scope: &ImportScope,
     view: &Entry<'_>,
     findings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Part<'d>>, Box<Diagnostic>> {
@@ -191,7 +191,7 @@ fn report_unknown(
     }
 }
 
-fn included(node: &Node, draft: &CubeDraft, scope: &Scope, findings: &mut Vec<Diagnostic>) -> Option<Included> {
+fn included(node: &Node, draft: &CubeDraft, scope: &ImportScope, findings: &mut Vec<Diagnostic>) -> Option<Included> {
     if let NodeValue::Scalar { text, .. } = &node.value {
         return Some(Included { name: scope.member(&draft.original, text), alias: None, overrides: Vec::new() });
     }

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{counts, plural};
 use crate::{start_rules, wiring};
-use finding::{Findings, Outcome};
+use finding::{CheckStatus, Findings};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -80,7 +80,7 @@ fn configuration(project: &Project, findings: &mut Findings) {
             findings.ok("configuration", format!("{} set, the rest as default", plural(set.count(), "key")));
         }
         Some(first) => {
-            let outcome = if first.is_error() { Outcome::Fail } else { Outcome::Warn };
+            let outcome = if first.is_error() { CheckStatus::Fail } else { CheckStatus::Warn };
             findings.add("configuration", outcome, format!("{}: {first}", counts(problems)), "run `terrane check`");
         }
     }
@@ -96,10 +96,10 @@ fn rules(project: &Project, findings: &mut Findings) {
         Err(problem) => refused.push(problem),
     }
     for problem in &refused {
-        findings.diagnostic("start rules", Outcome::Fail, problem);
+        findings.diagnostic("start rules", CheckStatus::Fail, problem);
     }
     for warning in start_rules::warnings(config) {
-        findings.diagnostic("start rules", Outcome::Warn, &warning);
+        findings.diagnostic("start rules", CheckStatus::Warn, &warning);
     }
 }
 
@@ -112,13 +112,13 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
         checked.problems.iter().find(|problem| codes.contains(&problem.code))
     };
     if let Some(problem) = with(&[Code::NoPlugins, Code::NoDialect]).filter(|problem| problem.is_error()) {
-        findings.diagnostic("components", Outcome::Fail, problem);
+        findings.diagnostic("components", CheckStatus::Fail, problem);
     }
     for problem in checked.problems.iter().filter(|problem| problem.code == wiring::REQUIRED_REFUSED) {
-        findings.diagnostic("required plugins", Outcome::Fail, problem);
+        findings.diagnostic("required plugins", CheckStatus::Fail, problem);
     }
     if let Some(problem) = with(&[Code::NoWarehouse]) {
-        findings.diagnostic("warehouse", Outcome::Fail, problem);
+        findings.diagnostic("warehouse", CheckStatus::Fail, problem);
     }
     let Some(engine) = &checked.engine else { return };
     findings.ok("components", format!("the dialect {} is loaded", engine.warehouse.name()));
@@ -134,7 +134,7 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
             );
             findings.ok("warehouse", text);
         }
-        Err(error) => findings.add("warehouse", Outcome::Fail, error.to_string(), "check the keys of `warehouse`"),
+        Err(error) => findings.add("warehouse", CheckStatus::Fail, error.to_string(), "check the keys of `warehouse`"),
     }
     let is_own =
         |problem: &&Diagnostic| !project.problems.contains(problem) && problem.code != wiring::REQUIRED_REFUSED;
@@ -143,7 +143,7 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
     match own.iter().find(|problem| problem.is_error()).or(own.first()) {
         None => findings.ok("cubes", contents),
         Some(first) => {
-            let outcome = if first.is_error() { Outcome::Fail } else { Outcome::Warn };
+            let outcome = if first.is_error() { CheckStatus::Fail } else { CheckStatus::Warn };
             findings.add("cubes", outcome, format!("{}: {first}", counts(&own)), "run `terrane check`");
         }
     }
@@ -161,17 +161,17 @@ impl Findings {
     fn failure(&mut self, name: &'static str, failure: &Failure) {
         match failure {
             Failure::Plain { message, hint } => {
-                self.add(name, Outcome::Fail, message.clone(), hint.clone().unwrap_or_default());
+                self.add(name, CheckStatus::Fail, message.clone(), hint.clone().unwrap_or_default());
             }
             Failure::Project { problems, .. } => {
                 for problem in problems {
-                    self.diagnostic(name, Outcome::Fail, problem);
+                    self.diagnostic(name, CheckStatus::Fail, problem);
                 }
             }
         }
     }
 
-    fn diagnostic(&mut self, name: &'static str, outcome: Outcome, problem: &Diagnostic) {
+    fn diagnostic(&mut self, name: &'static str, outcome: CheckStatus, problem: &Diagnostic) {
         let place = problem.span.as_ref().map_or(String::new(), |at| format!("{}:{}: ", at.file, at.line));
         let hint = problem.full_hint().map(str::to_owned).unwrap_or_default();
         self.add(name, outcome, format!("{place}{}", problem.full_message()), hint);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
-use terrane_expectations::{self as expectations, Outcome};
+use terrane_expectations::{self as expectations, ExpectationOutcome};
 use terrane_terminal::TerminalText;
 
 use super::{Terminal, print};
@@ -90,8 +90,8 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
 pub async fn outcomes(
     project: &Project,
     filter: Option<&str>,
-    mut ended: impl FnMut(&Outcome),
-) -> Result<Vec<Outcome>, Failure> {
+    mut ended: impl FnMut(&ExpectationOutcome),
+) -> Result<Vec<ExpectationOutcome>, Failure> {
     let (tree, mut problems) = project.folder.collect_folder(expectations::FOLDER);
     let (cases, found) = expectations::read(&tree);
     problems.extend(found);
@@ -119,7 +119,7 @@ pub async fn outcomes(
     Ok(outcomes)
 }
 
-fn line(outcome: &Outcome, style: Style) -> String {
+fn line(outcome: &ExpectationOutcome, style: Style) -> String {
     let Some(mismatch) = &outcome.mismatch else {
         return format!("{} {}\n", style.paint("32", "pass"), outcome.name);
     };
@@ -138,7 +138,7 @@ fn indented(text: &str) -> String {
     TerminalText::lines(text).lines().map(|line| format!("     {line}\n")).collect()
 }
 
-fn case_json(outcome: &Outcome) -> CaseJson<'_> {
+fn case_json(outcome: &ExpectationOutcome) -> CaseJson<'_> {
     CaseJson {
         name: &outcome.name,
         file: &outcome.place.file,

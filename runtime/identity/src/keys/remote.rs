@@ -69,11 +69,11 @@ struct Known {
 struct RefreshState {
     began_at: Option<Duration>,
     /// Closed once it is over, with what came of it.
-    outcome: Option<watch::Receiver<Outcome>>,
+    outcome: Option<watch::Receiver<FetchState>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum FetchState {
     Open,
     Read,
     Failed,
@@ -113,7 +113,7 @@ impl RemoteKeys {
         match self.find(kid, algorithm) {
             KeyMatch::Key(key) => Ok(key),
             KeyMatch::Unfit => Err(KeyFault::Unknown),
-            KeyMatch::Missing if outcome == Outcome::Read => Err(KeyFault::Unknown),
+            KeyMatch::Missing if outcome == FetchState::Read => Err(KeyFault::Unknown),
             KeyMatch::Missing => Err(KeyFault::Unavailable),
         }
     }
@@ -134,28 +134,28 @@ impl RemoteKeys {
     }
 
     /// Waits for the reading that is under way, or for a new one where the last was long enough ago.
-    async fn read_once_more(&self) -> Outcome {
-        let Some(mut outcome) = self.begin() else { return Outcome::Failed };
-        let Ok(_place) = self.0.waiting.try_acquire() else { return Outcome::Failed };
-        match outcome.wait_for(|outcome| *outcome != Outcome::Open).await {
+    async fn read_once_more(&self) -> FetchState {
+        let Some(mut outcome) = self.begin() else { return FetchState::Failed };
+        let Ok(_place) = self.0.waiting.try_acquire() else { return FetchState::Failed };
+        match outcome.wait_for(|outcome| *outcome != FetchState::Open).await {
             Ok(outcome) => *outcome,
-            Err(_) => Outcome::Failed,
+            Err(_) => FetchState::Failed,
         }
     }
 
     /// Returns the current reading or one of a moment ago, or begins one. It continues without callers.
-    fn begin(&self) -> Option<watch::Receiver<Outcome>> {
+    fn begin(&self) -> Option<watch::Receiver<FetchState>> {
         let now = self.0.clock.elapsed();
         let mut reading: MutexGuard<'_, RefreshState> = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = reading.began_at.is_some_and(|at| now.saturating_sub(at) < PAUSE);
         let is_open = reading
             .outcome
             .as_ref()
-            .is_some_and(|outcome| *outcome.borrow() == Outcome::Open && outcome.has_changed().is_ok());
+            .is_some_and(|outcome| *outcome.borrow() == FetchState::Open && outcome.has_changed().is_ok());
         if is_recent || is_open {
             return reading.outcome.clone();
         }
-        let (done, outcome) = watch::channel(Outcome::Open);
+        let (done, outcome) = watch::channel(FetchState::Open);
         *reading = RefreshState { began_at: Some(now), outcome: Some(outcome.clone()) };
         drop(reading);
         let inner = self.0.clone();
@@ -169,11 +169,11 @@ impl RemoteKeys {
 }
 
 impl Inner {
-    async fn read(&self) -> Outcome {
+    async fn read(&self) -> FetchState {
         let host = self.endpoint.host();
         let failed = |error: &dyn std::fmt::Display| {
             tracing::warn!(event = "provider_keys_unavailable", host, error_message = %error);
-            Outcome::Failed
+            FetchState::Failed
         };
         let document = match self.outgoing.get(&self.endpoint, None).await {
             Ok(document) => document,
@@ -186,6 +186,6 @@ impl Inner {
         tracing::debug!(event = "provider_keys_read", host, keys = keys.len());
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         *known = Known { keys: Arc::new(keys), read_at: Some(self.clock.elapsed()) };
-        Outcome::Read
+        FetchState::Read
     }
 }

@@ -14,7 +14,7 @@ use terrane_compiler::snippet::ColumnName;
 
 /// The columns of a model that other texts see.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shape {
+pub(crate) struct RelationShape {
     pub(crate) outputs: Vec<Seen>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Seen {
 pub(crate) struct RelationCatalog<'k> {
     pub(crate) known: &'k KnownColumns,
     /// The models by their names in lower case.
-    pub(crate) models: HashMap<String, Shape>,
+    pub(crate) models: HashMap<String, RelationShape>,
     pub(crate) spelling: Spelling,
 }
 
@@ -83,7 +83,7 @@ impl RelationCatalog<'_> {
     }
 }
 
-fn model(shape: &Shape, table: u32, arena: &mut Arena) -> Vec<Slot> {
+fn model(shape: &RelationShape, table: u32, arena: &mut Arena) -> Vec<Slot> {
     let mut column =
         |name: &Name, is_inspected| [ColumnOrigin::Column(arena.column_of(table, name.clone(), is_inspected))].into();
     let slots = shape.outputs.iter().map(|output| match output {

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
 
-use super::{Outcome, answer_of, arena_problems, index, is_code, list, text};
+use super::{ConformanceOutcome, answer_of, arena_problems, index, is_code, list, text};
 
 const TYPES: [&str; 11] =
     ["text", "integer", "decimal", "float", "boolean", "date", "timestamp", "timestamp-tz", "geo", "binary", "unknown"];
 
-pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench) -> Vec<ConformanceOutcome> {
     let one_of_each: Vec<Value> = TYPES.iter().enumerate().map(|(at, ty)| column(at, ty)).collect();
     let many = (0..200).map(|at| column(at, TYPES[at % TYPES.len()])).collect();
     let odd = json!({
@@ -24,12 +24,14 @@ pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
     ] {
         let plan = answer_of(bench, "make-plan", json!({"columns": columns}));
         let found = plan.clone();
-        outcomes.push(Outcome::of_answer(format!("{name}: plan"), found, |plan| plan_problems(plan, columns.len())));
+        outcomes.push(ConformanceOutcome::of_answer(format!("{name}: plan"), found, |plan| {
+            plan_problems(plan, columns.len())
+        }));
         let Ok(Some(plan)) = plan else { continue };
         for (kind, answers) in [("numbers", answers(&plan)), ("nothing could be computed", no_answers(&plan))] {
             let found = answer_of(bench, "evaluate", json!({"columns": columns, "answers": answers}));
             let problems = |findings: &Value| finding_problems(findings, columns.len());
-            outcomes.push(Outcome::of_answer(format!("{name}: {kind}"), found, problems));
+            outcomes.push(ConformanceOutcome::of_answer(format!("{name}: {kind}"), found, problems));
         }
     }
     outcomes

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
 
-use super::{Outcome, accepted, ask, is_code, list, text};
+use super::{ConformanceOutcome, accepted, ask, is_code, list, text};
 
 /// A kind of the detector, with the number of points of history that it needs.
 struct Kind {
@@ -12,11 +12,11 @@ struct Kind {
     has_model: bool,
 }
 
-pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench) -> Vec<ConformanceOutcome> {
     let described = ask(bench, "detectors", json!({}));
     let kinds = described.as_ref().map(|answer| answer.as_array().cloned().unwrap_or_default());
     let kinds = kinds.unwrap_or_default();
-    let mut outcomes = vec![Outcome::new("detectors", described.map(|_| kind_problems(&kinds)))];
+    let mut outcomes = vec![ConformanceOutcome::new("detectors", described.map(|_| kind_problems(&kinds)))];
     for kind in &kinds {
         let min_points = kind["min-points"].as_u64().unwrap_or(0).min(1_000) as usize;
         let has_model = kind["has-model"].as_bool().unwrap_or_default();
@@ -24,9 +24,12 @@ pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
         for (name, history, points) in vectors(kind.history) {
             let found = detect(bench, &kind, &history, &points);
             let name = format!("{}: {name}", kind.name);
-            outcomes.push(Outcome::of_answer(name, found, |answer| problems(answer, &points)));
+            outcomes.push(ConformanceOutcome::of_answer(name, found, |answer| problems(answer, &points)));
         }
-        outcomes.push(Outcome::new(format!("{}: series in another order", kind.name), order_problems(bench, &kind)));
+        outcomes.push(ConformanceOutcome::new(
+            format!("{}: series in another order", kind.name),
+            order_problems(bench, &kind),
+        ));
     }
     outcomes
 }

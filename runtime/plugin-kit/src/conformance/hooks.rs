@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
 
-use super::{Outcome, answer_of, arena_problems, is_code, list, text};
+use super::{ConformanceOutcome, answer_of, arena_problems, is_code, list, text};
 
 pub(super) const ON_QUERY: &str = "on-query";
 
 const SURFACES: [&str; 7] = ["rest", "graphql", "dax", "xmla", "async-job", "sql-only", "internal"];
 const STEPS: [&str; 6] = ["submit", "certify", "reject", "deprecate", "archive", "restore"];
 
-pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
+pub(super) fn run(bench: &TestBench) -> Vec<ConformanceOutcome> {
     let mut outcomes = Vec::new();
     for (name, who) in callers() {
         for (what, query) in queries() {
             let found = answer_of(bench, ON_QUERY, json!({"who": who, "query": query}));
-            outcomes.push(Outcome::of_answer(format!("{ON_QUERY}: {name}, {what}"), found, |found| {
+            outcomes.push(ConformanceOutcome::of_answer(format!("{ON_QUERY}: {name}, {what}"), found, |found| {
                 problems(found, &query)
             }));
         }
@@ -24,7 +24,7 @@ pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
     for step in STEPS {
         let arguments = json!({"who": who, "item": artifact(""), "step": step, "notes": "as agreed"});
         let found = answer_of(bench, "on-certify", arguments);
-        outcomes.push(Outcome::of_answer(format!("on-certify: {step}"), found, finding_problems));
+        outcomes.push(ConformanceOutcome::of_answer(format!("on-certify: {step}"), found, finding_problems));
     }
     for (name, before, after) in [
         ("new", None, Some(artifact("x"))),
@@ -33,7 +33,7 @@ pub(super) fn run(bench: &TestBench) -> Vec<Outcome> {
         ("neither", None, None),
     ] {
         let found = answer_of(bench, "on-metadata-change", json!({"who": who, "before": before, "after": after}));
-        outcomes.push(Outcome::of_answer(format!("on-metadata-change: {name}"), found, finding_problems));
+        outcomes.push(ConformanceOutcome::of_answer(format!("on-metadata-change: {name}"), found, finding_problems));
     }
     outcomes
 }

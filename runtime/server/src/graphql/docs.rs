@@ -3,7 +3,7 @@
 use terrane_wire::graphql::{GraphQlAnswer, GraphQlBody};
 use terrane_wire::{Code, schema};
 
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
 
 const TAG: &str = "graphql";
 
@@ -29,7 +29,7 @@ pub(super) static POST: Doc = Doc {
     summary: "Execute a GraphQL operation",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<GraphQlBody>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "data and errors of the operation; with `text/event-stream` one event for each response, also of \
                       subscriptions",
@@ -52,13 +52,13 @@ pub(super) static GET: Doc = Doc {
     ],
     body: None,
     answers: &[
-        Answer {
+        ResponseDoc {
             status: 101,
             description: "a WebSocket of the subprotocol `graphql-transport-ws`, if `Upgrade: websocket` is sent",
             content: &[],
             compression: Compression::Never,
         },
-        Answer {
+        ResponseDoc {
             status: 200,
             description: "data and errors of the query, its events, or the page for `text/html`",
             content: &[RESPONSES[0], RESPONSES[1], RESPONSES[2], Content::Text("text/html")],
@@ -75,7 +75,7 @@ pub(super) static SCHEMA: Doc = Doc {
     summary: "The GraphQL schema in its definition language",
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the schema",
         content: &[Content::Text("text/plain")],
@@ -91,7 +91,7 @@ pub(super) static FILE: Doc = Doc {
     summary: "A file of the page at `/graphql`",
     parameters: &[Parameter::path("file", "its name")],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the file",
         content: &[Content::Text("text/javascript"), Content::Text("text/css")],

@@ -14,7 +14,7 @@ pub struct Doc {
     pub summary: &'static str,
     pub parameters: &'static [Parameter],
     pub body: Option<RequestBody>,
-    pub answers: &'static [Answer],
+    pub answers: &'static [ResponseDoc],
     /// The errors of the route, besides those that routes of its kind share.
     pub errors: &'static [Code],
     /// The errors that are sent in the shape `{detail}`.
@@ -27,7 +27,7 @@ impl Doc {
         id: &'static str,
         tag: &'static str,
         summary: &'static str,
-        answers: &'static [Answer],
+        answers: &'static [ResponseDoc],
     ) -> Self {
         Doc { id, tag, summary, parameters: &[], body: None, answers, errors: &[], detail_errors: &[] }
     }
@@ -53,7 +53,7 @@ impl RequestBody {
 
 /// An answer that is not an error.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ResponseDoc {
     pub status: u16,
     pub description: &'static str,
     /// The media types; a generated client takes the first.
@@ -79,7 +79,7 @@ pub enum Content {
     Binary(&'static str),
 }
 
-impl Answer {
+impl ResponseDoc {
     pub(super) fn to_json(&self, components: &mut Components) -> Json {
         let content: Map<String, Json> = self
             .content

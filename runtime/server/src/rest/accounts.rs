@@ -12,7 +12,7 @@ use terrane_wire::{Code, schema};
 use super::auth::{TAG, secret};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, RequestBody, ResponseDoc};
 
 const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
 
@@ -136,8 +136,8 @@ const NAME: Parameter = Parameter::path("name", "the name of a user");
 const KEY: Content = Content::Json(schema::of::<Key>());
 const USER: Content = Content::Json(schema::of::<UserAnswer>());
 
-const fn described(status: u16, description: &'static str, content: &'static [Content]) -> Answer {
-    Answer { status, description, content, compression: Compression::Accepted }
+const fn described(status: u16, description: &'static str, content: &'static [Content]) -> ResponseDoc {
+    ResponseDoc { status, description, content, compression: Compression::Accepted }
 }
 
 static LIST_KEYS: Doc = Doc::simple(
@@ -153,7 +153,7 @@ static CREATE_KEY: Doc = Doc {
     summary: "Create an API key, whose text is shown once",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<wire::NewKey>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 201,
         description: "the key with its text",
         content: &[Content::Json(schema::of::<KeyWithText>())],

@@ -7,7 +7,7 @@ use terrane_wire::schema;
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind};
+use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, ResponseDoc};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes.get("/api/v1/audit", RouteAccess::Scoped(Scope::Admin), &RECORDS, records)
@@ -36,7 +36,7 @@ static RECORDS: Doc = Doc {
         Parameter::query("limit", ParameterKind::Within(1, 1_000), "records of the page"),
     ],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "a page",
         content: &[Content::Json(schema::of::<AuditPage>())],

@@ -13,7 +13,7 @@ use super::accounts;
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes};
 use crate::edge::{NeverCompressed, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
+use crate::openapi::{Compression, Content, Doc, RequestBody, ResponseDoc};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes
@@ -62,7 +62,7 @@ pub(super) fn secret(body: &impl Serialize) -> Response {
 }
 
 pub(super) const TAG: &str = "authentication";
-pub(super) const TOKENS: &[Answer] = &[Answer {
+pub(super) const TOKENS: &[ResponseDoc] = &[ResponseDoc {
     status: 200,
     description: "an access token, and a refresh token that is good once",
     content: &[Content::Json(schema::of::<Tokens>())],
@@ -97,7 +97,7 @@ static REVOKE: Doc = Doc {
     summary: "End a session at once, with its access tokens",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<terrane_wire::auth::RefreshToken>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "it is over",
         content: &[Content::Json(schema::of::<Revoked>())],
@@ -113,7 +113,7 @@ static REVOKE_TOKENS: Doc = Doc {
     summary: "Revoke tokens that applications signed: one by `jti`, or those of a `sub` that were issued until now",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<terrane_wire::auth::TokensToRevoke>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "they are refused",
         content: &[Content::Json(schema::of::<Revoked>())],

@@ -6,7 +6,7 @@ use terrane_wire::{Code, ErrorBody, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, RequestBody};
+use crate::openapi::{Compression, Content, Doc, RequestBody, ResponseDoc};
 
 pub(super) fn register(routes: Routes) -> Routes {
     routes.post("/api/v1/cache/invalidate", RouteAccess::Scoped(Scope::Write), &INVALIDATE, invalidate)
@@ -26,7 +26,7 @@ static INVALIDATE: Doc = Doc {
     summary: "Report that the data of cubes changed",
     parameters: &[],
     body: Some(RequestBody::optional(schema::of::<CacheInvalidation>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "cached results over these cubes are not used any more, on all servers within a second",
         content: &[Content::Json(schema::of::<CacheInvalidated>())],

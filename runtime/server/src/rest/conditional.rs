@@ -3,10 +3,10 @@
 use axum::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use terrane_app::query::CacheControl;
 
-use crate::openapi::{Answer, Compression};
+use crate::openapi::{Compression, ResponseDoc};
 
 /// The answer to a client that has the current one.
-pub(super) const UNCHANGED: Answer = Answer {
+pub(super) const UNCHANGED: ResponseDoc = ResponseDoc {
     status: 304,
     description: "as the `If-None-Match` names it",
     content: &[],

@@ -10,7 +10,7 @@ use terrane_wire::{Code, dax, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
 
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
@@ -81,7 +81,7 @@ static EXECUTE: Doc = Doc {
         "a session of the caller, which is used by the query",
     )],
     body: Some(RequestBody::required(schema::of::<dax::DaxExecution>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the rows of the first EVALUATE",
         content: &[Content::Json(schema::of::<dax::DaxResult>())],
@@ -108,7 +108,7 @@ static VALIDATE: Doc = Doc {
     summary: "Check a DAX query without running it",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<dax::DaxQuery>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "all problems of the query; an invalid query is not an error of the request",
         content: &[Content::Json(schema::of::<dax::DaxValidation>())],
@@ -122,7 +122,7 @@ static FUNCTIONS: Doc = Doc::simple(
     "dax_functions",
     TAG,
     "List the functions of DAX",
-    &[Answer {
+    &[ResponseDoc {
         status: 200,
         description: "the functions by name, each with its signature",
         content: &[Content::Json(schema::of::<dax::DaxFunctions>())],
@@ -136,7 +136,7 @@ static COMPLETIONS: Doc = Doc {
     summary: "Complete a DAX query at a position",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<dax::DaxPosition>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "keywords, functions, tables, columns, measures and variables that fit, at most 200",
         content: &[Content::Json(schema::of::<dax::DaxCompletions>())],
@@ -150,7 +150,7 @@ static CUBES: Doc = Doc::simple(
     "dax_cubes",
     TAG,
     "List the tables of DAX queries with their columns and measures",
-    &[Answer {
+    &[ResponseDoc {
         status: 200,
         description: "the cubes that the caller may see",
         content: &[Content::Json(schema::of::<dax::DaxCubes<'static>>())],

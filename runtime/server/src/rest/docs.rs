@@ -15,7 +15,7 @@ use utoipa_swagger_ui::Config;
 
 use crate::app::App;
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
-use crate::openapi::{self, AnonymousCallers, Answer, Compression, Content, Doc, Parameter};
+use crate::openapi::{self, AnonymousCallers, Compression, Content, Doc, Parameter, ResponseDoc};
 
 /// From here alone, and no script that stands in the page itself.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -104,7 +104,7 @@ static ROOT: Doc = Doc {
     summary: "Go to the page `/docs`",
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 307,
         description: "to `/docs`; the body has the addresses to begin with",
         content: &[Content::Json(schema::of::<Links>())],
@@ -120,7 +120,7 @@ static DESCRIPTION: Doc = Doc {
     summary: "This description",
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "OpenAPI 3.1",
         content: &[Content::Json(schema::of::<OpenApi>())],
@@ -136,7 +136,7 @@ static PAGE: Doc = Doc {
     summary: "A page to read and try it",
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the page",
         content: &[Content::Text("text/html")],
@@ -152,7 +152,7 @@ static FILE: Doc = Doc {
     summary: "A file of that page",
     parameters: &[Parameter::path("file", "its name")],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the file",
         content: &[

@@ -13,7 +13,7 @@ use terrane_wire::{Code, schema};
 
 use crate::app::App;
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
-use crate::openapi::{Answer, Compression, Content, Doc};
+use crate::openapi::{Compression, Content, Doc, ResponseDoc};
 
 /// A dependency that takes longer counts as down.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -138,7 +138,7 @@ async fn check<E: std::fmt::Display>(name: &str, ping: impl Future<Output = Resu
 }
 
 const TAG: &str = "operations";
-const STATUS_ANSWER: &[Answer] = &[Answer {
+const STATUS_ANSWER: &[ResponseDoc] = &[ResponseDoc {
     status: 200,
     description: "also where something is down: `status` says it",
     content: &[Content::Json(schema::of::<HealthStatus>())],
@@ -149,7 +149,7 @@ static LIVE: Doc = Doc::simple(
     "live",
     TAG,
     "The process answers",
-    &[Answer {
+    &[ResponseDoc {
         status: 200,
         description: "alive",
         content: &[Content::Json(schema::of::<Live>())],
@@ -164,13 +164,13 @@ static READY: Doc = Doc {
     parameters: &[],
     body: None,
     answers: &[
-        Answer {
+        ResponseDoc {
             status: 200,
             description: "ready",
             content: &[Content::Json(schema::of::<Ready>())],
             compression: Compression::Accepted,
         },
-        Answer {
+        ResponseDoc {
             status: 503,
             description: "OVERLOADED, WAREHOUSE_UNAVAILABLE",
             content: &[Content::Json(schema::of::<NotReady>())],

@@ -18,7 +18,7 @@ use terrane_wire::{Code, ErrorBody, RowEncoder, RowsError, schema};
 use super::format;
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
 
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 const TOTAL_ROWS: HeaderName = HeaderName::from_static("x-terrane-total-rows");
@@ -133,8 +133,8 @@ const TAG: &str = "query";
 const ID: Parameter = Parameter::path("id", "the `job_id`");
 const JOB: &[Content] = &[Content::Json(schema::of::<JobAnswer>())];
 
-const fn answer(status: u16, description: &'static str, content: &'static [Content]) -> Answer {
-    Answer { status, description, content, compression: Compression::Accepted }
+const fn answer(status: u16, description: &'static str, content: &'static [Content]) -> ResponseDoc {
+    ResponseDoc { status, description, content, compression: Compression::Accepted }
 }
 
 static SUBMIT: Doc = Doc {

@@ -9,7 +9,7 @@ use terrane_wire::{Code, ErrorBody, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, RequestBody, ResponseDoc};
 
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
@@ -52,7 +52,7 @@ static GRAPH: Doc = Doc::simple(
     "lineage_graph",
     TAG,
     "Columns, members, metrics and policies, and what each is made of",
-    &[Answer {
+    &[ResponseDoc {
         status: 200,
         description: "nodes, and edges from what is read to what reads it",
         content: &[Content::Json(schema::of::<lineage::LineageGraph>())],
@@ -66,7 +66,7 @@ static MEASURE: Doc = Doc {
     summary: "What a measure is made of, down to columns",
     parameters: &[Parameter::path("cube", "a cube's name"), Parameter::path("measure", "a measure's name")],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "all that is upstream of it",
         content: &[Content::Json(schema::of::<lineage::Upstream>())],
@@ -82,7 +82,7 @@ static IMPACT: Doc = Doc {
     summary: "What a change of a column reaches",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<LineageImpact>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "all that is downstream of it, and the affected by type",
         content: &[Content::Json(schema::of::<lineage::Impact>())],

@@ -18,7 +18,7 @@ use terrane_wire::{Audience, Code, metadata, schema};
 use super::conditional::{UNCHANGED, has_entity};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_response, to_json};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, RequestBody, ResponseDoc};
 
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
@@ -167,7 +167,7 @@ static CUBES: Doc = Doc::simple(
     TAG,
     "All cubes that the caller may see",
     &[
-        Answer {
+        ResponseDoc {
             status: 200,
             description: "cubes",
             content: &[Content::Json(schema::of::<metadata::Cubes>())],
@@ -184,7 +184,7 @@ static CUBE: Doc = Doc {
     parameters: &[Parameter::path("cube_name", "a cube's name")],
     body: None,
     answers: &[
-        Answer {
+        ResponseDoc {
             status: 200,
             description: "the cube",
             content: &[Content::Json(schema::of::<metadata::Cube>())],
@@ -202,7 +202,7 @@ static REGISTER: Doc = Doc {
     summary: "Register a cube; it outlives the server",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<CubeRegistration>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 201,
         description: "the cube, as it can be queried now",
         content: &[Content::Json(schema::of::<metadata::Cube>())],
@@ -218,7 +218,12 @@ static DELETE: Doc = Doc {
     summary: "Delete a cube that was registered",
     parameters: &[Parameter::path("cube_name", "a cube's name")],
     body: None,
-    answers: &[Answer { status: 204, description: "it is gone", content: &[], compression: Compression::Accepted }],
+    answers: &[ResponseDoc {
+        status: 204,
+        description: "it is gone",
+        content: &[],
+        compression: Compression::Accepted,
+    }],
     errors: &[Code::Conflict, Code::PluginFault, Code::StateUnavailable],
     detail_errors: &[Code::NotFound],
 };
@@ -228,7 +233,7 @@ static METRICS: Doc = Doc::simple(
     TAG,
     "All measures and metrics",
     &[
-        Answer {
+        ResponseDoc {
             status: 200,
             description: "measures of all cubes, and metrics",
             content: &[Content::Json(schema::of::<metadata::Metrics>())],
@@ -243,7 +248,7 @@ static DIMENSIONS: Doc = Doc::simple(
     TAG,
     "All dimensions",
     &[
-        Answer {
+        ResponseDoc {
             status: 200,
             description: "dimensions of all cubes",
             content: &[Content::Json(schema::of::<metadata::Dimensions>())],

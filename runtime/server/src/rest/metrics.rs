@@ -8,7 +8,7 @@ use terrane_wire::Code;
 
 use crate::app::{App, MetricsRoute, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes};
-use crate::openapi::{Answer, Compression, Content, Doc};
+use crate::openapi::{Compression, Content, Doc, ResponseDoc};
 use crate::telemetry::metrics::ScrapedValues;
 
 pub(super) fn register(routes: Routes, route: MetricsRoute) -> Routes {
@@ -33,7 +33,7 @@ static METRICS: Doc = Doc {
     summary: "Metrics for Prometheus",
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the exposition",
         content: &[Content::Text("text/plain")],

@@ -14,7 +14,7 @@ use terrane_wire::oauth::CallbackParameters;
 use super::auth::{TAG, TOKENS, secret};
 use crate::app::App;
 use crate::edge::{ApiError, Call, Route, RouteAccess, Routes, UnknownParameters};
-use crate::openapi::{Answer, Compression, Doc, Parameter, ParameterKind};
+use crate::openapi::{Compression, Doc, Parameter, ParameterKind, ResponseDoc};
 
 pub(super) fn register(routes: Routes) -> Routes {
     let routes = routes.get("/api/v1/auth/oauth/{provider}/login", RouteAccess::Public, &LOGIN, login);
@@ -94,7 +94,7 @@ static LOGIN: Doc = Doc {
     summary: "Send a browser to an identity provider, where a session begins",
     parameters: &[PROVIDER],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 302,
         description: "to the provider, with a cookie that binds the sign-in to this browser",
         content: &[],

@@ -10,7 +10,7 @@ use terrane_wire::{Code, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter};
+use crate::openapi::{Compression, Content, Doc, Parameter, ResponseDoc};
 
 const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
 
@@ -85,7 +85,7 @@ fn refusal(error: &ChangeError) -> ApiError {
 
 const TAG: &str = "plugins";
 const ID: &[Parameter] = &[Parameter::path("id", "such as `policy-region`")];
-const PLUGIN: &[Answer] = &[Answer {
+const PLUGIN: &[ResponseDoc] = &[ResponseDoc {
     status: 200,
     description: "how it is now",
     content: &[Content::Json(schema::of::<Plugin>())],
@@ -96,7 +96,7 @@ static LIST: Doc = Doc::simple(
     "plugins",
     TAG,
     "Every plugin with its state, its limits and how its calls went",
-    &[Answer {
+    &[ResponseDoc {
         status: 200,
         description: "by id",
         content: &[Content::Json(schema::of::<Plugins>())],

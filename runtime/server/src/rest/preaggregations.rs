@@ -9,7 +9,7 @@ use terrane_wire::{Audience, Code, ErrorBody, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, RequestBody, ResponseDoc};
 
 const TAG: &str = "preaggregations";
 const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
@@ -52,7 +52,7 @@ static STATUS: Doc = Doc {
     summary: "The state of pre-aggregations and of their newest builds",
     parameters: &[],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "all pre-aggregations whose cubes and members the caller may see",
         content: &[Content::Json(schema::of::<PreaggregationsStatus>())],
@@ -68,7 +68,7 @@ static REFRESH: Doc = Doc {
     summary: "Build pre-aggregations now, whether their rows changed or not",
     parameters: &[],
     body: Some(RequestBody::optional(schema::of::<PreaggregationRefresh>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 202,
         description: "the builds that wait; a pre-aggregation that waits already has one build",
         content: &[Content::Json(schema::of::<PreaggregationBuilds>())],
@@ -84,7 +84,7 @@ static CANCEL: Doc = Doc {
     summary: "Cancel a build that waits or runs",
     parameters: &[Parameter::path("id", "the id of a build")],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the build; one that had ended stays as it was, and a running one stops within a second",
         content: &[Content::Json(schema::of::<PreaggregationBuild>())],

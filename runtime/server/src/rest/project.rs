@@ -12,7 +12,7 @@ use terrane_wire::{Audience, Code, schema};
 
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, deny, json_answer, to_json};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
 
 const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
 
@@ -134,7 +134,7 @@ static LOAD: Doc = Doc {
     summary: "Read a project's files and serve it from now on",
     parameters: &[],
     body: Some(RequestBody::optional(schema::of::<ProjectLoad>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "what it holds",
         content: &[Content::Json(schema::of::<ProjectLoadResult>())],
@@ -156,7 +156,7 @@ static COMPILE: Doc = Doc {
     summary: "Compile a project's models and cubes, and serve it if none has an error",
     parameters: &[],
     body: Some(RequestBody::optional(schema::of::<ProjectCompile>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "what became of each model and cube",
         content: &[Content::Json(schema::of::<CompileResult>())],
@@ -179,7 +179,7 @@ static GRAPH: Doc = Doc {
     summary: "What depends on what, and in which order it can be built",
     parameters: &[Parameter::query("project_path", ParameterKind::String, "another project's folder; needs `write`")],
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "nodes, edges, and an order",
         content: &[Content::Json(schema::of::<Graph>())],

@@ -13,7 +13,7 @@ use super::conditional::{ConditionalHeaders, UNCHANGED};
 use super::{answer, format};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter, ParameterKind, RequestBody};
+use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
 
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
@@ -99,8 +99,8 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
 const TAG: &str = "query";
 const CACHE_CONTROL: Parameter =
     Parameter::header("Cache-Control", ParameterKind::String, "`no-cache` or `no-store`: the rows are computed now");
-const ROWS: &[Answer] = &[
-    Answer {
+const ROWS: &[ResponseDoc] = &[
+    ResponseDoc {
         status: 200,
         description: "the rows; in CSV and Arrow the headers `x-terrane-*` say what `meta` says in JSON",
         content: &[
@@ -181,7 +181,7 @@ static SHOW_SQL: Doc = Doc {
     summary: "The SQL of a query; nothing is executed",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<SqlQuery>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "the statement with its values, or one runnable text with `inline: true`",
         content: &[Content::Json(schema::of::<Sql>())],
@@ -197,7 +197,7 @@ static EXPLAIN: Doc = Doc {
     summary: "Why a query becomes the SQL that it becomes",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<Query>())),
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "members, joins and why, policies, plan and statement; the warehouse's own plan for `admin`",
         content: &[Content::Json(schema::of::<Explanation>())],

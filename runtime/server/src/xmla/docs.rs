@@ -1,6 +1,6 @@
 //! The description of the XMLA route in `/openapi.json`.
 
-use crate::openapi::{Answer, Compression, Content, Doc};
+use crate::openapi::{Compression, Content, Doc, ResponseDoc};
 
 pub(super) static POST: Doc = Doc {
     id: "xmla",
@@ -9,7 +9,7 @@ pub(super) static POST: Doc = Doc {
     parameters: &[],
     // An envelope as `text/xml`; generators of clients have no use for it, and warn of its media type.
     body: None,
-    answers: &[Answer {
+    answers: &[ResponseDoc {
         status: 200,
         description: "an envelope of SOAP 1.1 with a rowset, the rows of a DAX query, or a fault",
         content: &[Content::Text("text/xml")],

@@ -5,18 +5,18 @@ use serde_json::{Value as Json, json};
 use crate::report::Style;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum CheckStatus {
     Ok,
     Warn,
     Fail,
 }
 
-impl Outcome {
+impl CheckStatus {
     fn word(self) -> &'static str {
         match self {
-            Outcome::Ok => "ok",
-            Outcome::Warn => "warn",
-            Outcome::Fail => "fail",
+            CheckStatus::Ok => "ok",
+            CheckStatus::Warn => "warn",
+            CheckStatus::Fail => "fail",
         }
     }
 }
@@ -24,7 +24,7 @@ impl Outcome {
 #[derive(Debug)]
 struct Finding {
     name: &'static str,
-    outcome: Outcome,
+    outcome: CheckStatus,
     found: String,
     /// An action; empty if none is needed.
     advice: String,
@@ -36,13 +36,13 @@ pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
     pub(super) fn ok(&mut self, name: &'static str, found: impl Into<String>) {
-        self.add(name, Outcome::Ok, found, "");
+        self.add(name, CheckStatus::Ok, found, "");
     }
 
     pub(super) fn add(
         &mut self,
         name: &'static str,
-        outcome: Outcome,
+        outcome: CheckStatus,
         found: impl Into<String>,
         advice: impl Into<String>,
     ) {
@@ -50,7 +50,7 @@ impl Findings {
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        self.0.iter().any(|finding| finding.outcome == Outcome::Fail)
+        self.0.iter().any(|finding| finding.outcome == CheckStatus::Fail)
     }
 
     pub(super) fn to_json(&self) -> Json {
@@ -66,9 +66,9 @@ impl Findings {
         let mut text = String::new();
         for Finding { name, outcome, found, advice } in &self.0 {
             let colour = match outcome {
-                Outcome::Ok => "32",
-                Outcome::Warn => "1;33",
-                Outcome::Fail => "1;31",
+                CheckStatus::Ok => "32",
+                CheckStatus::Warn => "1;33",
+                CheckStatus::Fail => "1;31",
             };
             let word = style.paint(colour, &format!("{:4}", outcome.word()));
             text.push_str(&format!("{word} {name}: {found}\n"));
@@ -76,8 +76,8 @@ impl Findings {
                 text.push_str(&format!("       {advice}\n"));
             }
         }
-        let failed = self.0.iter().filter(|finding| finding.outcome == Outcome::Fail).count();
-        let warned = self.0.iter().filter(|finding| finding.outcome == Outcome::Warn).count();
+        let failed = self.0.iter().filter(|finding| finding.outcome == CheckStatus::Fail).count();
+        let warned = self.0.iter().filter(|finding| finding.outcome == CheckStatus::Warn).count();
         text.push_str(&format!("{} checks, {failed} failed, {warned} to look at\n", self.0.len()));
         text
     }

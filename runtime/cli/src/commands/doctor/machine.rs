@@ -8,7 +8,7 @@ use std::time::Duration;
 use terrane_server::ServeError;
 use terrane_server::telemetry::LogOutput;
 
-use super::finding::{Findings, Outcome};
+use super::finding::{CheckStatus, Findings};
 use crate::project::Project;
 use crate::{start_rules, wiring};
 
@@ -34,7 +34,7 @@ pub(super) fn log(project: &Project, findings: &mut Findings) {
         Ok(()) => findings.ok("log", format!("{} can be written", file.path.display())),
         Err(error) => findings.add(
             "log",
-            Outcome::Fail,
+            CheckStatus::Fail,
             format!("{} cannot be written: {error}", file.path.display()),
             "name another file in `log.file`, or give this user the right to write it",
         ),
@@ -58,18 +58,18 @@ pub(super) async fn port(project: &Project, findings: &mut Findings) {
         Err(ServeError::PortInUse { .. }) => match version_served(address) {
             Some(version) => findings.add(
                 "port",
-                Outcome::Warn,
+                CheckStatus::Warn,
                 format!("terrane {version} already serves on {address}"),
                 "Set another `server.port` to start a second server.",
             ),
             None => findings.add(
                 "port",
-                Outcome::Fail,
+                CheckStatus::Fail,
                 format!("{address} is in use by another program"),
                 "Stop that program, or set another port in `server.port`.",
             ),
         },
-        Err(error) => findings.add("port", Outcome::Fail, error.to_string(), "Set another port in `server.port`."),
+        Err(error) => findings.add("port", CheckStatus::Fail, error.to_string(), "Set another port in `server.port`."),
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) fn open_files(project: &Project, findings: &mut Findings) {
     };
     findings.add(
         "open files",
-        Outcome::Fail,
+        CheckStatus::Fail,
         format!("this user may open {limit} files, and {connections} connections need {needed}"),
         format!("raise it: `ulimit -n {needed}`, or LimitNOFILE of the service"),
     );

@@ -5,7 +5,7 @@ use std::path::Path;
 use terrane_app::ports::clock::Clock as _;
 use terrane_store::{Condition, Whereabouts, inspect, whereabouts};
 
-use super::finding::{Findings, Outcome};
+use super::finding::{CheckStatus, Findings};
 use crate::clock::SystemClock;
 use crate::project::Project;
 
@@ -21,7 +21,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
     match whereabouts(url, root) {
         Err(error) => {
             let advice = "write it into SERVICE_STATE__URL";
-            return findings.add("state database", Outcome::Fail, error.to_string(), advice);
+            return findings.add("state database", CheckStatus::Fail, error.to_string(), advice);
         }
         Ok(Whereabouts::File(file)) => {
             free_space(&file, findings);
@@ -43,7 +43,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
         }
         Err(error) => {
             let advice = "check `state.url`, and that this user may read and write what it names";
-            findings.add("state database", Outcome::Fail, error.to_string(), advice);
+            findings.add("state database", CheckStatus::Fail, error.to_string(), advice);
         }
     }
 }
@@ -55,7 +55,7 @@ fn not_made_yet(file: &Path, findings: &mut Findings) {
         Ok(()) => findings.ok("state database", format!("{} is made by the first start", file.display())),
         Err(error) => findings.add(
             "state database",
-            Outcome::Fail,
+            CheckStatus::Fail,
             format!("{} cannot be created: {error}", file.display()),
             format!("make {} writable for this user, or name another place in `state.url`", folder.display()),
         ),
@@ -71,7 +71,7 @@ fn free_space(file: &Path, findings: &mut Findings) {
     if bytes >= LOW_SPACE_BYTES {
         return findings.ok("disk", text);
     }
-    let outcome = if bytes >= MIN_SPACE_BYTES { Outcome::Warn } else { Outcome::Fail };
+    let outcome = if bytes >= MIN_SPACE_BYTES { CheckStatus::Warn } else { CheckStatus::Fail };
     findings.add("disk", outcome, text, advice);
 }
 
@@ -85,7 +85,7 @@ fn permissions(file: &Path, findings: &mut Findings) {
     }
     let found = format!("others may reach {} (mode {own:o} in a folder of mode {folder:o})", file.display());
     let advice = format!("chmod 600 {}*: it holds hashes of keys and passwords", file.display());
-    findings.add("file permissions", Outcome::Warn, found, advice);
+    findings.add("file permissions", CheckStatus::Warn, found, advice);
 }
 
 #[cfg(not(unix))]
@@ -99,7 +99,7 @@ fn schema(condition: &Condition, took_ms: f64, findings: &mut Findings) {
         }
         Some(found) if found > own => findings.add(
             "state database",
-            Outcome::Fail,
+            CheckStatus::Fail,
             format!("it has schema {found}, and this version of terrane knows {own}"),
             "run the newer version that migrated it, or restore an older copy",
         ),
@@ -115,7 +115,7 @@ fn writable(condition: &Condition, findings: &mut Findings) {
         None => findings.ok("state writes", "a transaction that writes was begun and taken back"),
         Some(error) => findings.add(
             "state writes",
-            Outcome::Fail,
+            CheckStatus::Fail,
             error.clone(),
             "give this user the right to write, to make tables too: migrations need it",
         ),
@@ -135,7 +135,7 @@ fn times(condition: &Condition, now: jiff::Timestamp, findings: &mut Findings) {
     if worst <= AGREES_SECONDS {
         return findings.ok("clock", found);
     }
-    let outcome = if worst <= REFUSED_SECONDS { Outcome::Warn } else { Outcome::Fail };
+    let outcome = if worst <= REFUSED_SECONDS { CheckStatus::Warn } else { CheckStatus::Fail };
     findings.add("clock", outcome, found, "set the clock by NTP: tokens, expiry dates and the audit log go by it");
 }
 
@@ -144,7 +144,7 @@ fn chain(condition: &Condition, findings: &mut Findings) {
         None => findings.ok("audit log", format!("its last {} records follow one another", condition.looked_at)),
         Some(sequence) => findings.add(
             "audit log",
-            Outcome::Fail,
+            CheckStatus::Fail,
             format!("record {sequence} was changed, or one before it is missing"),
             "`terrane audit verify` reads the whole log; keep a copy of the database as it is",
         ),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use terrane_plugin_kit::conformance::Outcome;
+use terrane_plugin_kit::conformance::ConformanceOutcome;
 use terrane_plugin_kit::test::{MissingExpectations, TestRequest, test};
 
 use super::shown;
@@ -62,12 +62,12 @@ pub(super) fn run(arguments: &TestArguments, terminal: Terminal) -> Result<bool,
     Ok(failed == 0)
 }
 
-fn to_json(outcome: &Outcome) -> Value {
+fn to_json(outcome: &ConformanceOutcome) -> Value {
     let is_declined = outcome.is_declined();
     json!({"name": outcome.name, "problems": outcome.problems, "log": outcome.log, "is_declined": is_declined})
 }
 
-fn to_text(outcomes: &[Outcome], terminal: Terminal) -> String {
+fn to_text(outcomes: &[ConformanceOutcome], terminal: Terminal) -> String {
     let mut text = String::new();
     for outcome in outcomes {
         let (word, color) = if outcome.problems.is_empty() { ("ok    ", "32") } else { ("FAILED", "1;31") };

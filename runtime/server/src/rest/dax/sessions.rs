@@ -8,7 +8,7 @@ use terrane_wire::{Code, dax, schema};
 use super::{READ, TAG};
 use crate::app::App;
 use crate::edge::{ApiError, Call, Routes, json_answer};
-use crate::openapi::{Answer, Compression, Content, Doc, Parameter};
+use crate::openapi::{Compression, Content, Doc, Parameter, ResponseDoc};
 
 /// The header with the id of a session.
 pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
@@ -85,8 +85,8 @@ fn unknown() -> ApiError {
 const ID: Parameter = Parameter::path("id", "the id of a session");
 const SESSION: Content = Content::Json(schema::of::<dax::DaxSession>());
 
-const fn answer(status: u16, description: &'static str, content: &'static [Content]) -> Answer {
-    Answer { status, description, content, compression: Compression::Accepted }
+const fn answer(status: u16, description: &'static str, content: &'static [Content]) -> ResponseDoc {
+    ResponseDoc { status, description, content, compression: Compression::Accepted }
 }
 
 static BEGIN: Doc = Doc {

@@ -1,4 +1,4 @@
-//! The references of projects, `project.md` and `policies.md`, hold every key that a file may have, and no other.
+//! Tests that `project.md` and `policies.md` document every key that a file may have, and no other.
 
 use super::keys::{Key, Kind, Shape, WordList as _};
 use super::{FILE, Inputs, SourceTree, cube_keys as cubes, metrics, policies, read, settings, sources};
@@ -40,7 +40,7 @@ fn every_key_is_documented() {
         ("### Pre-aggregations", &cubes::PRE_AGGREGATION),
         ("## Metrics", &metrics::METRIC),
         ("# Policies", &policies::POLICY),
-        ("# Policies", &policies::WHEN),
+        ("## Callers that a policy applies to", &policies::WHEN),
         ("# The project", &FILE),
     ];
     for (heading, shape) in shapes {
@@ -92,7 +92,7 @@ fn what_is_documented_is_read() {
     }
 }
 
-/// A mapping with what must be in it, and one more key: in YAML on one line.
+/// Returns a mapping with its required keys and one more, as YAML on one line.
 fn mapping(shape: &Shape, more: &str) -> String {
     let is_there = |key: &&Key| key.is_required && !more.starts_with(&format!("{}:", key.name));
     let wanted = shape.keys.iter().filter(is_there).map(|key| format!("{}: {}", key.name, sound(&key.kind)));
@@ -126,7 +126,7 @@ fn unsound(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Every key of a shape and of those below it, each in a file that `around` makes of the mapping.
+/// Visits every key of a shape and of the shapes below it. `around` makes a file that contains the mapping.
 fn each_key(shape: &'static Shape, around: &dyn Fn(&str) -> String, check: &mut dyn FnMut(&Key, &str, &str)) {
     for key in shape.keys {
         if let Some(wrong) = unsound(&key.kind) {
@@ -159,12 +159,12 @@ fn every_key_of_the_tables_is_read() {
         let (definitions, mut diagnostics) = read(&tree, &inputs);
         diagnostics.extend(crate::model::build(&definitions).1);
         // The operator of a metric's filter is judged with its member, which isn't there either.
-        let written = format!("{}: {wrong}", key.name);
-        let place = text.find(&written).expect("the key is there") as u32 + 1;
+        let entry = format!("{}: {wrong}", key.name);
+        let place = text.find(&entry).expect("the key is there") as u32 + 1;
         let is_reported = diagnostics
             .iter()
             .filter_map(|diagnostic| diagnostic.span.as_ref())
-            .any(|span| &*span.file == path && (place..=place + written.len() as u32).contains(&span.column));
+            .any(|span| &*span.file == path && (place..=place + entry.len() as u32).contains(&span.column));
         assert!(is_reported, "nothing reads `{}` in {text}: {diagnostics:?}", key.name);
     };
     each_key(&FILE, &|file: &str| file.to_owned(), &mut |key, text, wrong| check("cubes/a.yml", key, text, wrong));

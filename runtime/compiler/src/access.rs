@@ -1,8 +1,8 @@
-//! The part of a model that its policies leave for one caller.
+//! The part of a model that its policies leave visible to one caller.
 //!
-//! In: a model and a [`SecurityContext`]. Out: an [`Access`]: which members exist, which columns are
-//! covered, which rows are hidden. Names are resolved against it, and `plan::secure` applies it. Not
-//! here: SQL.
+//! In: a model and a [`SecurityContext`]. Out: an [`Access`]: the members that exist for the caller, the columns that
+//! are covered, and the rows that are hidden. Names are resolved against it, and `plan::secure` applies it. Not here:
+//! SQL.
 
 mod authorized;
 mod obligations;
@@ -46,7 +46,7 @@ pub struct Access<'a> {
     covered: HashMap<Column, bool>,
 }
 
-/// A column of a table, whichever cube is over it.
+/// A column of a table, independent of the cubes that read the table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Column {
     rows: Rows,
@@ -60,17 +60,17 @@ enum Rows {
     Cube(CubeId),
 }
 
-/// Why a snippet may not be read.
+/// The reason why a caller may not use a snippet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// It reads a column behind a masked or denied member.
+    /// The snippet reads a column behind a masked or denied member.
     Covered,
-    /// It holds a query of its own, which no policy can be applied to.
+    /// The snippet contains a subquery, to which no policy can be applied.
     Subquery,
 }
 
 impl<'a> Access<'a> {
-    /// Applies the project's own policies. For showing metadata, not for compiling: SQL takes an
+    /// Applies only the project's own policies. Use it to show metadata; SQL is compiled with an
     /// [`Authorized`](crate::Authorized).
     pub fn of(model: &'a Model, caller: &'a SecurityContext) -> Self {
         let applying: Vec<_> = model.policies.iter().filter(|policy| applies(policy.when.as_ref(), caller)).collect();
@@ -95,7 +95,7 @@ impl<'a> Access<'a> {
         access
     }
 
-    /// The same, under what hooks oblige a query to.
+    /// Applies the project's own policies and the obligations of hooks.
     pub(crate) fn with_obligations(
         model: &'a Model,
         caller: &'a SecurityContext,
@@ -117,7 +117,7 @@ impl<'a> Access<'a> {
         self.effects.is_empty() && !self.obligations.is_some_and(MergedObligations::hides_something)
     }
 
-    /// The same, and no cube is closed to everyone.
+    /// Returns whether policies and hooks hide nothing from the caller, and no cube is closed to all callers.
     pub fn sees_everything(&self) -> bool {
         self.is_open() && !self.model.cubes.iter().any(|cube| cube.is_guarded)
     }
@@ -137,7 +137,7 @@ impl<'a> Access<'a> {
         self.model
     }
 
-    /// The policies that say something of one of the cubes to the caller.
+    /// Returns the policies that apply to the caller and to one of the cubes.
     pub fn policies_of(&self, cubes: impl Iterator<Item = CubeId>) -> Vec<Arc<str>> {
         let cubes: HashSet<CubeId> = cubes.collect();
         let speaking = self.policies.iter().filter(|policy| policy.cubes.iter().any(|of| cubes.contains(&of.cube)));
@@ -145,7 +145,7 @@ impl<'a> Access<'a> {
         speaking.map(|policy| policy.name.clone()).chain(hooks.cloned()).collect()
     }
 
-    /// A denied member does not exist for the caller.
+    /// Returns whether a member exists for the caller. A denied member does not.
     pub fn sees(&self, member: Member) -> bool {
         !self.denied.contains(&member)
     }
@@ -160,7 +160,7 @@ impl<'a> Access<'a> {
         !presentation.is_private && self.sees(member)
     }
 
-    /// Nothing of the cube can be shown to the caller.
+    /// Returns whether the caller can see nothing of the cube.
     pub fn is_closed(&self, cube: &Cube) -> bool {
         let original = cube.alias_of.unwrap_or(cube.id);
         cube.is_guarded
@@ -168,12 +168,12 @@ impl<'a> Access<'a> {
             || self.effects.iter().any(|effect| effect.cube == cube.id && effect.is_closed)
     }
 
-    /// The conditions that the cube's rows must meet, and the policies that say so.
+    /// Returns the policies' conditions that the cube's rows must meet.
     pub fn row_filters(&self, cube: CubeId) -> impl Iterator<Item = &'a Snippet> {
         self.effects.iter().filter(move |effect| effect.cube == cube).filter_map(|effect| effect.row_filter.as_ref())
     }
 
-    /// Returns the hooks' filters on the cube's rows, also if it has a join's name.
+    /// Returns the hooks' filters on the cube's rows. An alias has the filters of its cube.
     pub fn row_predicates(&self, cube: CubeId) -> &'a [Predicate] {
         self.obligations.and_then(|obligations| obligations.filters.get(&cube)).map_or(&[], Vec::as_slice)
     }
@@ -182,7 +182,7 @@ impl<'a> Access<'a> {
     pub fn mask(&self, id: DimensionId) -> Option<&'a Mask> {
         let of_hooks = self.obligations.and_then(|obligations| obligations.masks.get(&id));
         match (self.own_mask(id), of_hooks) {
-            // Nobody knows how much an author's own expression hides.
+            // How much an author's own expression hides is unknown.
             (Some(Mask::Sql(_)), Some(_)) => Some(&Mask::Null),
             (Some(own), Some(other)) => Some(if own.strictness() < other.strictness() { other } else { own }),
             (own, other) => own.or(other),
@@ -215,18 +215,18 @@ impl<'a> Access<'a> {
         if columns.iter().all(is_open) { Ok(()) } else { Err(Closed::Covered) }
     }
 
-    /// Returns whether every measure that a measure is made of exists for the caller.
+    /// Returns whether every measure that a measure refers to exists for the caller.
     pub fn sees_parts(&self, id: MeasureId) -> bool {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Measure(id)])
     }
 
-    /// Returns whether every measure and metric that a metric is made of exists for the caller.
+    /// Returns whether every measure and metric that a metric refers to exists for the caller.
     pub fn sees_metric(&self, id: MetricId) -> bool {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)])
     }
 
-    /// Returns whether metadata lists a member: it exists for the caller, and a query that names it is not refused for
-    /// what it reads.
+    /// Returns whether metadata lists a member: it exists for the caller, and the caller may use the columns that it
+    /// reads.
     pub fn offers(&self, member: Member) -> bool {
         if self.is_open() {
             return true;
@@ -291,7 +291,8 @@ impl<'a> Access<'a> {
             .all(|snippet| self.check(snippet, ColumnUse::Aggregate).is_ok())
     }
 
-    /// Returns whether a metric's filters are visible: they compare raw values, so a mask closes the metric too.
+    /// Returns whether the caller may use a metric with a filter on this member. Filters compare raw values, so a mask
+    /// closes the metric as well.
     fn opens_filter(&self, name: &str) -> bool {
         let mut parts = name.split('.');
         let cube = parts.next().and_then(|cube| self.model.cube_named(cube));
@@ -322,7 +323,7 @@ impl<'a> Access<'a> {
         true
     }
 
-    /// The caller's own values of what a policy speaks of; `None` where there are none.
+    /// Returns the caller's values of a property that a policy refers to; `None` if the caller has none.
     pub fn values(&self, of: &UserValue) -> Option<Vec<Value>> {
         let texts = |all: &[Arc<str>]| all.iter().map(|text| Value::Text(text.clone())).collect::<Vec<_>>();
         let values = match of {
@@ -340,8 +341,8 @@ impl<'a> Access<'a> {
 
 /// Returns whether a policy applies to this caller.
 ///
-/// An attribute without a value other than null satisfies `attributes` if the policy says so, and never
-/// exempts the caller by `unless_attributes`.
+/// A caller without a value of an attribute meets `attributes` if the policy has `missing: applies`, and is never
+/// exempted by `unless_attributes`. Null is not a value.
 fn applies(when: Option<&PolicyCondition>, caller: &SecurityContext) -> bool {
     let Some(when) = when else { return true };
     let has_any = |wanted: &[Arc<str>], held: &[Arc<str>]| wanted.iter().any(|name| held.contains(name));
@@ -361,7 +362,7 @@ fn applies(when: Option<&PolicyCondition>, caller: &SecurityContext) -> bool {
         && !when.unless_attributes.iter().any(has_attribute)
 }
 
-/// The columns that a snippet reads once its references are written out.
+/// Collects the columns that a snippet reads with all its references expanded.
 fn columns_of(model: &Model, snippet: &Snippet, found: &mut Vec<Column>) {
     let mut parts = Vec::new();
     snippet.for_each(&mut |part| parts.push(part));

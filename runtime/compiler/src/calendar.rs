@@ -1,8 +1,8 @@
-//! The time buckets of a pre-aggregation, as stretches of its time column.
+//! The time buckets of a pre-aggregation, as ranges of its time column.
 //!
-//! In: a rollup's time. Out: edges of buckets, and the same as values of the column. A bucket of a day or more is a
-//! stretch of local time. Where a zone's clock goes back over midnight, the instants of a day are not one stretch; an
-//! edge there is never used, so that a range of buckets and a range of instants hold the same rows. Absent: SQL.
+//! In: a rollup's time. Out: the edges of buckets, as times and as values of the column. A bucket of a day or more is a
+//! period of local time. If a time zone's clock goes back over midnight, the instants of a day are not one range. An
+//! edge there is never used, so that a range of buckets and a range of instants contain the same rows. Absent: SQL.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -13,14 +13,15 @@ use crate::ready_rollups::BucketRange;
 use crate::resolve::{bucket_start, micros_of, span_of};
 use crate::types::{Granularity, LogicalType, Value, is_utc};
 
-/// Edges that are tried in a row; a zone's clock does not go back on so many days.
+/// The largest number of edges that are tried one after the other. A zone's clock does not go back on so many days in
+/// succession.
 const MAX_TRIES: usize = 4;
 
 /// The buckets of one rollup.
 #[derive(Debug, Clone)]
 pub(crate) struct Calendar<'m> {
     step: Granularity,
-    /// The zone of local buckets; `None`: buckets are as the column has them.
+    /// The time zone of local buckets; `None` if buckets are those of the column's own values.
     zone: Option<&'m TimeZone>,
     column_type: LogicalType,
     stored_type: LogicalType,
@@ -46,7 +47,8 @@ impl<'m> Calendar<'m> {
         Some(self.zone.unwrap_or(&TimeZone::UTC).to_datetime(instant))
     }
 
-    /// Returns the first moment of the column that is not before a bucket, if all before it are in buckets before.
+    /// Returns the first moment of the column that is not before a bucket, if all earlier moments are in earlier
+    /// buckets.
     fn edge(&self, bucket: DateTime) -> Option<i64> {
         let Some(zone) = self.zone else { return Some(micros_of(bucket)) };
         let ambiguous = zone.to_ambiguous_timestamp(bucket);
@@ -59,8 +61,8 @@ impl<'m> Calendar<'m> {
         self.is_clean(zone, instant, bucket).then(|| instant.as_microsecond())
     }
 
-    /// Returns whether no moment before `instant` shows a time of the bucket or later, and none after it an earlier
-    /// one. Clocks are moved by a day at most.
+    /// Returns whether every moment before `instant` is in an earlier bucket and every later moment is not. A clock
+    /// change is assumed to be at most a day.
     fn is_clean(&self, zone: &TimeZone, instant: Timestamp, bucket: DateTime) -> bool {
         let window = SignedDuration::from_hours(50);
         let Ok(from) = instant.checked_sub(window) else { return false };
@@ -108,7 +110,8 @@ impl<'m> Calendar<'m> {
         None
     }
 
-    /// The first moment of the column that belongs to a bucket, by its start in microseconds.
+    /// Returns the first moment of the column that belongs to the bucket that starts at `bucket`. Both are in
+    /// microseconds.
     pub(crate) fn moment(&self, bucket: i64) -> Option<i64> {
         let wall = TimeZone::UTC.to_datetime(Timestamp::from_microsecond(bucket).ok()?);
         if bucket_start(wall, self.step) != wall {
@@ -123,17 +126,17 @@ impl<'m> Calendar<'m> {
         Some([value(range.start)?, value(range.end)?])
     }
 
-    /// A moment as a value of the column.
+    /// Returns a moment as a value of the column.
     pub(crate) fn column_value(&self, micros: i64) -> Value {
         value_of(micros, self.column_type)
     }
 
-    /// A bucket's start as a value of the stored column.
+    /// Returns the start of a bucket as a value of the stored column.
     pub(crate) fn stored_value(&self, bucket: i64) -> Value {
         value_of(bucket, self.stored_type)
     }
 
-    /// The first edge at or after a local time.
+    /// Returns the first edge at or after a local time.
     pub(crate) fn edge_from(&self, local: DateTime) -> Option<i64> {
         let mut bucket = bucket_start(local, self.step);
         for _ in 0..MAX_TRIES {

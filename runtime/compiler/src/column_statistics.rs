@@ -1,9 +1,9 @@
-//! Statistics of a cube's columns, through the same pipeline as every query: a plan with aggregates of its
-//! own over the members' SQL, then `secure → lower → print`.
+//! Statistics of a cube's columns.
 //!
-//! In: a cube, a range of time, statistics of members. Out: one statement with one row, or the most frequent
-//! values of one dimension. A statistic shows values, so what is masked or covered for the caller has none:
-//! it is neither offered nor answered. Not here: which statistics are worth having, and what they mean (app).
+//! In: a cube, a range of time, and statistics of members. Out: one statement with one row, or with the most frequent
+//! values of one dimension. The statement takes the same path as a query: a plan with its own aggregates over the
+//! members' SQL, then `secure → lower → print`. A statistic discloses values, so members that are masked or covered for
+//! the caller have none. Not here: the choice of statistics and their meaning (app).
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::sql::CompiledSql;
 use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::types::{LogicalType, Value};
 
-/// A dimension, or the column beneath a measure.
+/// A dimension, or the column that a measure aggregates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatisticsColumn {
     pub name: Arc<str>,
@@ -42,7 +42,7 @@ pub struct StatisticsQuery {
     pub cube: Arc<str>,
     /// A range of the cube's primary time dimension.
     pub range: Option<DateRange>,
-    /// The answer's columns, in order. At least one.
+    /// The columns of the result, in order; at least one.
     pub statistics: Vec<(Option<Arc<str>>, Statistic)>,
     /// The dimension to group by and the number of groups to return: those with the greatest first statistic,
     /// without the group of null.
@@ -53,7 +53,7 @@ pub struct StatisticsQuery {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statistic {
     Rows,
-    /// Rows in which there is a value.
+    /// The number of rows with a value.
     Values,
     Distinct,
     ApproxDistinct,
@@ -61,7 +61,7 @@ pub enum Statistic {
     Max,
     /// The mean of numbers.
     Mean,
-    /// The mean of the values' distances from a number, to a power.
+    /// The mean of the values' distances from a number, raised to a power.
     Moment {
         about: f64,
         power: u32,
@@ -70,7 +70,7 @@ pub enum Statistic {
     Quantile(f64),
     /// Numbers that pass, as doubles.
     Passing(Test),
-    /// Rows that pass a condition over dimensions of the cube, whatever the member.
+    /// The number of rows that meet a condition over dimensions of the cube, independent of the member.
     Where(Filter),
 }
 
@@ -79,11 +79,12 @@ pub fn has_quantiles(profile: &DialectProfile) -> bool {
     profile.op(Op::Percentile, 2, None).is_some()
 }
 
-/// The columns of a cube that the caller may read as they are stored: dimensions, then measures that
-/// aggregate one numeric value a row, of several over the same one the first. Hidden members are left out.
+/// Returns the columns of a cube that the caller may read unmasked: first dimensions, then measures that aggregate one
+/// numeric value of each row. Of several measures over the same value, only the first is returned. Hidden members are
+/// left out.
 ///
 /// # Errors
-/// There is no such cube for the caller.
+/// The cube is unknown or hidden from the caller.
 pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec<StatisticsColumn>, QueryError> {
     let access = authorized.access();
     let cube = public_cube(&access, cube)?;
@@ -119,10 +120,10 @@ fn is_number(ty: LogicalType) -> bool {
     matches!(ty, LogicalType::Integer | LogicalType::Decimal | LogicalType::Float)
 }
 
-/// A query that reads what a statement reads, for hooks to judge.
+/// Returns a query that reads the same members as a statement, for the decision of hooks.
 ///
 /// # Errors
-/// There is no such cube, or nothing in it.
+/// The cube is unknown, or has no members.
 pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<SemanticQuery, QueryError> {
     let unknown = || QueryError::UnknownCube { name: Arc::clone(&query.cube), nearest: Vec::new() };
     let cube = model.cube_named(&query.cube).ok_or_else(unknown)?;
@@ -163,7 +164,7 @@ fn members_of(filter: &Filter) -> Vec<&MemberRef> {
     }
 }
 
-/// Everything of a query but what it shows.
+/// Returns the cube, range and conditions of a statement as a query without members.
 fn narrowed(query: &StatisticsQuery) -> SemanticQuery {
     SemanticQuery {
         cube: Some(Arc::clone(&query.cube)),
@@ -174,10 +175,10 @@ fn narrowed(query: &StatisticsQuery) -> SemanticQuery {
     }
 }
 
-/// Compiles one statement for a caller, hooks included.
+/// Compiles one statement for a caller, including the obligations of hooks.
 ///
 /// # Errors
-/// [`QueryError`]: a member that is not there, or not open to the caller; a condition that does not fit.
+/// [`QueryError`]: a member does not exist or is closed to the caller, or a condition does not fit its member.
 pub fn compile_statistics(
     profile: &DialectProfile,
     query: &StatisticsQuery,
@@ -211,7 +212,7 @@ pub fn compile_statistics(
     compiled(&secure(plan, &access)?, profile)
 }
 
-/// The range and the conditions, resolved as a query's own; the conditions apart, in their order.
+/// Resolves the range and the conditions of a statement. The conditions are returned separately, in their order.
 fn resolved(
     access: &Access<'_>,
     cube: &Cube,
@@ -236,7 +237,7 @@ fn resolved(
     Ok((resolved, conditions))
 }
 
-/// The value that a member reads of each row.
+/// The value that a member reads from each row.
 struct Column {
     sql: Snippet,
     ty: LogicalType,
@@ -275,7 +276,7 @@ fn open_dimension(access: &Access<'_>, cube: &Cube, id: DimensionId) -> Result<(
     access.check(&dimension.sql, ColumnUse::Row).map_err(|_| QueryError::Covered { member: member() })
 }
 
-/// A dimension's value, or what a measure aggregates.
+/// Returns the SQL of a dimension, or of the value that a measure aggregates.
 fn column(access: &Access<'_>, cube: &Cube, name: &str) -> Result<Column, QueryError> {
     let model = access.model();
     match cube.member(name) {

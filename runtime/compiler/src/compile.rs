@@ -1,4 +1,4 @@
-//! The whole pipeline as one call: `resolve → plan → secure → match pre-aggregations → lower → print`.
+//! The whole pipeline in one call: `resolve → plan → secure → match pre-aggregations → lower → print`.
 
 use crate::access::{Authorized, AuthorizedAccess};
 use crate::environment::Environment;
@@ -12,7 +12,7 @@ use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, 
 /// Compiles a query for a caller.
 ///
 /// # Errors
-/// [`QueryError`]: what was asked can't be answered; nothing else fails.
+/// [`QueryError`]: the query cannot be answered for this caller. There are no other errors.
 pub fn compile(
     profile: &DialectProfile,
     query: &SemanticQuery,
@@ -25,8 +25,8 @@ pub fn compile(
     compiled(&secured, profile).map(|sql| CompiledSql { most_rows, rollups, ..sql })
 }
 
-/// Compiles each measure of a query without its dimensions and without what narrows its groups:
-/// `None` where it has no measure.
+/// Compiles a statement for the totals of a query: each measure without dimensions and without conditions on groups.
+/// `None` if the query has no measure.
 ///
 /// # Errors
 /// As [`compile`].
@@ -66,7 +66,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
     })
 }
 
-/// Compiles the number of a query's groups, for a page that came back empty.
+/// Compiles the count of a query's groups, which is needed if a page is empty.
 ///
 /// # Errors
 /// As [`compile`].
@@ -97,7 +97,7 @@ pub fn compile_count(
     })
 }
 
-/// One runnable text with the values written into it, for people to read.
+/// Compiles a query to one statement with the values in its text, for people to read.
 ///
 /// # Errors
 /// As [`compile`].
@@ -139,7 +139,7 @@ fn secured<'m>(
     Ok((secure(plan(authorized.model(), resolved)?, access)?, most_rows))
 }
 
-/// The plan in which facts read pre-aggregations where that gives the same answer, and what each of them reads.
+/// Returns the plan in which facts read pre-aggregations if that gives the same result, and the match of each fact.
 fn pre_aggregated<'m>(
     secured: SecuredPlan<'m>,
     profile: &DialectProfile,

@@ -25,9 +25,9 @@ pub enum Severity {
 pub struct Diagnostic {
     pub code: Code,
     pub severity: Severity,
-    /// States the problem in Terrane's own words.
+    /// The problem in Terrane's own words.
     pub message: String,
-    /// Text of the warehouse about it. Only callers with the scope `admin` may see it.
+    /// The warehouse's text about the problem. Only callers with the scope `admin` may see it.
     pub detail: Option<Box<Foreign>>,
     /// The name of the item that has the problem, such as a plugin's id.
     pub subject: Option<Arc<str>>,
@@ -38,11 +38,11 @@ pub struct Diagnostic {
     pub path: Box<[Step]>,
 }
 
-/// Text that another system wrote, which may quote data and names that not every caller may see.
+/// Text of another system, which may quote data and names that not every caller may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
     pub text: String,
-    /// An action that names what the other system disclosed. It takes the place of the general hint.
+    /// A hint that uses what the other system disclosed. It replaces the general hint.
     pub hint: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub struct Foreign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub name: Arc<str>,
-    /// The place where it refers to the next step; the last refers to the first.
+    /// The place where the step refers to the next one; the last step refers to the first.
     pub span: Option<Span>,
 }
 
@@ -60,7 +60,7 @@ pub fn cycle_path(path: &[Step]) -> String {
     names.join(" → ")
 }
 
-/// By place: file, line, column; what has no place comes first.
+/// Sorts diagnostics by file, line and column. Those without a place come first.
 pub fn sort(diagnostics: &mut [Diagnostic]) {
     diagnostics.sort_by(|a, b| a.span.cmp(&b.span));
 }
@@ -96,7 +96,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a hint that names what the other system disclosed.
+    /// Adds a hint that uses what the other system disclosed.
     #[must_use]
     pub fn detailed_hint(mut self, hint: impl Into<String>) -> Self {
         if let Some(detail) = &mut self.detail {

@@ -12,7 +12,7 @@ use crate::ready_rollups::ReadyRollups;
 pub struct Environment {
     pub now: Timestamp,
     pub zones: TimeZoneDatabase,
-    /// The timezone of queries that name none.
+    /// The time zone of queries without one.
     pub default_timezone: TimeZone,
     pub default_limit: u64,
     pub max_limit: u64,

@@ -1,6 +1,6 @@
-//! Resolved queries and plans as text, for people: golden cases read it, `explain` will print it.
+//! Text of resolved queries and plans, for people and for golden tests.
 //!
-//! In: a stage's noun. Out: indented lines with names in place of ids. Nothing reads it back.
+//! In: the result of a stage. Out: indented lines with names instead of ids. The text is never parsed.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::plan::{GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, RowK
 use crate::query::{Bound, Group, GroupBy, Operand, OrderTarget, Predicate, ResolvedQuery, Test, ValueId};
 use crate::types::Value;
 
-/// A resolved query, one fact a line.
+/// Returns the text of a resolved query, one line for each part.
 pub fn explain_query(model: &Model, query: &ResolvedQuery) -> String {
     let mut lines = Lines::default();
     let names = Names { model };
@@ -48,7 +48,7 @@ pub fn explain_query(model: &Model, query: &ResolvedQuery) -> String {
     lines.text
 }
 
-/// A plan: its facts with their joins and aggregates, then what is made of them.
+/// Returns the text of a plan: its facts with their joins and aggregates, then the values computed from them.
 pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
     let names = Names { model: plan.model };
     let mut lines = Lines::default();

@@ -1,9 +1,9 @@
-//! Why a query becomes the SQL that it becomes, in names.
+//! Explains how a query becomes SQL.
 //!
-//! In: what `compile` takes. Out: an [`Explanation`]: what each key stands for, the joins of each fact
-//! and why this path (semantics, rule 6), the plan, the statement, and the statement that asks the
-//! warehouse for its own plan. Cubes that aren't public are named only where the SQL names them too.
-//! Not here: running anything, and how it is shown.
+//! In: the inputs of `compile`. Out: an [`Explanation`]: the member of each key, the joins of each fact and the reason
+//! for each path (semantics, rule 6), the plan, the statement, and the statement that asks the warehouse for its own
+//! plan. Cubes that are not public are named only if the SQL names them too. Not here: running statements, and the form
+//! in which the explanation is shown.
 
 use std::sync::Arc;
 
@@ -22,19 +22,20 @@ use crate::types::{Granularity, Value};
 /// The stages of a query's compilation.
 #[derive(Debug, Clone)]
 pub struct Explanation {
-    /// In the order of the answer's columns.
+    /// The members, in the order of the result's columns.
     pub members: Vec<ExplainedMember>,
     pub facts: Vec<ExplainedFact>,
-    /// The policies that narrowed it for this caller.
+    /// The policies that restrict the query for this caller.
     pub policies: Vec<Arc<str>>,
-    /// As [`explain_plan`] tells it.
+    /// The plan as text, as [`explain_plan`] returns it.
     pub plan: String,
     pub statement: Printed,
-    /// Asks the warehouse for its plan and runs nothing. `None`: this warehouse explains nothing.
+    /// The statement that asks the warehouse for its plan without running the query. `None` if the warehouse cannot
+    /// explain statements.
     pub explain_statement: Option<Printed>,
 }
 
-/// A text and its bound values.
+/// A SQL statement and its bound values.
 #[derive(Debug, Clone)]
 pub struct Printed {
     pub text: String,
@@ -48,7 +49,7 @@ pub enum MemberKind {
     Metric,
 }
 
-/// The kind of member that a key of the answer names.
+/// The member behind a key of the result.
 #[derive(Debug, Clone)]
 pub struct ExplainedMember {
     pub key: Arc<str>,
@@ -62,10 +63,10 @@ pub struct ExplainedMember {
 #[derive(Debug, Clone)]
 pub struct ExplainedFact {
     pub cube: Arc<str>,
-    /// Else it is only looked up, for a filter or an order.
+    /// True if the fact's groups are groups of the result; false if it is only looked up, for a filter or an order.
     pub is_selected: bool,
     pub joins: Vec<ExplainedJoin>,
-    /// The pre-aggregation that it reads, and why it reads none of the others.
+    /// The pre-aggregation that the fact reads, and the reasons against the others.
     pub rollups: FactMatch,
 }
 
@@ -74,7 +75,7 @@ pub struct ExplainedJoin {
     pub from: Arc<str>,
     pub to: Arc<str>,
     pub relationship: Relationship,
-    /// Every row finds one, so the join is an inner join.
+    /// True if each row has a joined row, so that the join is an inner join.
     pub is_inner: bool,
     pub why: PathReason,
 }
@@ -166,7 +167,7 @@ fn explained_fact(model: &Model, protection: &Protection<'_>, fact: &Fact<'_>) -
     ExplainedFact { cube: name(0), is_selected: fact.is_selected, joins: joins.collect(), rollups }
 }
 
-/// Holds the join that was taken against the others that end at the same cube.
+/// Compares the used join with the other joins that end at the same cube.
 fn why(model: &Model, fact: CubeId, taken: &PlannedJoin<'_>, taken_from: CubeId) -> PathReason {
     let paths = model.join_paths(fact);
     let depth = |cube: CubeId| paths.any_hop(cube).map_or(0, |hop| hop.depth);

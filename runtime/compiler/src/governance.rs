@@ -1,9 +1,9 @@
 //! The facts of a query that governance hooks see, and the obligations that hooks impose.
 //!
-//! In: a query and its caller; then the [`Obligations`] that each hook answered. Out: [`QueryFacts`] to show to hooks,
-//! and an [`Authorized`](crate::Authorized): the caller with everything that narrows the query, which is what every
-//! function that leads to SQL takes. Obligations only narrow: filters are ANDed, the strictest mask and the lowest
-//! limit win. Not here: plugins, who is asked, and what a denial is told as.
+//! In: a query and its caller; then the [`Obligations`] of each hook's response. Out: [`QueryFacts`] for the hooks,
+//! and an [`Authorized`](crate::Authorized): the caller with everything that narrows the query, which every function
+//! that produces SQL takes. Obligations only narrow: filters are ANDed, the strictest mask and the lowest limit win.
+//! Not here: plugins, the choice of hooks, and the error that a denied caller sees.
 
 mod check;
 mod condition;
@@ -18,17 +18,17 @@ pub use inspect::{Inspection, inspect};
 
 use crate::types::{Granularity, Value};
 
-/// The obligations of one hook; names are as the hook wrote them.
+/// The obligations of one hook, with the names that the hook used.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Obligations {
     pub row_filters: Vec<RowFilter>,
     pub masks: Vec<MemberMask>,
     pub max_rows: Option<u64>,
-    /// Refuse the query unless it bounds a time of every cube that it aggregates.
+    /// True if the query must bound a time of every cube that it aggregates.
     pub require_time_filter: bool,
 }
 
-/// Rows of `cube` that don't meet the condition don't exist for the caller.
+/// A filter: the caller sees only rows of `cube` that meet the condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowFilter {
     pub cube: Arc<str>,
@@ -43,7 +43,7 @@ pub enum HookCondition {
     Not(Box<HookCondition>),
     Always(bool),
     Test {
-        /// A dimension of the cube, with or without the cube's name before it.
+        /// A dimension of the cube, with or without the cube's name as a prefix.
         member: Arc<str>,
         operator: TestOperator,
         values: Vec<Value>,
@@ -102,10 +102,10 @@ pub enum HookMask {
     /// The member does not exist for the caller.
     DropColumn,
     Nullify,
-    /// A constant, read as a value of the member's type; null where it can't be.
+    /// A constant of the member's type; null if the constant does not fit the type.
     Fixed(Arc<str>),
     Hash,
     Partial,
-    /// Null for a member that is no time.
+    /// Truncates a time; null for members of other types.
     TruncateDate(Granularity),
 }

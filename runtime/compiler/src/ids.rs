@@ -1,6 +1,6 @@
-//! Numbers of cubes, members and metrics in one model.
+//! Ids of cubes, members and metrics in one model.
 
-/// Index of a cube (or a role-playing alias of one) in its [`Model`].
+/// The index of a cube, or of an alias of one, in its [`Model`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CubeId(pub u32);
 
@@ -33,7 +33,7 @@ pub enum Member {
     Segment(SegmentId),
 }
 
-/// The n-th operand of the comparisons of a cube's n-th join.
+/// Identifies the n-th compared operand in the condition of a cube's n-th join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct JoinOperandId {
     pub cube: CubeId,

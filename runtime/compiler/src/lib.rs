@@ -1,8 +1,8 @@
-//! The query compiler: project text and a query in, warehouse SQL out. Pure: no files, no clock, no
-//! environment, no async. Column types, the current time and the zone tables are inputs.
+//! The query compiler: the text of a project and a query in, the warehouse's SQL out. It is pure: it uses no files, no
+//! clock, no environment and no async code. Column types, the current time and the time zone tables are inputs.
 //!
-//! `SemanticQuery → resolve → ResolvedQuery → plan → LogicalPlan → secure → SecuredPlan → lower →
-//! print → CompiledSql`; each noun is one type, each arrow one public function.
+//! `SemanticQuery → resolve → ResolvedQuery → plan → LogicalPlan → secure → SecuredPlan → lower → print → CompiledSql`.
+//! Each noun is one type, each arrow one public function.
 
 mod access;
 mod calendar;

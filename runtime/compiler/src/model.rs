@@ -209,7 +209,7 @@ pub struct Dimension {
     pub time: TimeKind,
     /// Allowed granularities, finest first; all eight when the author named none. Empty unless time.
     pub granularities: Vec<Granularity>,
-    /// As the warehouse told; `Unknown` until types are read.
+    /// The type that the warehouse reports; `Unknown` until types are read.
     pub column_type: LogicalType,
     pub presentation: Presentation,
     pub span: Option<Span>,
@@ -271,8 +271,8 @@ impl Model {
         self.cube_names.get(name).map(|id| self.cube(*id))
     }
 
-    /// Returns the reason why cubes are closed. It does not name the file that cannot be read: only the caller who loads
-    /// the project may know it.
+    /// Returns the reason why cubes are closed. It does not name the file that cannot be read: only the caller who
+    /// loads the project may know it.
     pub(crate) fn why_closed(&self) -> &'static str {
         if self.has_unread_files {
             "while a file of the project cannot be read: it may hold policies"

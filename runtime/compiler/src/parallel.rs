@@ -1,7 +1,7 @@
-//! One function applied to many items, on several threads.
+//! Applies one function to many items on several threads.
 //!
-//! In: items. Out: one result for each, in the order of the items, as if they had been processed one after the
-//! other. The threads end before the call returns. Not here: work whose items depend on one another.
+//! In: items. Out: one result for each, in the order of the items, as if they had been processed one after the other.
+//! The threads end before the call returns. Not here: work whose items depend on one another.
 //!
 //! 1,000 cubes of 30 members have to load in 200 ms. On two cores they load in 163 to 175 ms with these threads and in
 //! 258 ms on one (`benches/project.rs`).
@@ -9,10 +9,10 @@
 use std::num::NonZeroUsize;
 use std::thread::{self, Builder};
 
-/// Fewer items for each thread are not worth it.
+/// The smallest number of items for which another thread is started.
 const FEWEST: usize = 32;
 const MOST_THREADS: usize = 4;
-/// Texts nest, and so do the calls that read them.
+/// The stack of each thread. Nested SQL is read by recursive functions.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Returns the result of `work` for each item. `state` is called once on each thread.

@@ -1,8 +1,8 @@
-//! The plan: which facts are aggregated on their own, how they merge, and who may see what.
+//! The plan of a query: its facts, which are aggregated separately, their merge, and the caller's protection.
 //!
-//! In: a [`ResolvedQuery`](crate::query::ResolvedQuery). Out: a [`LogicalPlan`], then a
-//! [`SecuredPlan`], which alone leads to SQL. Every measure is aggregated over the rows of its own
-//! cube, then facts are merged on the group-by columns. Not here: SQL and dialects.
+//! In: a [`ResolvedQuery`](crate::query::ResolvedQuery). Out: a [`LogicalPlan`], then a [`SecuredPlan`], which is the
+//! only input for SQL. Every measure is aggregated over the rows of its own cube; then the facts are merged on the
+//! group-by columns. Not here: SQL and dialects.
 
 mod build;
 mod join_path;
@@ -39,9 +39,9 @@ pub struct LogicalPlan<'m> {
     pub model: &'m Model,
     /// Group-by columns, in output order.
     pub groups: Vec<Group>,
-    /// At least one. Several are merged on the groups.
+    /// The facts, at least one. Several are merged on their groups.
     pub facts: Vec<Fact<'m>>,
-    /// Every aggregate that some value needs, each once.
+    /// Every aggregate that a value needs, each once.
     pub aggregates: Vec<PlannedAggregate<'m>>,
     /// Aggregates that are summed up along the axis, as indexes into `aggregates`.
     pub running: Vec<usize>,
@@ -51,10 +51,10 @@ pub struct LogicalPlan<'m> {
     pub group_filters: Vec<GroupPredicate<'m>>,
     pub metric_filters: Vec<(MetricId, Vec<Predicate>)>,
     pub order: Vec<PlannedOrder<'m>>,
-    /// Rows are added for its steps, or values run along it.
+    /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
     pub fill_gaps: bool,
-    /// The shifts of the groups of facts over the other stretch.
+    /// The shifts of the groups of facts over the compared period.
     pub shifts: Vec<GroupShift>,
     /// Rows as they are.
     pub ungrouped: bool,
@@ -64,7 +64,7 @@ pub struct LogicalPlan<'m> {
     pub wants_total: bool,
 }
 
-/// One cube's rows, joined to what its dimensions and filters need, grouped once.
+/// The rows of one cube with the joins that its dimensions and filters need, grouped once.
 #[derive(Debug)]
 pub struct Fact<'m> {
     pub tree: JoinTree<'m>,
@@ -76,29 +76,29 @@ pub struct Fact<'m> {
     pub segments: Vec<(NodeId, &'m Snippet)>,
     /// ANDed with the filters.
     pub semi_joins: Vec<SemiJoin<'m>>,
-    /// Joins repeat its rows: what tells them apart, so that each counts once in a group.
+    /// The key that distinguishes the fact's rows, if joins repeat them, so that each counts once in a group.
     pub distinct: Option<RowKey>,
-    /// Its groups are groups of the answer; else it is only looked up.
+    /// True if the fact's groups are groups of the result; false if it is only looked up.
     pub is_selected: bool,
-    /// The tables that are read instead of the cube's rows.
+    /// The tables of a pre-aggregation that are read instead of the cube's rows.
     pub stored: Option<Box<StoredRows<'m>>>,
 }
 
-/// Which rows of time a fact speaks of.
+/// The range of time of a fact's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Period {
-    /// The stretch that the query's range is compared with.
+    /// True for the period that the query's range is compared with.
     pub is_previous: bool,
-    /// Also what was before the range, as part of its first step.
+    /// True if rows before the range are included in the first step.
     pub has_history: bool,
-    /// Only rows with a time: of totals of a running total.
+    /// True if rows without a time are left out, as for totals of a running total.
     pub is_dated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowKey {
     PrimaryKey(Vec<DimensionId>),
-    /// The cube has none, and none of its groups is behind a to-many join.
+    /// A row number: the cube has no key, and none of its groups is behind a to-many join.
     RowNumber,
 }
 
@@ -108,7 +108,7 @@ pub struct PlannedAggregate<'m> {
     /// Index into `facts`.
     pub fact: usize,
     pub aggregate: &'m Aggregate,
-    /// Metrics whose filters narrow it further, outermost first.
+    /// The metrics whose filters restrict the aggregate, outermost first.
     pub metrics: Vec<MetricId>,
     pub shape: Shape,
 }
@@ -116,14 +116,14 @@ pub struct PlannedAggregate<'m> {
 /// The form of an aggregate's argument.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Shape {
-    /// A measure's: the argument as it is.
+    /// The argument of a measure, unchanged.
     #[default]
     Measure,
-    /// A statistic of a profile: of values themselves, so nothing of it may be closed to the caller.
+    /// A statistic of a profile. It discloses values, so none of them may be closed to the caller.
     Statistic,
-    /// For profiles: the power of the argument's distance from a number.
+    /// For profiles: the distance of the argument from a number, raised to a power.
     Moment { about: Value, power: u32 },
-    /// For profiles: a quantile, with its fraction in digits.
+    /// For profiles: a quantile, with its fraction as decimal digits.
     Quantile { fraction: Box<str> },
     /// For profiles: an aggregate of the values that pass a test, as doubles.
     Passing(Test),
@@ -149,7 +149,7 @@ pub enum ValueExpr<'m> {
         parts: Vec<ValueExpr<'m>>,
         is_atomic: bool,
     },
-    /// Real division, null where the divisor is zero.
+    /// Exact division; null if the divisor is zero.
     Divide(Box<ValueExpr<'m>>, Box<ValueExpr<'m>>),
 }
 
@@ -184,7 +184,7 @@ pub enum PlannedTarget<'m> {
     /// Index into `values`.
     Value(usize),
     Expression(ValueExpr<'m>),
-    /// A dimension of the only fact's rows, if they are not grouped.
+    /// A dimension of the only fact's rows, in a query without groups.
     Dimension(DimensionId),
 }
 
@@ -215,7 +215,7 @@ impl LogicalPlan<'_> {
 }
 
 impl GroupPredicate<'_> {
-    /// Returns whether some test is on a group-by column.
+    /// Returns whether the filter tests a group-by column.
     pub fn reads_groups(&self) -> bool {
         match self {
             GroupPredicate::Test { operand, .. } => matches!(operand, GroupOperand::Group(_)),

@@ -1,7 +1,7 @@
-//! Project text to definitions: YAML and Jinja, from an in-memory source tree.
+//! Reads definitions from the text of a project: YAML and Jinja, from an in-memory source tree.
 //!
-//! In: a [`SourceTree`] and [`Inputs`] (no files, no environment). Out: [`Definitions`] with the place
-//! of every value, and all diagnostics. Not here: resolving references between cubes (`model`).
+//! In: a [`SourceTree`] and [`Inputs`] (no files, no environment). Out: [`Definitions`] with the place of every value,
+//! and all diagnostics. Not here: resolving references between cubes (`model`).
 
 mod cube_keys;
 mod cubes;
@@ -31,11 +31,11 @@ pub use crate::text::{Origin, SourceFile, SqlText, Text};
 pub use cubes::refresh_interval;
 pub(crate) use definitions::MAX_ANCESTORS;
 pub use definitions::{
-    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, MODEL_SCHEMA,
-    MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
+    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, LocatedValue,
+    MODEL_SCHEMA, MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
     MetricFilterDefinition, MissingAttribute, ModelDefinition, PolicyCondition, PolicyDefinition,
     PreAggregationDefinition, Reference, RefreshDefinition, RelationDefinition, SegmentDefinition, SourceDefinition,
-    TableDefinition, Wording, WrittenValue,
+    TableDefinition, Wording,
 };
 pub use files::{may_read_files, project_may_read_files};
 pub(crate) use jinja::{quote as quote_name, quoted};
@@ -46,7 +46,7 @@ use jinja::{Renderer, TemplateContext};
 use keys::{Key, Kind, Shape};
 use yaml::Node;
 
-/// The texts of a project: path inside the project (forward slashes) to content.
+/// The files of a project: the content of each by its path in the project, with forward slashes.
 #[derive(Debug, Clone, Default)]
 pub struct SourceTree {
     pub files: BTreeMap<Arc<str>, Arc<str>>,
@@ -55,23 +55,23 @@ pub struct SourceTree {
 /// The inputs of a project besides its files.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    /// The warehouse's type, which names the SQL grammar of snippets: `duckdb`, `postgres` …
+    /// The warehouse's type, which is also the name of the SQL grammar of snippets: `duckdb`, `postgres`, …
     pub warehouse: Arc<str>,
-    /// Environment variables that `env_var` may see, already allow-listed.
+    /// The environment variables that `env_var` may read. They were checked against the allow-list.
     pub env: BTreeMap<String, String>,
     /// The statements that run on each new connection to the warehouse. Policies follow the views that they create.
     pub init: Vec<Arc<str>>,
     /// Cubes that no file defines, oldest first.
     pub registered: Vec<RegisteredCube>,
-    /// Places of files and folders of the project that could not be read: they may have held policies.
+    /// Places of files and folders of the project that could not be read and may contain policies.
     pub unread_files: Vec<Span>,
-    /// The words in such files that may be names.
+    /// The words in such files that may be names of items.
     pub unread: BTreeSet<Arc<str>>,
-    /// The schema of the tables of pre-aggregations, which no text may name.
+    /// The schema of the tables of pre-aggregations, which the project's SQL must not name.
     pub reserved_schema: Option<Arc<str>>,
 }
 
-/// Nothing stands in a file: no definition is lost with it.
+/// The code of an empty file. No definition is lost with it.
 const EMPTY_FILE: Code = Code::EmptyFile;
 
 static FILE: Shape = Shape::new(
@@ -85,7 +85,7 @@ static FILE: Shape = Shape::new(
     ],
 );
 
-/// Reads every file of the tree. A file or an entry that cannot be read is reported; the rest stays.
+/// Reads every file of the tree. A file or an entry that cannot be read is reported and left out.
 pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let settings_file = tree.files.get_key_value(settings::FILE).map(|(path, text)| documents::file_of(path, text));
@@ -116,8 +116,8 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         let hint = "name the folder of the policies, or remove the key";
         diagnostics.push(Diagnostic::error(Code::MissingFolder, message).hint(hint).at(folder.span()));
     }
-    // A file that can't be parsed, a list under an unknown key, or a folder that nobody can name may have held
-    // policies; so may cubes under a key that they don't have.
+    // A file that cannot be parsed, a list under an unknown key, or an unknown folder may have contained policies; so
+    // may an unknown key of a cube.
     let unread_now = || diagnostics[count_before..].iter().filter(|diagnostic| diagnostic.code != EMPTY_FILE);
     let is_all_read = unread_now().next().is_none() && !settings.has_unread_paths && inputs.unread_files.is_empty();
     let spans =
@@ -194,7 +194,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     (definitions, diagnostics)
 }
 
-/// Entries whose list has no name; the folder tells what they most likely are.
+/// Returns the diagnostic of a file that is a list without a key. The hint names the key that fits the file's folder.
 fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
     let list = FILE.names().find(|list| file.path.starts_with(&format!("{list}/"))).unwrap_or("cubes");
     let message = format!("the file {} must be a mapping, found a list", file.path);
@@ -202,7 +202,7 @@ fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
     Diagnostic::error(Code::WrongType, message).hint(hint).at(node.origin.span())
 }
 
-/// Whatever looks like a name in a file that could not be parsed.
+/// Returns the words that look like names in a file that could not be parsed.
 pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
     text.match_indices("name:").filter_map(|(at, found)| {
         let name: &str =

@@ -23,17 +23,17 @@ pub use crate::types::Operator;
 
 use crate::types::{Granularity, METRIC_TIME, Value};
 
-/// Filters are nested at most so deep.
+/// The deepest nesting of filters.
 pub const MAX_FILTER_DEPTH: usize = 32;
-/// Steps that rows are added for, at most (semantics, rule 8).
+/// The largest number of steps for which rows are added (semantics, rule 8).
 pub(crate) const MAX_STEPS: u64 = 100_000;
 
-/// A query as every surface says it. Names are unresolved; `values` holds measures and metrics.
+/// A query, the same for every surface. Names are unresolved; `values` contains measures and metrics.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SemanticQuery {
-    /// Member names without a dot belong to this cube.
+    /// The cube of member names without a dot.
     pub cube: Option<Arc<str>>,
-    /// `metrics` first, then `measures`, in the order sent.
+    /// The values: `metrics` first, then `measures`, in the order in which they were sent.
     pub values: Vec<MemberRef>,
     pub dimensions: Vec<MemberRef>,
     pub time_dimensions: Vec<TimeDimension>,
@@ -45,20 +45,20 @@ pub struct SemanticQuery {
     /// `None`: the caller's default.
     pub limit: Option<u64>,
     pub offset: u64,
-    /// IANA name; `None` is the project's (UTC unless set).
+    /// The IANA name of the time zone; `None` for the project's zone (UTC unless set).
     pub timezone: Option<Arc<str>>,
     /// False: `total_rows` is left unknown.
     pub skip_total: bool,
     /// Each measure without dimensions as well.
     pub totals: bool,
-    /// The same measures over another stretch of time, as `<measure>.previous`.
+    /// The measures over another period as well, as `<measure>.previous`.
     pub compare: Option<CompareRange>,
-    /// A row for each step of time, also where nothing is counted.
+    /// True to add a row for each step of time without one.
     pub fill_gaps: bool,
-    /// Rows of one cube as they are: nothing is grouped or aggregated.
+    /// True to return the rows of one cube without grouping and aggregation.
     pub ungrouped: bool,
     pub pre_aggregations: PreAggregations,
-    /// The age that pre-aggregated data may have at most.
+    /// The largest allowed age of pre-aggregated data.
     pub max_staleness: Option<Duration>,
 }
 
@@ -66,10 +66,10 @@ pub struct SemanticQuery {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PreAggregations {
     Off,
-    /// Pre-aggregations that give the same answer are read.
+    /// Read pre-aggregations that give the same result.
     #[default]
     Auto,
-    /// The query is refused where they can't answer it.
+    /// Refuse the query if pre-aggregations cannot answer it.
     Only,
 }
 
@@ -86,25 +86,26 @@ impl PreAggregations {
     }
 }
 
-/// The stretch of time that a range is compared with.
+/// The period that a range is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompareRange {
-    /// The range moved back by so much: `1 year`, `4 weeks`.
+    /// The range moved back by an interval such as `1 year` or `4 weeks`.
     Shift(Arc<str>),
     Range(DateRange),
 }
 
-/// `orders.created_at.month`, `orders.revenue` or `revenue`, and the text as sent: it is the row's key.
+/// The name of a member, such as `orders.created_at.month`, `orders.revenue` or `revenue`. The text as it was sent is
+/// the key in the result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MemberRef {
     pub text: Arc<str>,
-    /// Byte range ends inside `text`: the cube ends here; `None` without a dot.
+    /// The byte offset in `text` at which the cube's name ends; `None` without a dot.
     cube_end: Option<u32>,
     member_end: u32,
     pub granularity: Option<Granularity>,
 }
 
-/// One axis of time: a granularity to group by, a range to filter by, or both.
+/// A time dimension of a query, with a granularity to group by, a range to filter by, or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeDimension {
     pub member: MemberRef,
@@ -114,18 +115,18 @@ pub struct TimeDimension {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeRange {
-    /// `None`: each measure's own cube's primary time dimension.
+    /// The time dimension; `None` for the primary time dimension of each measure's own cube.
     pub member: Option<MemberRef>,
     pub granularity: Option<Granularity>,
     pub range: DateRange,
 }
 
-/// Dates or timestamps as sent; read in the query's timezone.
+/// Dates or timestamps as they were sent, in the query's time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DateRange {
-    /// Both ends inclusive as the user would say it. An end that is missing is open.
+    /// A start and an end, both inclusive. A missing one is unbounded.
     Between(Option<Arc<str>>, Option<Arc<str>>),
-    /// `last 7 days`, `2024-Q3`, `from 2024-01-01 to 2024-03-31`.
+    /// A phrase such as `last 7 days`, `2024-Q3`, `from 2024-01-01 to 2024-03-31`.
     Words(Arc<str>),
 }
 
@@ -174,7 +175,7 @@ impl MemberRef {
 impl FromStr for MemberRef {
     type Err = QueryError;
 
-    /// At most three parts; the third is a granularity.
+    /// Reads a name of at most three parts; the third is a granularity.
     fn from_str(text: &str) -> Result<Self, QueryError> {
         let malformed = || QueryError::MalformedMember { text: text.into() };
         let mut parts = text.split('.');

@@ -1,6 +1,6 @@
-//! The state of built pre-aggregations, as the compiler needs it.
+//! The state of built pre-aggregations.
 //!
-//! In: made by the caller from what was published. Out: what matching reads. Absent: builds that run or failed.
+//! In: made by the caller from published generations. Out: the input of matching. Absent: builds that run or failed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use crate::model::{ColumnName, Fingerprint};
 
-/// A half-open range of buckets by their starts, in microseconds since 1970: local time for days and more of instants,
-/// else as the column has it.
+/// A range of buckets by their starts, in microseconds since 1970, without its end: local time for buckets of a day or
+/// more of an instant, else the column's own values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BucketRange {
     pub start: i64,
@@ -32,9 +32,9 @@ impl BucketRange {
 /// The pre-aggregations that queries may read. The default has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadyRollups {
-    /// By the names of the cube and of the rollup.
+    /// The rollups by the names of the cube and of the rollup.
     cubes: HashMap<Arc<str>, HashMap<Arc<str>, ReadyRollup>>,
-    /// A mistake that matching is to make, for tests that must find it.
+    /// A fault that matching shall have, for tests that must detect it.
     #[doc(hidden)]
     pub flaw: Option<Flaw>,
 }
@@ -43,9 +43,9 @@ pub struct ReadyRollups {
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// States under other filters are taken for a measure's own.
+    /// States with other filters are used as a measure's own.
     OtherFilters,
-    /// The number of rows is taken for the number of values.
+    /// The number of rows is used as the number of values.
     RowsForValues,
     /// Counts of distinct values are added up.
     AddedDistinct,
@@ -53,21 +53,21 @@ pub enum Flaw {
     MissingFilter,
     /// Segments that are not stored are left out.
     MissingSegment,
-    /// A rollup of some rows is taken for one of all.
+    /// A rollup of some rows is used as one of all rows.
     FilteredRollup,
     /// Weeks are put together to months.
     NestedWeeks,
-    /// Buckets of one zone are taken for those of another.
+    /// Buckets of one time zone are used as those of another.
     OtherZone,
-    /// Buckets of hours serve zones with other offsets.
+    /// Buckets of hours are used for time zones with other offsets.
     BrokenHours,
-    /// Ends of ranges are moved out to edges of buckets.
+    /// Ranges are widened to whole buckets.
     WiderRange,
-    /// Rows beside whole buckets are left out.
+    /// Rows outside whole buckets are left out.
     NarrowerRange,
     /// Partitions that are not ready count as empty.
     Uncovered,
-    /// Rows of tables are also read from the cube.
+    /// Rows that tables cover are read from the cube as well.
     ReadTwice,
     /// Tables of other definitions are read.
     OtherDefinition,
@@ -77,15 +77,15 @@ pub enum Flaw {
     OpenJoins,
     /// Tables of any age are read.
     AnyAge,
-    /// A mean is a sum over the number of rows.
+    /// A mean is computed as a sum divided by the number of rows.
     MeanOverRows,
     /// Members are taken from other joins than those of the query.
     OtherPath,
     /// Conditions on rows behind to-many joins are left out.
     ToManyFilter,
-    /// Groups that a mask merges are taken for stored groups.
+    /// Groups that a mask merges are used as stored groups.
     MaskedGroups,
-    /// Tables of the same time are all read.
+    /// Several tables over the same time are all read.
     Overlapping,
     /// Steps are taken for finer ones.
     FinerSteps,
@@ -98,11 +98,11 @@ pub enum Flaw {
 /// The published generation of one rollup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadyRollup {
-    /// The fingerprint of the definitions that it was built of.
+    /// The fingerprint of the definitions that the tables were built from.
     pub fingerprint: Fingerprint,
     pub generation: u64,
-    /// The smallest and the largest value of the time column in the data that was read, in microseconds since 1970.
-    /// `None`: unknown, or the rollup has no time.
+    /// The smallest and the largest value of the time column in the data that was read, in microseconds since the Unix
+    /// epoch. `None` if they are unknown, or if the rollup has no time.
     pub extent: Option<[i64; 2]>,
     /// Disjoint, in any order.
     pub partitions: Vec<ReadyPartition>,
@@ -113,7 +113,7 @@ pub struct ReadyRollup {
 pub struct ReadyPartition {
     /// The parts of the table's name, outermost first.
     pub relation: Vec<ColumnName>,
-    /// `None`: all rows, those without a time included.
+    /// The range of buckets; `None` for all rows, including those without a time.
     pub range: Option<BucketRange>,
     pub rows: u64,
     /// The time at which its data was read.
@@ -121,12 +121,12 @@ pub struct ReadyPartition {
 }
 
 impl ReadyRollups {
-    /// Adds a rollup, or replaces the generation that it had.
+    /// Adds a rollup, or replaces its earlier generation.
     pub fn insert(&mut self, cube: impl Into<Arc<str>>, name: impl Into<Arc<str>>, rollup: ReadyRollup) {
         self.cubes.entry(cube.into()).or_default().insert(name.into(), rollup);
     }
 
-    /// Removes a rollup: queries read the rows instead.
+    /// Removes a rollup, so that queries read the rows of the cube.
     pub fn remove(&mut self, cube: &str, name: &str) {
         if let Some(rollups) = self.cubes.get_mut(cube) {
             rollups.remove(name);
@@ -143,7 +143,7 @@ impl ReadyRollups {
 }
 
 impl ReadyPartition {
-    /// Makes the parts of a table's name from what they are called, to be quoted.
+    /// Makes a table's name of its parts, which are quoted when they are printed.
     pub fn relation_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<ColumnName> {
         parts.into_iter().map(|part| ColumnName { text: part.into(), quoted: true }).collect()
     }

@@ -1,6 +1,6 @@
-//! Names to ids, texts to typed values, the order made complete.
+//! Resolves a query: names to ids, strings to typed values, and a complete order.
 //!
-//! In: a [`SemanticQuery`] and the model. Out: a [`ResolvedQuery`], or the first reason why not.
+//! In: a [`SemanticQuery`] and the model. Out: a [`ResolvedQuery`], or the first error.
 
 mod axis;
 mod filter;
@@ -27,15 +27,15 @@ use crate::model::CubeId;
 use crate::query::resolved::{Group, GroupBy, ResolvedQuery, SelectedValue};
 use crate::query::{QueryError, SemanticQuery};
 
-/// Measures, metrics, dimensions and order keys, each.
+/// The largest number of measures, of metrics, of dimensions and of order keys.
 const MAX_MEMBERS: usize = 500;
-/// Rows that a page may skip; engines refuse much larger numbers.
+/// The largest number of rows that a page may skip. Engines refuse much larger numbers.
 const MAX_OFFSET: u64 = 1 << 40;
 
-/// Resolves a query against what a caller sees of a model.
+/// Resolves a query against the part of a model that a caller can see.
 ///
 /// # Errors
-/// The first name that doesn't exist, value that doesn't fit, or limit that is passed.
+/// The first unknown name, value of a wrong type, or exceeded limit.
 pub fn resolve(
     access: &Access<'_>,
     query: &SemanticQuery,

@@ -30,7 +30,7 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// All of its values; null for one that was not readable.
+    /// Returns all values of the attribute; null for one that could not be read.
     pub fn values(&self) -> &[crate::types::Value] {
         match self {
             Attribute::One(value) => std::slice::from_ref(value),

@@ -1,8 +1,8 @@
-//! A project author's own SQL as a typed node.
+//! The SQL of a project's author as a typed node.
 //!
-//! In: `sql:` text whose Jinja is rendered. Out: a [`Snippet`]: pieces of syntax between resolved
-//! references, so that no later stage reads names in text. Bare columns are qualified with their
-//! cube, divisions are nodes of their own (they are real and null on zero), comments are gone.
+//! In: `sql:` text whose Jinja is rendered. Out: a [`Snippet`]: parts of SQL text between resolved references, so that
+//! no later stage has to find names in text. Bare columns are qualified with their cube, divisions are separate nodes
+//! (exact, and null on zero), and comments are removed.
 
 pub(crate) mod aggregate;
 pub mod allowed;
@@ -29,23 +29,24 @@ pub use units::{is_unit, takes_unit};
 use crate::ids::{CubeId, DimensionId, MeasureId, MetricId};
 use crate::types::LogicalType;
 
-/// A name of the warehouse as the author wrote it.
+/// A name in the warehouse, as the author wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ColumnName {
     pub text: Arc<str>,
-    /// The author quoted it, so its case matters.
+    /// True if the author quoted the name, so that its case matters.
     pub quoted: bool,
 }
 
-/// An expression of the author's, ready to be printed.
+/// An expression of the author, ready to be printed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snippet {
     pub parts: Vec<SqlPart>,
-    /// A column, a literal, a call: needs no parentheses as an operand.
+    /// True for a column, a literal or a call, which needs no parentheses as an operand.
     pub is_atomic: bool,
-    /// By its form no row can make it fail, if its dimensions and the types of callers' values don't.
+    /// True if the form of the expression cannot fail on any row, provided that its dimensions and the types of
+    /// callers' values do not.
     pub is_infallible: bool,
-    /// It holds a query of its own, which may read anything.
+    /// True if it contains a subquery, which may read anything.
     pub has_query: bool,
 }
 
@@ -57,7 +58,7 @@ pub enum SqlPart {
         cube: CubeId,
         name: ColumnName,
     },
-    /// `{status}` or `{customers.region}`: that dimension's own expression.
+    /// `{status}` or `{customers.region}`: the expression of that dimension.
     Dimension(DimensionId),
     /// `{revenue}`: only in `number` measures and metrics.
     Measure(MeasureId),
@@ -65,9 +66,9 @@ pub enum SqlPart {
     Metric(MetricId),
     /// `SUM(a)` inside a `number`: a hidden aggregate over the own cube.
     Aggregate(Box<Aggregate>),
-    /// `{{ user.… }}`: only in policies. Bound when the caller is known; `is_list` behind `IN`.
+    /// `{{ user.… }}`, only in policies. It is bound when the caller is known. `is_list` is true after `IN`.
     User(UserPart),
-    /// `a / b`: real division, null where `b` is zero.
+    /// `a / b`: exact division, null if `b` is zero.
     Divide(Box<Snippet>, Box<Snippet>),
 }
 
@@ -76,16 +77,16 @@ pub enum SqlPart {
 pub struct UserPart {
     pub value: UserValue,
     pub is_list: bool,
-    /// The other operand of its comparison; `None` inside a call, or beside another value of the caller.
+    /// The other operand of its comparison; `None` inside a call, or if it is another value of the caller.
     pub compared: Option<Box<Compared>>,
 }
 
-/// The other side of a comparison. Its type is what the caller's value is read as, so that no engine
-/// casts one of them as it likes (semantics, rule 13).
+/// The other side of a comparison. The caller's value is converted to its type, so that no engine casts one of the two
+/// (semantics, rule 13).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     pub sql: Snippet,
-    /// As the warehouse told.
+    /// The type that the warehouse reports.
     pub ty: LogicalType,
 }
 
@@ -104,11 +105,11 @@ pub enum UserValue {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregate {
     pub function: AggregateFunction,
-    /// `None` only for `count`: rows are counted.
+    /// The aggregated expression; `None` only for `count`, which counts rows.
     pub argument: Option<Snippet>,
-    /// Only rows that pass all of these are measured.
+    /// The conditions that rows must meet to be aggregated.
     pub filters: Vec<Snippet>,
-    /// Type of `argument`, as the warehouse told; `Unknown` until types are read.
+    /// The type of `argument` that the warehouse reports; `Unknown` until types are read.
     pub argument_type: LogicalType,
 }
 
@@ -135,7 +136,7 @@ impl Snippet {
         }
     }
 
-    /// The caller's values in it, in reading order; only conditions of policies have any.
+    /// Returns the caller's values in reading order. Only conditions of policies have any.
     pub fn user_parts(&self) -> Vec<&UserPart> {
         let mut found = Vec::new();
         self.for_each(&mut |part| {
@@ -146,7 +147,8 @@ impl Snippet {
         found
     }
 
-    /// The same, to be typed. A condition has no divisions of ours to look into.
+    /// Returns the caller's values so that their types can be set. Conditions of policies contain no
+    /// [`SqlPart::Divide`].
     pub(crate) fn user_parts_mut(&mut self) -> impl Iterator<Item = &mut UserPart> {
         self.parts.iter_mut().filter_map(|part| match part {
             SqlPart::User(user) => Some(user),

@@ -1,4 +1,4 @@
-//! From a secured plan to SQL text: the tree, the lowering, the printer, the dialect profile.
+//! Turns a secured plan into SQL text: the tree, the lowering, the printer, the dialect profile.
 
 mod ast;
 mod column_mistakes;

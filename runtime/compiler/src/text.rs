@@ -1,7 +1,7 @@
-//! Texts of a project and places in them, and the nearest names to one that is unknown.
+//! Texts of a project with their places, and similar names for unknown ones.
 //!
-//! In: files of the project. Out: values and SQL that know where an author wrote them ([`Text`], [`SqlText`]), and
-//! places to show ([`Span`]). Not here: YAML, Jinja, SQL syntax.
+//! In: files of the project. Out: values and SQL with their places in the files ([`Text`], [`SqlText`]), and places to
+//! show ([`Span`]). Not here: YAML, Jinja, SQL syntax.
 
 pub mod nearest;
 mod source;
@@ -10,7 +10,7 @@ mod span;
 pub use source::{Origin, SourceFile, SqlText, Text};
 pub use span::Span;
 
-/// Returns the first line of a value, at most 60 characters of it.
+/// Returns the first line of a value, limited to 60 characters.
 pub fn shorten(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= 60 && line.len() == text.len() {

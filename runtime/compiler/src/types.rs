@@ -1,6 +1,6 @@
-//! The small vocabulary that every stage shares: logical types, granularities, bound values, kinds of members.
+//! Types that every stage shares: logical types, granularities, bound values, kinds of members.
 //!
-//! In: nothing. Out: plain data. Not here: anything that knows a dialect, a file or a wire format.
+//! In: nothing. Out: plain data. Not here: dialects, files and wire formats.
 
 use std::fmt;
 use std::str::FromStr;
@@ -89,7 +89,8 @@ impl Granularity {
         self == coarser || (self < coarser && self != Granularity::Week)
     }
 
-    /// Hour and finer: a bucket is a stretch of instants, so that the repeated hour in autumn stays two.
+    /// Returns whether the granularity is an hour or less. Its buckets are ranges of instants, so that the repeated
+    /// hour in autumn has two buckets.
     pub fn is_sub_day(self) -> bool {
         self < Granularity::Day
     }
@@ -101,14 +102,14 @@ impl fmt::Display for Granularity {
     }
 }
 
-/// Returns whether a zone is UTC, by any of its names: times in it are written with `Z`, or with no offset.
+/// Returns whether a time zone is UTC, by any of its names. Times in UTC are printed with `Z` or without an offset.
 pub fn is_utc(zone: &jiff::tz::TimeZone) -> bool {
     const NAMES: [&str; 9] =
         ["UTC", "Etc/UTC", "Etc/UCT", "UCT", "Etc/Universal", "Universal", "Etc/Zulu", "Zulu", "Etc/GMT"];
     zone.iana_name().is_none_or(|name| NAMES.contains(&name))
 }
 
-/// The word is none of the eight granularities.
+/// The word is not one of the eight granularities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown granularity `{0}`")]
 pub struct UnknownGranularity(pub String);
@@ -121,21 +122,21 @@ impl FromStr for Granularity {
     }
 }
 
-/// A value that travels as a bound parameter; it never becomes SQL text on its way to the warehouse.
+/// A value that is sent to the warehouse as a bound parameter. It never becomes SQL text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Null,
     Boolean(bool),
     Integer(i64),
     Float(f64),
-    /// Decimal digits as written: sign, digits, at most one point.
+    /// The decimal digits of a number: a sign, digits, at most one point.
     Decimal(Arc<str>),
     Text(Arc<str>),
     /// Days since 1970-01-01.
     Date(i32),
-    /// Microseconds since 1970-01-01T00:00:00, without a zone.
+    /// Microseconds since 1970-01-01T00:00:00 of a wall clock, without a time zone.
     Timestamp(i64),
-    /// Microseconds since the Unix epoch, an instant.
+    /// Microseconds since the Unix epoch, as an instant.
     TimestampTz(i64),
 }
 
@@ -167,7 +168,7 @@ pub enum DimensionType {
 /// The meaning of a time dimension's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeKind {
-    /// An instant; shown in the query's timezone.
+    /// An instant, shown in the query's time zone.
     Utc,
     /// A wall clock, never shifted.
     WallClock,
@@ -181,7 +182,7 @@ pub enum Relationship {
 }
 
 impl Relationship {
-    /// A hop that neither loses nor repeats rows.
+    /// Returns whether the join neither loses nor repeats rows.
     pub fn is_to_one(self) -> bool {
         !matches!(self, Relationship::OneToMany)
     }
@@ -271,5 +272,5 @@ impl Operator {
     }
 }
 
-/// The reserved name of each fact's own primary time.
+/// The reserved name for each fact's own primary time.
 pub(crate) const METRIC_TIME: &str = "metric_time";

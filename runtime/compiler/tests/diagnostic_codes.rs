@@ -10,6 +10,6 @@ const TABLE: &str = include_str!("../../docs/reference/diagnostics.md");
 fn the_table_of_codes_is_the_registry() {
     let row = |code: &Code| format!("| `{code}` | {} |", code.description());
     let expected: Vec<String> = Code::ALL.iter().map(row).collect();
-    let written: Vec<&str> = TABLE.lines().filter(|line| line.starts_with("| `")).collect();
-    assert_eq!(written, expected);
+    let rows: Vec<&str> = TABLE.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(rows, expected);
 }

@@ -48,7 +48,7 @@ fn served(files: &[(&str, &str)], unread: Option<&str>) -> (Definitions, Model, 
     (definitions, model, unread.is_some() || diagnostics.iter().any(terrane_compiler::diagnostic::Diagnostic::is_error))
 }
 
-/// Nobody gets rows of the cube that a policy does not let through.
+/// Returns whether a caller without attributes gets no rows of the cube, or only rows that a policy allows.
 fn is_protected(model: &Model, name: &str) -> bool {
     let caller = SecurityContext::default();
     let access = Access::of(model, &caller);
@@ -111,7 +111,7 @@ fn warnings_of_a_policy_close_no_other_cube() {
     assert!(!Access::of(&model, &caller).is_closed(model.cube_named("orders").unwrap()));
 }
 
-/// Each leaves `orders`, and what else reads its table, protected, and is told as an error.
+/// Each mistake leaves `orders`, and every cube over the same table, protected, and is reported as an error.
 #[test]
 fn no_mistake_opens_what_a_policy_protects() {
     let policies: &[(&str, String)] = &[
@@ -123,7 +123,7 @@ fn no_mistake_opens_what_a_policy_protects() {
         ("a list without its key", format!("- {FILTER}")),
         ("a mapping in place of a list", format!("policies: {FILTER}")),
         ("the list twice", format!("policies: []\npolicies: [{FILTER}]")),
-        ("a text in place of a policy", "policies: [own]".to_owned()),
+        ("a string instead of a policy", "policies: [own]".to_owned()),
         ("no name", "policies: [{cubes: [orders], row_filter: \"{CUBE}.region = 'north'\"}]".to_owned()),
         ("a misspelt key", "policies: [{name: own, cubes: [orders], row_fliters: \"{CUBE}.region = 'n'\"}]".to_owned()),
         ("an unknown key", "policies: [{name: own, cubes: [orders], deny: [email], only_rows: \"true\"}]".to_owned()),
@@ -137,7 +137,7 @@ fn no_mistake_opens_what_a_policy_protects() {
         ("an empty filter", "policies: [{name: own, cubes: [orders], row_filter: \"\"}]".to_owned()),
         ("a filter without a value", "policies: [{name: own, cubes: [orders], row_filter: }]".to_owned()),
         (
-            "a filter that is no SQL",
+            "a filter that is not SQL",
             "policies: [{name: own, cubes: [orders], row_filter: \"{CUBE}.region = = 1\"}]".to_owned(),
         ),
         (
@@ -240,7 +240,7 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
         }
     }
     for (about, project) in [
-        ("a project file that is no YAML", "name: shop\npaths: {policies: security\n"),
+        ("a project file that is not YAML", "name: shop\npaths: {policies: security\n"),
         ("a project file that is a list", "- name: shop\n"),
         ("a misspelt path", "name: shop\npaths: {polices: security}\n"),
         ("a path without a value", "name: shop\npaths: {policies: }\n"),
@@ -324,7 +324,7 @@ cubes:
       - {name: region, type: string, sql: region}
       - {name: email, type: string, sql: email}
     measures: [{name: count, type: count}]
-  - name: heir
+  - name: derived
     extends: paid
   - name: twin
     sql: "SELECT o.*, c.email FROM raw.orders AS o JOIN raw.customers AS c ON o.customer_id = c.id"
@@ -341,14 +341,14 @@ cubes:
     extends: by_two
   - name: sales
     sql_table: raw.sales
-    joins: [{name: sold, cube: heir, relationship: many_to_one, sql: "{sales}.paid_id = {sold}.id"}]
+    joins: [{name: sold, cube: derived, relationship: many_to_one, sql: "{sales}.paid_id = {sold}.id"}]
     dimensions: [{name: id, type: number, sql: id, primary_key: true}]
     measures: [{name: count, type: count}]
 "#;
 
-/// No table stands for rows of several, so what is written does.
+/// No single table has the rows of a join, so its SQL identifies them.
 #[test]
-fn a_policy_on_a_query_of_several_tables_reaches_whoever_reads_the_same() {
+fn a_policy_on_a_query_of_several_tables_applies_to_all_readers_of_the_same() {
     let two = "{{ config(materialized='ephemeral') }} SELECT o.*, c.email FROM raw.orders AS o JOIN raw.customers AS c \
                ON o.customer_id = c.id";
     let of = |policy: &str| {
@@ -360,7 +360,7 @@ fn a_policy_on_a_query_of_several_tables_reaches_whoever_reads_the_same() {
     };
     let model = of("{name: own, cubes: [paid], row_filter: \"{CUBE}.region = 'north'\"}");
     for (cube, is_reached) in
-        [("paid", true), ("heir", true), ("twin", true), ("other", false), ("by_two", false), ("orders", false)]
+        [("paid", true), ("derived", true), ("twin", true), ("other", false), ("by_two", false), ("orders", false)]
     {
         assert_eq!(is_protected(&model, cube), is_reached, "{cube}");
     }
@@ -368,7 +368,7 @@ fn a_policy_on_a_query_of_several_tables_reaches_whoever_reads_the_same() {
     for (cube, is_reached) in [("by_two", true), ("by_two_again", true), ("paid", false), ("customers", false)] {
         assert_eq!(is_protected(&model, cube), is_reached, "{cube}");
     }
-    let model = of("{name: own, cubes: [paid, heir], row_filter: \"{CUBE}.region = 'north'\"}");
+    let model = of("{name: own, cubes: [paid, derived], row_filter: \"{CUBE}.region = 'north'\"}");
     let (caller, sold) = (SecurityContext::default(), model.cube_named("sold").unwrap());
     let access = Access::of(&model, &caller);
     assert!(access.row_filters(sold.id).next().is_some() && !access.is_closed(sold), "a name of a cube that is named");
@@ -376,7 +376,7 @@ fn a_policy_on_a_query_of_several_tables_reaches_whoever_reads_the_same() {
         let model = of(&format!("{{name: own, cubes: [paid], {policy}}}"));
         let caller = SecurityContext::default();
         let access = Access::of(&model, &caller);
-        for (cube, is_closed) in [("paid", false), ("heir", true), ("twin", true), ("other", false)] {
+        for (cube, is_closed) in [("paid", false), ("derived", true), ("twin", true), ("other", false)] {
             assert_eq!(access.is_closed(model.cube_named(cube).unwrap()), is_closed, "{cube}, {policy}");
         }
     }
@@ -659,7 +659,7 @@ fn a_member_of_a_registered_cube_is_read_by_a_policy_only_as_the_column_of_its_n
     assert!(!of(&tenant("tenant")));
     assert!(of(&tenant("'mine'")));
     assert!(of(&tenant("tenant_id")));
-    assert!(of("{\"name\": \"id\", \"type\": \"number\", \"sql\": \"id\"}"), "there is no such member");
+    assert!(of("{\"name\": \"id\", \"type\": \"number\", \"sql\": \"id\"}"), "the member does not exist");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn mistakes_name_place_cause_and_cure() {
     let mut count = 0;
     for (name, path) in cases("mistakes") {
         let diagnostics = check("mistakes", &name, &path, false);
-        assert!(!diagnostics.is_empty(), "{name}: nothing was told");
+        assert!(!diagnostics.is_empty(), "{name}: no diagnostic");
         for diagnostic in &diagnostics {
             assert!(diagnostic.span.is_some(), "{name}: no place: {diagnostic}");
             assert!(diagnostic.hint.is_some(), "{name}: no hint: {diagnostic}");
@@ -116,8 +116,8 @@ fn the_example_project_loads_without_a_word() {
     let mut files = BTreeMap::new();
     files_below(&root, &root, &mut files);
     let (model, diagnostics) = load(files, BTreeMap::new(), "duckdb");
-    let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
     assert_eq!(&*model.project, "flights");
     for name in ["flights", "airports", "origin_airport", "dest_airport", "weather"] {
         assert!(model.cube_named(name).is_some(), "{name}");
@@ -194,8 +194,8 @@ cubes:
     let of = |name: &str| profiles().find(|profile| profile.name == name).unwrap();
     let (duckdb, sqlite, mysql) = (of("duckdb"), of("sqlite"), of("mysql"));
     let members = |ty, profile: &DialectProfile| {
-        let told = of_columns(cubes, ty, profile).into_iter();
-        told.map(|told| told.split('`').nth(1).unwrap().replace("orders.", "")).collect::<Vec<_>>().join(" ")
+        let warnings = of_columns(cubes, ty, profile).into_iter();
+        warnings.map(|warning| warning.split('`').nth(1).unwrap().replace("orders.", "")).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(members(LogicalType::Text, &duckdb), "number placed_at is_open total mean so_far");
     assert_eq!(members(LogicalType::Integer, &duckdb), "placed_at");
@@ -203,22 +203,22 @@ cubes:
     assert_eq!(members(LogicalType::Boolean, &duckdb), "number placed_at total mean so_far");
     assert_eq!(members(LogicalType::Date, &duckdb), "number is_open total mean so_far");
     assert_eq!(members(LogicalType::TimestampTz, &duckdb), "number is_open total mean so_far");
-    for nobody_knows in [LogicalType::Unknown, LogicalType::Binary, LogicalType::Geo] {
-        assert_eq!(members(nobody_knows, &duckdb), "");
+    for unchecked in [LogicalType::Unknown, LogicalType::Binary, LogicalType::Geo] {
+        assert_eq!(members(unchecked, &duckdb), "");
     }
     assert_eq!(members(LogicalType::Text, &sqlite), "number is_open total mean so_far", "times are texts there");
     assert_eq!(members(LogicalType::Boolean, &mysql), "placed_at", "booleans are integers there");
 
-    let told = of_columns(cubes, LogicalType::Text, &duckdb);
+    let warnings = of_columns(cubes, LogicalType::Text, &duckdb);
     assert_eq!(
-        told[0],
+        warnings[0],
         "cubes/orders.yml:7:43: warning[column-mismatch]: dimension `orders.number` is a number, but its column is \
-         not: it is a text\n  hint: write `type: string`, or an `sql` that makes a number of it"
+         not: it is a string\n  hint: write `type: string`, or an `sql` that makes a number of it"
     );
     assert_eq!(
-        told[3],
+        warnings[3],
         "cubes/orders.yml:14:39: warning[column-mismatch]: measure `orders.total` adds up values that are not numbers: it is a \
-         text\n  hint: write an `sql` that makes a number of it, or `type: count_distinct`"
+         string\n  hint: write an `sql` that makes a number of it, or `type: count_distinct`"
     );
 }
 

@@ -1,5 +1,5 @@
-//! Texts that overflow stacks, multiply memory or never end, each on a thread with a small stack: every
-//! one must be answered with a diagnostic, or simply load, and soon.
+//! Projects that try to overflow stacks, multiply memory or never end, each loaded on a thread with a small stack.
+//! Each must load, or end with a diagnostic, in time.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::build;
 use terrane_compiler::project::{Inputs, SourceTree, read};
 
-/// Loads files on a stack of 1 MiB; the codes that were told.
+/// Loads files on a stack of 1 MiB and returns the codes of the diagnostics.
 fn check(files: &[(&str, &str)]) -> Vec<&'static str> {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: hostile\n".into());
@@ -20,7 +20,7 @@ fn check(files: &[(&str, &str)]) -> Vec<&'static str> {
         let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
         let (definitions, mut diagnostics) = read(&tree, &inputs);
         diagnostics.extend(build(&definitions).1);
-        sender.send(diagnostics).expect("somebody waits");
+        sender.send(diagnostics).expect("the test waits for the result");
     };
     std::thread::Builder::new().stack_size(1024 * 1024).spawn(load).expect("a thread starts");
     let diagnostics = receiver.recv_timeout(Duration::from_secs(60)).expect("the project loads in time");

@@ -1,7 +1,7 @@
 //! Mistakes that people make, each seeded into one sound project.
 //!
 //! A case is a file under `tests/seeded/cases`: what it changes in the project of `tests/seeded/base`,
-//! and all that must be told of it. `⟦…⟧` marks the place, which the project doesn't contain: the n-th
+//! and every diagnostic that must be reported for it. `⟦…⟧` marks the place, which the project doesn't contain: the n-th
 //! mark, in the order of files and lines, is the place of the n-th diagnostic. A new case is a new file.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
@@ -13,23 +13,23 @@ mod schema;
 
 use std::fmt::Write as _;
 
-use case::{Case, Told, cases};
+use case::{Case, ExpectedDiagnostic, cases};
 use terrane_compiler::diagnostic::{Diagnostic, Severity, Span};
 
 /// Returns the differences between the reported diagnostics and those of the case.
-fn faults(case: &Case, told: &[Diagnostic], marks: &[Span]) -> Vec<String> {
+fn faults(case: &Case, diagnostics: &[Diagnostic], marks: &[Span]) -> Vec<String> {
     let mut faults = Vec::new();
-    if told.len() != case.told.len() {
-        faults.push(format!("{} told, {} expected", told.len(), case.told.len()));
+    if diagnostics.len() != case.reported.len() {
+        faults.push(format!("{} diagnostics, {} expected", diagnostics.len(), case.reported.len()));
     }
-    assert_eq!(marks.len(), case.told.len(), "{}: one mark for each diagnostic", case.name);
-    for ((diagnostic, expected), mark) in told.iter().zip(&case.told).zip(marks) {
+    assert_eq!(marks.len(), case.reported.len(), "{}: one mark for each diagnostic", case.name);
+    for ((diagnostic, expected), mark) in diagnostics.iter().zip(&case.reported).zip(marks) {
         faults.extend(fault(diagnostic, expected, mark));
     }
     faults
 }
 
-fn fault(diagnostic: &Diagnostic, expected: &Told, mark: &Span) -> Option<String> {
+fn fault(diagnostic: &Diagnostic, expected: &ExpectedDiagnostic, mark: &Span) -> Option<String> {
     let severity = if expected.is_warning() { Severity::Warning } else { Severity::Error };
     if diagnostic.code.as_str() != expected.code || diagnostic.severity != severity {
         return Some(format!(
@@ -47,7 +47,7 @@ fn fault(diagnostic: &Diagnostic, expected: &Told, mark: &Span) -> Option<String
     }
     let hint = diagnostic.hint.as_deref().unwrap_or_default();
     if hint.is_empty() {
-        return Some("there is no hint".to_owned());
+        return Some("the hint is missing".to_owned());
     }
     if let Some(word) = expected.cure.iter().find(|word| !hint.contains(&***word)) {
         return Some(format!("the hint lacks {word:?}"));
@@ -64,9 +64,9 @@ fn fault(diagnostic: &Diagnostic, expected: &Told, mark: &Span) -> Option<String
     blames.iter().find(|word| text.contains(**word)).map(|word| format!("a message says {word:?}"))
 }
 
-fn draw(text: &mut String, name: &str, told: &[Diagnostic]) {
+fn draw(text: &mut String, name: &str, diagnostics: &[Diagnostic]) {
     let _ = writeln!(text, "# {name}");
-    for diagnostic in told {
+    for diagnostic in diagnostics {
         let _ = writeln!(text, "{diagnostic}");
     }
     text.push('\n');
@@ -74,8 +74,8 @@ fn draw(text: &mut String, name: &str, told: &[Diagnostic]) {
 
 #[test]
 fn the_base_project_is_sound() {
-    let told = case::load(&case::base(), &Default::default());
-    assert!(told.is_empty(), "{told:?}");
+    let diagnostics = case::load(&case::base(), &Default::default());
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn every_seeded_mistake_is_reported_once_at_its_place_with_cause_and_cure() {
         let mut text = String::new();
         for case in cases(&area) {
             let (tree, marks) = case.tree();
-            let told = case::load(&tree, &case.env);
-            let faults = faults(&case, &told, &marks);
+            let diagnostics = case::load(&tree, &case.env);
+            let faults = faults(&case, &diagnostics, &marks);
             count += 1;
-            draw(&mut text, &case.name, &told);
+            draw(&mut text, &case.name, &diagnostics);
             if !faults.is_empty() {
                 wrong += 1;
-                draw(&mut report, &format!("{area}/{}: {}", case.name, faults.join("; ")), &told);
+                draw(&mut report, &format!("{area}/{}: {}", case.name, faults.join("; ")), &diagnostics);
             }
         }
         insta::with_settings!({
@@ -101,6 +101,6 @@ fn every_seeded_mistake_is_reported_once_at_its_place_with_cause_and_cure() {
             omit_expression => true,
         }, { insta::assert_snapshot!(area, text) });
     }
-    assert!(wrong == 0, "{wrong} of {count} are not told as they should be\n\n{report}");
+    assert!(wrong == 0, "{wrong} of {count} are not reported as they should be\n\n{report}");
     assert!(count >= 100, "{count} mistakes are too few");
 }

@@ -1,7 +1,7 @@
-//! A caller with everything that hooks oblige its query to: what leads to SQL takes this and nothing less.
+//! A caller together with the obligations of all governance hooks. Every function that produces SQL takes it.
 //!
 //! In: a caller; obligations that were checked. Out: an [`Authorized`], and the [`AuthorizedAccess`] that
-//! `plan::secure` wants. A caller alone leads nowhere, so no path can forget the hooks.
+//! `plan::secure` takes. No function produces SQL for a caller alone, so no path can omit the hooks.
 
 use std::ops::Deref;
 
@@ -9,7 +9,7 @@ use super::{Access, MergedObligations};
 use crate::model::Model;
 use crate::security::SecurityContext;
 
-/// One caller's leave to ask one query of one model.
+/// The authorization of one caller to run one query of one model.
 #[derive(Debug)]
 pub struct Authorized<'m> {
     model: &'m Model,
@@ -17,7 +17,7 @@ pub struct Authorized<'m> {
     obligations: MergedObligations,
 }
 
-/// One caller's view of a model, hooks included.
+/// One caller's view of a model, including the obligations of hooks.
 #[derive(Debug)]
 pub struct AuthorizedAccess<'a>(Access<'a>);
 
@@ -30,8 +30,8 @@ impl<'a> Deref for AuthorizedAccess<'a> {
 }
 
 impl<'m> Authorized<'m> {
-    /// For places that no hook is configured for or that hooks have no say in: tests, benchmarks, a server
-    /// without hooks. Whoever serves callers asks the hooks first (`Inspection::authorize`).
+    /// Authorizes a caller without asking governance hooks: for tests, benchmarks and servers without hooks. Code
+    /// that serves callers asks the hooks first (`Inspection::authorize`).
     pub fn without_hooks(model: &'m Model, caller: &'m SecurityContext) -> Self {
         Authorized { model, caller, obligations: MergedObligations::default() }
     }
@@ -48,12 +48,12 @@ impl<'m> Authorized<'m> {
         AuthorizedAccess(Access::with_obligations(self.model, self.caller, &self.obligations))
     }
 
-    /// The rows that the hooks leave, where a page was to reach beyond them.
+    /// Returns the number of rows that the hooks allow for all pages together, if the requested page would exceed it.
     pub(crate) fn most_rows(&self, requested: u64, offset: u64) -> Option<u64> {
         self.obligations.max_rows.filter(|most| *most < offset.saturating_add(requested))
     }
 
-    /// As much of a page as the hooks leave: all pages together have no more rows than they allow.
+    /// Returns the limit of a page so that all pages together have no more rows than the hooks allow.
     pub(crate) fn limit(&self, requested: u64, offset: u64) -> u64 {
         self.obligations.max_rows.map_or(requested, |most| requested.min(most.saturating_sub(offset)))
     }

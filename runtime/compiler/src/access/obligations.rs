@@ -1,6 +1,6 @@
-//! The obligations of all governance hooks, merged and in ids.
+//! The obligations of all governance hooks, merged and resolved to ids.
 //!
-//! In: made by `governance`. Out: what `Access` narrows a caller's view by. Not here: checking and merging them.
+//! In: made by `governance`. Out: the restrictions that `Access` applies. Not here: checking and merging obligations.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

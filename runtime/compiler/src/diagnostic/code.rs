@@ -283,7 +283,7 @@ codes! {
     UnsupportedAggregate = "unsupported-aggregate",
     /// A key has no effect.
     UnusedField = "unused-field",
-    /// A caller's value is inside a text literal.
+    /// A caller's value is inside a string literal.
     UserValueInQuotes = "user-value-in-quotes",
     /// An operator takes another number of values.
     ValueCount = "value-count",

@@ -1,8 +1,8 @@
-//! One hook's obligations against the model and the query, then those of all hooks as one.
+//! Checks one hook's obligations against the model and the query, and merges those of all hooks.
 //!
-//! In: [`Obligations`]. Out: [`Checked`], or the fault of the hook; then [`MergedObligations`] for `Access`. What a
-//! hook says of a cube holds for its aliases. A cube over the same table that the hook said nothing of is
-//! closed, as the project's own policies close it: nobody knows how its rows would be filtered.
+//! In: [`Obligations`]. Out: [`Checked`], or the fault of the hook; then [`MergedObligations`] for `Access`. An
+//! obligation on a cube also applies to its aliases. Another cube over the same table that the hook did not mention is
+//! closed, as a project's own policy would close it, because it is unknown how its rows should be filtered.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ fn stricter(masks: &mut HashMap<DimensionId, Mask>, id: DimensionId, mask: Mask)
     }
 }
 
-/// Looks names up and holds them against the query.
+/// Resolves the names of obligations, and checks the obligations against the query.
 pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> Result<Checked, ObligationFault> {
     let model = inspection.model;
     let mut checked = Checked { max_rows: obligations.max_rows, ..Checked::default() };
@@ -104,9 +104,9 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
         masked.insert(cube.id);
     }
     for origin in filtered.union(&masked) {
-        // Whoever has rows or values of the cube has to be spoken of in the same way.
+        // The hook must have mentioned every cube that shows rows or values of this one in the same way.
         let lacks_filter = |id: CubeId| filtered.contains(origin) && !filtered.contains(&id);
-        // A masked column is covered wherever its table is named; a query's columns can't be told.
+        // A masked column is covered wherever its table is named; the columns of a query are unknown.
         let lacks_mask =
             |id: CubeId| masked.contains(origin) && !masked.contains(&id) && !model.has_rows_of(id, *origin);
         let readers = model.shared_rows(*origin).readers.iter().copied();
@@ -115,9 +115,11 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
     Ok(checked)
 }
 
-/// A hook that treats all cubes alike may name a member that one lacks which the query doesn't read, but whose
-/// table it does: that one is closed. Else whoever defines a cube over a table could make the hook fail for all
-/// who ask for others.
+/// Closes a cube that lacks a member named by a hook, if the query reads only the cube's table and not the cube.
+/// Otherwise anyone who defines a cube over a table could make the hook fail for queries of other cubes.
+///
+/// # Errors
+/// Returns the fault if the query reads the cube itself.
 fn only_its_table(
     inspection: &Inspection<'_>,
     cube: &Cube,
@@ -157,7 +159,7 @@ fn add_mask(checked: &mut Checked, own: &Cube, cube: &Cube, wanted: &MemberMask)
 }
 
 impl Cube {
-    /// The cube and the names that joins give it.
+    /// Returns the cube and its aliases.
     fn with_aliases(&self, model: &Model) -> Vec<CubeId> {
         std::iter::once(self.id).chain(model.shared_rows(self.id).aliases.iter().copied()).collect()
     }

@@ -1,7 +1,7 @@
-//! A hook's condition as a predicate of the plan.
+//! Converts a hook's condition to a predicate of the plan.
 //!
-//! In: a [`HookCondition`] over one cube. Out: a [`Predicate`] whose values have their members' types, or
-//! what is wrong with it. Comparison never casts silently (semantics, rule 13).
+//! In: a [`HookCondition`] over one cube. Out: a [`Predicate`] whose values have their members' types, or the fault of
+//! the hook. Values are never cast silently (semantics, rule 13).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::plan::fit;
 use crate::query::{Bound, Operand, Predicate, Test, TextMatch};
 use crate::types::{LogicalType, Value};
 
-/// Reads a condition for a cube, or for one of its aliases: their dimensions have the same names.
+/// Converts a condition on a cube or one of its aliases, which have the same dimensions.
 ///
 /// # Errors
 /// An unknown dimension, a value of another type, a tree that is too deep or too large.
@@ -150,7 +150,7 @@ impl Tested<'_> {
         }
     }
 
-    /// A value as the member's type, which it has to be or to be the same as.
+    /// Returns a value as a value of the member's type. The value must have this type or an equal value of it.
     fn fitted(&self, value: &Value) -> Result<Value, ObligationFault> {
         const DAY: i64 = 86_400_000_000;
         let ty = type_of(self.dimension);

@@ -1,29 +1,29 @@
-//! The facts of a query that hooks judge: names and typed values, no ids, nothing borrowed.
+//! The facts of a query that hooks decide on: names and typed values, without ids and borrowed data.
 //!
-//! In: nothing; made by `inspect`. Out: plain data for the host's adapter.
+//! In: made by `inspect`. Out: plain data for the host's adapter.
 
 use std::sync::Arc;
 
 use crate::query::Test;
 use crate::types::LogicalType;
 
-/// The members and conditions of a query, under the cubes' own names.
+/// The members and conditions of a query. Aliases appear under the names of their cubes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryFacts {
-    /// Every cube whose rows the query reads, also those it only joins through, those that a policy of the
-    /// project joins, and those whose table is read under another cube's name. Sorted.
+    /// Every cube whose rows the query reads: also cubes that it only joins through, cubes that a policy of the project
+    /// joins, and cubes whose table it reads under another cube's name. Sorted.
     pub cubes: Vec<Arc<str>>,
     /// One entry a member and usage.
     pub members: Vec<MemberUse>,
-    /// The query's conditions on rows; ANDed.
+    /// The query's conditions on rows, which are ANDed.
     pub filters: Vec<Condition>,
     /// Rows of the page.
     pub limit: u64,
-    /// Cubes that are aggregated, or listed, over all time: no condition gives a time of theirs a start.
+    /// The cubes that are aggregated or listed without a lower bound of any of their times.
     pub without_time_bound: Vec<Arc<str>>,
 }
 
-/// One use of one member; a member that is used in two ways comes twice.
+/// One use of one member. A member that is used in two ways occurs twice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberUse {
     pub cube: Arc<str>,
@@ -43,7 +43,7 @@ pub enum Usage {
     Selected,
     Filtered,
     Ordered,
-    /// A condition of a join or of a policy reads it.
+    /// A condition of a join or a policy reads the member.
     Joined,
 }
 

@@ -1,8 +1,8 @@
-//! A query as hooks are told of it.
+//! The facts of a query that are sent to governance hooks.
 //!
-//! In: a query and its caller. Out: an [`Inspection`]: the [`QueryFacts`], and the way from what hooks
-//! answer to an [`Authorized`]. The plan is made and secured as for an answer, and thrown away: a query
-//! that the project's own policies refuse is refused here already, and no hook hears of it.
+//! In: a query and its caller. Out: an [`Inspection`] with the [`QueryFacts`], which turns the hooks' obligations into
+//! an [`Authorized`]. The plan is built and secured as for an answer and then dropped: a query that the project's own
+//! policies refuse is refused here, before any hook is called.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::resolve::resolve;
 use crate::security::SecurityContext;
 use crate::types::LogicalType;
 
-/// A query that was looked at, before any hook has spoken.
+/// A query that was inspected, before any hook is called.
 #[derive(Debug)]
 pub struct Inspection<'m> {
     pub(super) model: &'m Model,
@@ -31,11 +31,11 @@ pub struct Inspection<'m> {
     facts: QueryFacts,
     /// The cubes of the facts.
     read: HashSet<CubeId>,
-    /// The cubes that the query itself reads; of the others it reads the tables, by another name.
+    /// The cubes that the query itself reads. Of the others it reads only the tables, through another cube.
     named: HashSet<CubeId>,
 }
 
-/// Looks at a query.
+/// Inspects a query.
 ///
 /// # Errors
 /// As `compile` without hooks.
@@ -50,7 +50,7 @@ pub fn inspect<'m>(
     let access = open.access();
     let resolved = resolve(&access, query, environment)?;
     let secured = secure(plan(model, resolved.clone())?, &access)?;
-    let mut found = Found::of(model);
+    let mut found = MemberUses::of(model);
     found.query(&resolved, secured.plan());
     found.joins(&secured);
     let (named, read) = found.read(&secured);
@@ -70,15 +70,15 @@ impl<'m> Inspection<'m> {
         &self.facts
     }
 
-    /// Holds one hook's obligations against the model and the query.
+    /// Checks one hook's obligations against the model and the query.
     ///
     /// # Errors
-    /// What the hook did wrong.
+    /// The fault of the hook.
     pub fn check(&self, obligations: &Obligations) -> Result<Checked, ObligationFault> {
         check(self, obligations)
     }
 
-    /// The caller under what each hook, by its id, obliges the query to.
+    /// Returns the caller with the obligations of all hooks, each with the hook's id.
     pub fn authorize(self, obligations: Vec<(Arc<str>, Checked)>) -> Authorized<'m> {
         Authorized::under(self.model, self.caller, merged(obligations))
     }
@@ -88,7 +88,7 @@ impl<'m> Inspection<'m> {
         self.named.contains(&cube)
     }
 
-    /// A cube that the query reads, by its own name.
+    /// Returns a cube that the query reads, by the cube's own name.
     pub(super) fn cube(&self, name: &Arc<str>) -> Result<&'m Cube, ObligationFault> {
         match self.model.cube_named(name) {
             Some(cube) if cube.alias_of.is_none() && self.read.contains(&cube.id) => Ok(cube),
@@ -99,19 +99,19 @@ impl<'m> Inspection<'m> {
 }
 
 /// The members that a query uses.
-struct Found<'m> {
+struct MemberUses<'m> {
     model: &'m Model,
     uses: Vec<MemberUse>,
     seen: HashSet<(CubeId, Arc<str>, Usage)>,
-    /// Metrics and measures that were looked into, for a usage.
+    /// The metrics and measures whose parts were collected, by usage.
     values: HashSet<(ValueId, Usage)>,
-    /// A text of the author holds a query of its own, which may read anything.
+    /// An author's SQL contains a subquery, which may read anything.
     has_subquery: bool,
 }
 
-impl<'m> Found<'m> {
+impl<'m> MemberUses<'m> {
     fn of(model: &'m Model) -> Self {
-        Found { model, uses: Vec::new(), seen: HashSet::new(), values: HashSet::new(), has_subquery: false }
+        MemberUses { model, uses: Vec::new(), seen: HashSet::new(), values: HashSet::new(), has_subquery: false }
     }
 
     fn query(&mut self, query: &ResolvedQuery, plan: &LogicalPlan<'m>) {
@@ -145,7 +145,7 @@ impl<'m> Found<'m> {
         }
     }
 
-    /// Conditions of joins and of the project's policies.
+    /// Adds the members in conditions of joins and of the project's policies.
     fn joins(&mut self, secured: &SecuredPlan<'m>) {
         for tree in trees(secured) {
             tree.joins.iter().for_each(|planned| self.condition(&planned.join.on));
@@ -157,7 +157,7 @@ impl<'m> Found<'m> {
         }
     }
 
-    /// Dimensions in the text, and those that are one of its columns.
+    /// Adds the dimensions in a snippet, and the dimensions of its columns.
     fn condition(&mut self, sql: &'m Snippet) {
         self.snippet(sql, Usage::Joined);
         let model = self.model;
@@ -172,7 +172,7 @@ impl<'m> Found<'m> {
         over_columns.into_iter().for_each(|id| self.dimension(id, Usage::Joined));
     }
 
-    /// The original cubes that are read under whatever name, then with those whose tables are.
+    /// Returns the cubes that are read, aliases resolved; then those and all cubes over the same tables.
     fn read(&self, secured: &SecuredPlan<'m>) -> (HashSet<CubeId>, HashSet<CubeId>) {
         let model = self.model;
         let original = |id: CubeId| model.cube(id).alias_of.unwrap_or(id);
@@ -186,7 +186,8 @@ impl<'m> Found<'m> {
         (named, read)
     }
 
-    /// Adds the names that other cubes have for a column of the same table: a hook may know it by such a name only.
+    /// Adds the members of other cubes over the same column of the table, because a hook may know the column only by
+    /// such a name.
     fn twins(&mut self, cube: CubeId, column: &ColumnName, usage: Usage) {
         let model = self.model;
         let own = model.cube(cube).alias_of.unwrap_or(cube);
@@ -296,7 +297,7 @@ impl<'m> Found<'m> {
     }
 }
 
-/// Every tree of joins that the SQL will have.
+/// Returns every tree of joins in the SQL.
 fn trees<'s, 'm>(secured: &'s SecuredPlan<'m>) -> impl Iterator<Item = &'s JoinTree<'m>> {
     let of_facts =
         secured.plan().facts.iter().flat_map(|fact| {
@@ -326,7 +327,7 @@ fn measure_type(kind: &MeasureKind) -> LogicalType {
     }
 }
 
-/// The query's own conditions on rows.
+/// Returns the query's own conditions on rows.
 fn filters(model: &Model, query: &ResolvedQuery) -> Vec<Condition> {
     let of_filters = query.row_filters.iter().map(|filter| condition(model, &filter.predicate));
     let of_ranges = query.ranges.iter().map(|range| {
@@ -365,7 +366,7 @@ fn fact(model: &Model, id: DimensionId, test: &Test) -> FilterFact {
     FilterFact { member, ty: type_of(dimension), test: test.clone() }
 }
 
-/// The cubes that a fact reads from the beginning of time.
+/// Returns the cubes whose facts have no lower bound of time.
 fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     let model = plan.model;
     let has_start = |fact: &Fact<'_>| fact.row_filters.iter().any(|filter| starts(model, fact.tree.cube, filter));
@@ -374,7 +375,7 @@ fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
-/// Returns whether a condition gives a time of the cube a start.
+/// Returns whether a condition sets a lower bound of a time of the cube.
 fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
     match predicate {
         Predicate::And(all) => all.iter().any(|inner| starts(model, cube, inner)),

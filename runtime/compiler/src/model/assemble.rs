@@ -1,7 +1,7 @@
-//! The model's names, cubes and joins, before any snippet is read.
+//! Assembles the names, cubes and joins of a model before any snippet is read.
 //!
-//! In: merged cubes. Out: a [`Model`] whose snippets are empty, and for each of its cubes where its
-//! text comes from. A join under another name makes a cube of its own, once for the whole project.
+//! In: merged cubes. Out: a [`Model`] whose snippets are empty, and for each of its cubes the definition that its SQL
+//! comes from. A join that renames its target adds a cube, one for each name in the project.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -22,15 +22,15 @@ use crate::types::LogicalType;
 /// A model without snippets.
 pub(super) struct Skeleton<'d> {
     pub(super) model: Model,
-    /// Parallel to the model's cubes: the cube, or the target of the alias.
+    /// The index in the merged cubes of each cube of the model; for an alias, that of its target.
     pub(super) texts: Vec<usize>,
-    /// Parallel to the joins of each cube.
+    /// The definitions of each cube's joins, parallel to the joins of the cube.
     pub(super) joins: Vec<Vec<Inherited<'d, JoinDefinition>>>,
     /// Names that need no second report.
     pub(super) unread: BTreeSet<Arc<str>>,
 }
 
-/// Measures, dimensions, segments and names of one cube.
+/// The measures, dimensions, segments and member names of one cube.
 type Members = (Vec<Measure>, Vec<Dimension>, Vec<Segment>, HashMap<Arc<str>, Member>);
 
 pub(super) fn assemble<'d>(
@@ -94,7 +94,7 @@ pub(super) fn assemble<'d>(
 }
 
 impl<'d> Skeleton<'d> {
-    /// Adds a cube whose snippets and joins are still missing.
+    /// Adds a cube without snippets and joins, which are added later.
     fn add(&mut self, text: usize, merged: &Merged<'d>, name: Arc<str>, alias_of: Option<CubeId>, relation: Relation) {
         let id = CubeId(self.model.cubes.len() as u32);
         self.model.cube_names.insert(Arc::clone(&name), id);
@@ -103,7 +103,8 @@ impl<'d> Skeleton<'d> {
         self.joins.push(Vec::new());
     }
 
-    /// `cube: airports` under another name: one more cube, whoever declares it first.
+    /// Adds a cube for each join that gives its target another name, such as `cube: airports`. Joins with the same name
+    /// share one.
     fn add_aliases(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
         let mut spans: HashMap<Arc<str>, Span> = HashMap::new();
         let mut reported: HashSet<(&str, u32, u32)> = HashSet::new();
@@ -175,7 +176,7 @@ impl<'d> Skeleton<'d> {
         }
     }
 
-    /// The joins of one cube; where each is written stands beside it.
+    /// Returns the joins of one cube, and stores the definition of each in `self.joins`.
     fn joins_of(&mut self, at: usize, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Join> {
         let is_alias = self.model.cubes[at].alias_of.is_some();
         let mut joins = Vec::new();
@@ -217,7 +218,7 @@ impl<'d> Skeleton<'d> {
     }
 }
 
-/// A cube whose snippets and joins are still missing.
+/// Returns a cube without snippets and joins, which are added later.
 fn empty(id: CubeId, merged: &Merged<'_>, name: Arc<str>, alias_of: Option<CubeId>, relation: Relation) -> Cube {
     let definition = merged.definition;
     let (measures, dimensions, segments, names) = members(id, merged);
@@ -311,7 +312,7 @@ fn empty_kind(measure: &MeasureDefinition) -> MeasureKind {
     }
 }
 
-/// The marked one, else the only time dimension.
+/// Returns the index of the dimension that is marked as primary time, or else of the only time dimension.
 fn primary_time(merged: &Merged<'_>) -> Option<u32> {
     let times = || (0u32..).zip(&merged.dimensions).filter(|(_, d)| d.item.ty == super::DimensionType::Time);
     if let Some((index, _)) = times().find(|(_, dimension)| dimension.item.primary_time.is_some()) {

@@ -1,8 +1,8 @@
-//! Definitions to a model.
+//! Builds a model from definitions.
 //!
-//! In: [`Definitions`]. Out: a [`Model`] with every reference resolved, and all problems. Order: names
-//! and joins (`assemble`), snippets (`read`), metrics, circles, then whatever stands on something
-//! broken is left out (`prune`), so that what remains can be trusted.
+//! In: [`Definitions`]. Out: a [`Model`] with every reference resolved, and all diagnostics. The order: names
+//! and joins (`assemble`), snippets (`read`), metrics, cycles. At last, `prune` removes every item that depends on a
+//! broken one, so that the remaining items are sound.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -27,7 +27,8 @@ use crate::project::{Definitions, MeasureDefinition, SqlText};
 use crate::snippet::grammar::{Problem, grammar};
 use crate::text::nearest::suggest;
 
-/// Resolves every reference. What is broken is reported and left out; the rest stays usable.
+/// Builds a model with every reference resolved. Broken items are reported and left out, so that the others stay
+/// usable.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
@@ -65,7 +66,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     join_graph::warn_of_ties(&model, &mut diagnostics);
     // A join may be missing for its own errors.
     if !definitions.has_errors && !diagnostics.iter().any(Diagnostic::is_error) {
-        metrics::tell_unreachable_filters(&model, definitions, &mut diagnostics);
+        metrics::report_unreachable_filters(&model, definitions, &mut diagnostics);
     }
     let are_none_written = definitions.cubes.is_empty() && definitions.unread.is_empty();
     if are_none_written && definitions.unread_files.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
@@ -79,7 +80,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     (model, diagnostics)
 }
 
-/// Reports the findings of one cube. An inherited text is read once for each cube that inherits it; its problem is
+/// Reports the findings of one cube. Inherited SQL is read once for each cube that inherits it, but its problem is
 /// reported once.
 fn report(findings: Vec<Finding>, diagnostics: &mut Vec<Diagnostic>) {
     for Finding { diagnostic, is_shared } in findings {
@@ -90,7 +91,7 @@ fn report(findings: Vec<Finding>, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The names that policies are not told about: what is left out has been told.
+/// Returns the names whose absence policies do not report, because the broken items were reported already.
 fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &Items, model: &Model) -> BTreeSet<Arc<str>> {
     unread.extend(broken.iter().map(|item| match item {
         Item::Join(cube, index) => Arc::clone(&model.cube(model.cube(*cube).joins[*index as usize].target).name),
@@ -102,7 +103,7 @@ fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &Items, model: &Model) ->
     unread
 }
 
-/// A column for an example: one that a dimension of the cube names and that is a number.
+/// Returns a column for an example: the column of a number dimension of the cube.
 fn some_column(scope: NameScope<'_>) -> String {
     let dimensions = scope.own().map(|own| own.dimensions.as_slice()).unwrap_or_default();
     let number = dimensions.iter().find(|d| d.ty == DimensionType::Number && !d.primary_key);
@@ -112,11 +113,11 @@ fn some_column(scope: NameScope<'_>) -> String {
 /// A problem of one cube.
 struct Finding {
     diagnostic: Diagnostic,
-    /// Cubes that inherit the text have the same problem; it is reported once.
+    /// True if the problem may occur in each cube that inherits the SQL; it is reported once.
     is_shared: bool,
 }
 
-/// The snippets of one cube, until the model can be written to.
+/// The snippets of one cube, collected before they are written to the model.
 struct Filled {
     dimensions: Vec<Snippet>,
     measures: Vec<MeasureKind>,
@@ -158,32 +159,32 @@ impl CubeReader {
         let scope = NameScope {
             model: &skeleton.model,
             cube: Some(cube.id),
-            written_in: &text.definition.name.value,
+            declared_in: &text.definition.name.value,
             place: Place::Dimension,
             unread: &skeleton.unread,
         };
         let dimensions = (0u32..).zip(&text.dimensions).map(|(index, dimension)| {
             let item = Item::Dimension(DimensionId { cube: cube.id, index });
-            let scope = NameScope { written_in: dimension.written_in, ..scope };
+            let scope = NameScope { declared_in: dimension.declared_in, ..scope };
             reading.snippet(&dimension.item.sql, scope, item, dialect)
         });
         let dimensions = dimensions.collect();
         let measures = (0u32..).zip(text.measures.iter().zip(&cube.measures)).map(|(index, (definition, measure))| {
             let id = MeasureId { cube: cube.id, index };
-            let scope = NameScope { written_in: definition.written_in, ..scope };
+            let scope = NameScope { declared_in: definition.declared_in, ..scope };
             reading.measure(definition.item, measure, scope, id, dialect)
         });
         let measures = measures.collect();
         let segments = (0u32..).zip(&text.segments).map(|(index, segment)| {
             let item = Item::Segment(SegmentId { cube: cube.id, index });
-            let scope = NameScope { place: Place::Segment, written_in: segment.written_in, ..scope };
+            let scope = NameScope { place: Place::Segment, declared_in: segment.declared_in, ..scope };
             reading.snippet(&segment.item.sql, scope, item, dialect)
         });
         let segments = segments.collect();
         let declared = &skeleton.joins[cube.id.0 as usize];
         let joins = (0u32..).zip(declared.iter().zip(&cube.joins)).map(|(index, (join, model_join))| {
             let item = Item::Join(cube.id, index);
-            let scope = NameScope { place: Place::Join(model_join.target), written_in: join.written_in, ..scope };
+            let scope = NameScope { place: Place::Join(model_join.target), declared_in: join.declared_in, ..scope };
             let on = reading.snippet(&join.item.sql, scope, item, dialect);
             if cube.alias_of.is_none() && !reading.broken.contains(&item) {
                 reading.check_join(cube, model_join, &on, &join.item.sql, &skeleton.model);
@@ -198,7 +199,7 @@ impl CubeReader {
         Filled { dimensions, measures, segments, joins, findings, broken }
     }
 
-    /// Reads one text; what is wrong with an alias is wrong with its target, and told there.
+    /// Reads the SQL of one item. Problems of an alias are those of its target, and are reported there.
     fn snippet(&mut self, sql: &SqlText, scope: NameScope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
         match read(sql, scope, dialect) {
             Ok(snippet) => snippet,
@@ -212,7 +213,7 @@ impl CubeReader {
         }
     }
 
-    /// Adds problems that derived cubes may have as well.
+    /// Adds problems that the derived cubes may have as well.
     fn add(&mut self, diagnostics: impl Iterator<Item = Diagnostic>) {
         self.findings.extend(diagnostics.map(|diagnostic| Finding { diagnostic, is_shared: true }));
     }
@@ -268,7 +269,7 @@ impl CubeReader {
         }
     }
 
-    /// Points in time have no sum and no average.
+    /// Reports a sum or an average of a time dimension.
     fn check_addable(
         &mut self,
         definition: &MeasureDefinition,
@@ -293,7 +294,7 @@ impl CubeReader {
         self.add(std::iter::once(problem.in_text(sql)));
     }
 
-    /// A join that doesn't compare both sides is most likely a slip.
+    /// Warns of a join that does not compare both sides, which is most likely a mistake.
     fn check_join(&mut self, cube: &Cube, join: &Join, on: &Snippet, sql: &SqlText, model: &Model) {
         let mut sides: HashSet<CubeId> = HashSet::new();
         on.for_each(&mut |part| match part {
@@ -317,7 +318,8 @@ impl CubeReader {
         }
     }
 
-    /// Groups behind a to-many join need to tell the rows of the cube apart.
+    /// Reports a cube with to-many joins and without a primary key. Grouping behind a to-many join needs the key to
+    /// identify the cube's rows.
     fn check_key(&mut self, cube: &Cube, text: &Merged<'_>) {
         let has_key = text.dimensions.iter().any(|dimension| dimension.item.primary_key);
         let join = text.joins.iter().find(|join| !join.item.relationship.is_to_one());
@@ -327,7 +329,7 @@ impl CubeReader {
             "`{}` has many `{}` and no primary key, so its measures can't be grouped by what is there",
             cube.name, target.value
         );
-        let hint = format!("mark the dimension that tells rows of `{}` apart: `primary_key: true`", cube.name);
+        let hint = format!("mark the dimension that identifies rows of `{}`: `primary_key: true`", cube.name);
         self.add(std::iter::once(Diagnostic::warning(Code::MissingPrimaryKey, message).hint(hint).at(target.span())));
     }
 

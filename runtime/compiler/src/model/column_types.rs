@@ -1,7 +1,7 @@
-//! Column types, as the warehouse told, into a model.
+//! Adds the column types that the warehouse reports to a model.
 //!
 //! In: types by member. Out: the model with them. A DATE column has no time of day, so its dimension
-//! is a wall clock whatever the author wrote (semantics, rule 16).
+//! is a wall clock, whatever the project declares (semantics, rule 16).
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use super::{Cube, CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Mo
 use crate::ids::JoinOperandId;
 use crate::types::LogicalType;
 
-/// The types that probes of the warehouse found; a member that is missing stays `Unknown`.
+/// The types that probes of the warehouse found. A member that is not among them stays `Unknown`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ColumnTypes {
     pub dimensions: HashMap<DimensionId, LogicalType>,
     /// Types of the arguments of aggregating measures.
     pub measures: HashMap<MeasureId, LogicalType>,
-    /// Types of what policies compare a caller's values with.
+    /// The types of the expressions that policies compare a caller's values with.
     pub compared: HashMap<ComparedId, LogicalType>,
-    /// Types of columns that joins compare and no dimension shows.
+    /// The types of columns that joins compare and that no dimension shows.
     pub joined: HashMap<JoinOperandId, LogicalType>,
 }
 
-/// The n-th of a caller's values in a policy's row filter on one cube.
+/// Identifies the n-th of a caller's values in a policy's row filter on one cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ComparedId {
     pub policy: u32,
@@ -29,7 +29,7 @@ pub struct ComparedId {
     pub index: u32,
 }
 
-/// The type that was told of a dimension or, of an alias, of its target's.
+/// Returns the reported type of a dimension; for an alias, that of its target.
 fn dimension_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<LogicalType> {
     let find = |cube| types.dimensions.get(&DimensionId { cube, index }).copied();
     find(cube.id).or_else(|| cube.alias_of.and_then(find))
@@ -61,7 +61,7 @@ fn set_types(cube: &mut Cube, types: &ColumnTypes) {
 }
 
 impl Model {
-    /// The model with its column types. An alias without types of its own takes its target's.
+    /// Returns the model with its column types. An alias without types of its own takes those of its target.
     #[must_use]
     pub fn with_types(mut self, types: &ColumnTypes) -> Model {
         for cube in &mut self.cubes {

@@ -1,7 +1,7 @@
 //! References between items, and cycles in them.
 //!
-//! In: a model whose snippets are read. Out: diagnostics that show each circle as its path; its items
-//! and everything that stands on something broken join the broken ones.
+//! In: a model whose snippets are read. Out: diagnostics that show each cycle as its path. The items of a cycle, and
+//! all items that depend on a broken one, are added to the broken items.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,10 +21,10 @@ pub(super) enum Item {
     Join(CubeId, u32),
 }
 
-/// Items are numbers that nobody outside chooses.
+/// A set with a fast hash: items are the model's own numbers, so no input can choose colliding ones.
 pub(super) type Items = FxHashSet<Item>;
 
-/// The items that a snippet refers to, also inside aggregates.
+/// Collects the items that a snippet refers to, including those inside aggregates.
 pub(super) fn references(snippet: &Snippet, found: &mut Vec<Item>) {
     for part in &snippet.parts {
         match part {
@@ -56,7 +56,7 @@ fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
     }
 }
 
-/// An item that refers to others, and to which.
+/// An item and the items that it refers to.
 pub(super) type Edge = (Item, Vec<Item>);
 
 fn put(edges: &mut Vec<Edge>, item: Item, found: Vec<Item>) {
@@ -65,7 +65,7 @@ fn put(edges: &mut Vec<Edge>, item: Item, found: Vec<Item>) {
     }
 }
 
-/// The items of a cube that refer to others, also of other cubes.
+/// Returns the items of a cube that refer to others, each with the items that it refers to.
 pub(super) fn of_cube(cube: &Cube) -> Vec<Edge> {
     let mut edges = Vec::new();
     for (index, dimension) in (0u32..).zip(&cube.dimensions) {
@@ -102,13 +102,13 @@ pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
     edges
 }
 
-/// The references between members, and the index of each member in them.
+/// The references between items, with an index by item.
 pub(super) struct References<'e> {
     pub(super) edges: &'e [Edge],
-    /// The numbers of each cube's first dimension, measure, segment and join.
+    /// For each cube, the numbers of its first dimension, measure, segment and join.
     starts: Vec<[usize; 4]>,
     first_metric: usize,
-    /// By number: the edge of an item.
+    /// The edge of each item, by the item's number.
     found: Vec<Option<u32>>,
 }
 
@@ -132,7 +132,7 @@ impl<'e> References<'e> {
         references
     }
 
-    /// Every item has one, from nought on.
+    /// Returns the number of an item. Numbers start at 0 and have no gaps.
     pub(super) fn number(&self, item: Item) -> usize {
         match item {
             Item::Dimension(id) => self.starts[id.cube.0 as usize][0] + id.index as usize,
@@ -157,7 +157,7 @@ impl<'e> References<'e> {
     }
 }
 
-/// Reports circles and completes `broken`.
+/// Reports cycles, and adds all items to `broken` that depend on a broken one.
 pub(super) fn report(
     model: &Model,
     source_text: &SourceText<'_, '_>,
@@ -169,7 +169,7 @@ pub(super) fn report(
     spread(references.edges, broken);
 }
 
-/// Whatever stands on something broken is broken too.
+/// Adds every item to `broken` that depends on a broken one.
 pub(super) fn spread(edges: &[Edge], broken: &mut Items) {
     if broken.is_empty() {
         return;
@@ -190,7 +190,8 @@ pub(super) fn spread(edges: &[Edge], broken: &mut Items) {
     }
 }
 
-/// Depth first without recursion: a chain may be as long as the project is large.
+/// Searches for cycles, depth first. The search is not recursive, because a chain may be as long as the project is
+/// large.
 fn cycles(
     model: &Model,
     source_text: &SourceText<'_, '_>,
@@ -231,7 +232,7 @@ fn cycles(
     }
 }
 
-/// A circle of an alias is its target's circle, and told there.
+/// Returns the diagnostic of a cycle. A cycle of aliases has none: it is reported for their targets.
 fn diagnostic(model: &Model, source_text: &SourceText<'_, '_>, items: &[Item]) -> Option<Diagnostic> {
     if items.iter().all(|item| cube_of(*item).is_some_and(|cube| model.cube(cube).alias_of.is_some())) {
         return None;

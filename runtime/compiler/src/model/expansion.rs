@@ -1,8 +1,8 @@
-//! The size of a member's SQL with all its references expanded.
+//! Limits the size of a member's SQL with all its references expanded.
 //!
-//! In: a model without circles among its sound items. Out: diagnostics for members that grow beyond
-//! bounds, so that no query does, and for join conditions that would need further joins to be
-//! evaluated. What is wrong joins the broken items, with whatever stands on it.
+//! In: a model without cycles among its sound items. Out: diagnostics for members whose SQL exceeds the limits, so that
+//! no query does, and for join conditions that need further joins. These items, and those that depend on them, are
+//! added to the broken items.
 
 use super::cycles::{self, Item, Items, References};
 use super::source_text::SourceText;
@@ -18,11 +18,11 @@ const MAX_PARTS: usize = 10_000;
 struct Size {
     depth: usize,
     parts: usize,
-    /// Columns of other cubes than the item's own are read.
+    /// True if the item reads columns of cubes other than its own.
     is_foreign: bool,
 }
 
-/// The sizes that are known, by the items' numbers.
+/// The sizes that are known so far, by the items' numbers.
 struct Sizes<'r> {
     references: &'r References<'r>,
     known: Vec<Option<Size>>,
@@ -70,7 +70,7 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
     }
 }
 
-/// Depth first without recursion: a chain may be as long as the project is large.
+/// Measures items, depth first. The search is not recursive, because a chain may be as long as the project is large.
 fn measure_items(model: &Model, open: &mut Vec<(Item, bool)>, broken: &Items, sizes: &mut Sizes<'_>) {
     while let Some((item, has_parts)) = open.pop() {
         if sizes.of(item).is_some() || broken.contains(&item) {
@@ -93,7 +93,7 @@ fn measure_items(model: &Model, open: &mut Vec<(Item, bool)>, broken: &Items, si
     }
 }
 
-/// Returns whether a dimension's own text names columns of another cube.
+/// Returns whether a dimension's own SQL names columns of another cube.
 fn is_foreign(model: &Model, item: Item) -> bool {
     let Item::Dimension(id) = item else { return false };
     names_other(&model.dimension(id).sql, id.cube)
@@ -105,7 +105,7 @@ fn names_other(snippet: &Snippet, own: CubeId) -> bool {
     found
 }
 
-/// A dimension in a join's condition that needs a join of its own.
+/// Returns a dimension of a join's condition that needs another join.
 fn foreign_side(model: &Model, item: Item, sizes: &Sizes<'_>) -> Option<String> {
     let Item::Join(cube, index) = item else { return None };
     let mut found = Vec::new();
@@ -114,14 +114,14 @@ fn foreign_side(model: &Model, item: Item, sizes: &Sizes<'_>) -> Option<String> 
     Some(cycles::name(model, foreign))
 }
 
-/// Returns whether a cube has a `number` measure that names no measure.
+/// Returns whether a `number` measure refers to any measure or aggregate.
 fn has_value(sql: &Snippet) -> bool {
     let mut found = false;
     sql.for_each(&mut |part| found |= matches!(part, SqlPart::Measure(_) | SqlPart::Aggregate(_)));
     found
 }
 
-/// Reports `number` measures that name no measure: they have no rows to be computed from.
+/// Reports `number` measures that refer to no measure, because they cannot be computed from rows.
 pub(super) fn check_constants(
     model: &Model,
     source_text: &SourceText<'_, '_>,

@@ -1,9 +1,8 @@
-//! Joins that never miss, proven by the foreign keys of the warehouse.
+//! Proves by the foreign keys of the warehouse that a join always finds a row.
 //!
-//! In: the foreign keys that the warehouse enforces. Out: the model, whose joins know whether a key proves that each
-//! row finds one. A join is proven if it leads from one table to another, its condition compares columns and nothing
-//! else, and each pair of columns is a pair of one key. Absent: reading the keys, and deciding which of them hold for
-//! all rows (the warehouse's adapter).
+//! In: the foreign keys that the warehouse enforces. Out: the model, with a mark on each proven join. A join is proven
+//! if it leads from one table to another, its condition consists of comparisons of columns, and each compared pair is a
+//! pair of one key. Absent: reading the keys, and deciding which of them hold for all rows (the warehouse's adapter).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,24 +16,24 @@ use crate::sql::dialect_profile::CaseFolding;
 pub struct ForeignKey {
     pub from: CatalogNames,
     pub to: CatalogNames,
-    /// Each referencing column with the column that it refers to, in the catalog's own spelling.
+    /// The pairs of a referencing column and the referenced one, in the catalog's spelling.
     pub columns: Vec<[Arc<str>; 2]>,
 }
 
-/// The names of a table: those by which a statement means this table and no other relation. Their parts are in the
-/// catalog's own spelling, outermost first.
+/// The names by which a statement refers to this table and to no other relation. The parts of a name are in the
+/// catalog's spelling, outermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogNames(pub Vec<Vec<Arc<str>>>);
 
 impl Model {
-    /// Returns whether some join could be proven by a foreign key.
+    /// Returns whether the model has joins that a foreign key could prove.
     pub fn has_joins_to_prove(&self) -> bool {
         let is_table = |cube: &Cube| matches!(cube.relation, Relation::Table(_));
         let is_open = |join: &Join| join.relationship.is_to_one() && !join.always && is_table(self.cube(join.target));
         self.cubes.iter().any(|cube| is_table(cube) && cube.joins.iter().any(is_open))
     }
 
-    /// Returns the model with the joins marked that foreign keys prove.
+    /// Returns the model with a mark on each join that a foreign key proves.
     #[must_use]
     pub fn with_foreign_keys(mut self, keys: &[ForeignKey], folding: CaseFolding) -> Model {
         let mut by_table: HashMap<String, Vec<&ForeignKey>> = HashMap::new();
@@ -82,7 +81,7 @@ impl Model {
         keys.iter().any(|key| key.to.contains(target, folding) && pairs.iter().all(|pair| has_pair(key, *pair)))
     }
 
-    /// Returns the column that an operand is; `None` if it is another expression.
+    /// Returns the column of an operand; `None` if the operand is another expression.
     fn column_of<'m>(&'m self, operand: JoinOperand<'m>) -> Option<&'m ColumnName> {
         match operand {
             JoinOperand::Column(_, name) => Some(name),
@@ -95,7 +94,7 @@ impl Model {
 }
 
 impl CatalogNames {
-    /// Returns whether a table's name in a project means this table.
+    /// Returns whether a table's name in a project refers to this table.
     fn contains(&self, table: &TableName, folding: CaseFolding) -> bool {
         self.0.iter().any(|name| match &table.catalog_name {
             Some(full) => full.iter().map(|part| &part.text).eq(name),
@@ -106,12 +105,12 @@ impl CatalogNames {
     }
 }
 
-/// Returns whether an author's name means this name of the catalog. Names that cannot be compared are different.
-fn is_same(written: &ColumnName, name: &str, folding: CaseFolding) -> bool {
+/// Returns whether a name of an author refers to this name of the catalog. Names that cannot be compared are different.
+fn is_same(declared: &ColumnName, name: &str, folding: CaseFolding) -> bool {
     match folding {
-        _ if written.quoted => *written.text == *name,
-        CaseFolding::ToLower => written.text.to_ascii_lowercase() == name,
-        CaseFolding::ToUpper => written.text.to_ascii_uppercase() == name,
-        CaseFolding::Keep => written.text.eq_ignore_ascii_case(name),
+        _ if declared.quoted => *declared.text == *name,
+        CaseFolding::ToLower => declared.text.to_ascii_lowercase() == name,
+        CaseFolding::ToUpper => declared.text.to_ascii_uppercase() == name,
+        CaseFolding::Keep => declared.text.eq_ignore_ascii_case(name),
     }
 }

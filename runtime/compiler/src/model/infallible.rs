@@ -1,10 +1,10 @@
-//! Which expressions no row can make fail, judged by their form.
+//! Detection of expressions that cannot fail on any row, by their form.
 //!
-//! In: a walked expression. Out: whether it consists of columns, tests for null, and comparisons of columns
-//! with texts or a caller's values, which engines convert to the column's type and not the other way
-//! round. In a join's condition columns may also meet columns. Everything else may fail on some row: calls,
-//! casts, arithmetic, but also a column beside a number, which some engines cast where it is a text. What
-//! is found here lets an index answer under a policy (`sql::scope`); what is not costs only that.
+//! In: a walked expression. Out: whether it consists only of columns, tests for null, and comparisons of columns
+//! with strings or a caller's values, which engines convert to the column's type and not the other way
+//! round. A join's condition may also compare columns. All other expressions may fail on some row: calls, casts,
+//! arithmetic, and also a column beside a number, because some engines cast a column of strings there. An infallible
+//! expression lets the engine use an index under a policy (`sql::scope`); all others lose only that.
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 

@@ -1,7 +1,7 @@
-//! The members and joins of each cube once `extends` is followed.
+//! Resolves `extends`: the members and joins of each cube including inherited ones.
 //!
-//! In: cube definitions. Out: one [`Merged`] per usable cube, in file order: own members override
-//! inherited ones by name, at their place; names are unique among measures, dimensions and segments.
+//! In: cube definitions. Out: one [`Merged`] per usable cube, in file order. A cube's own member replaces an inherited
+//! one of the same name at its position. Names are unique among measures, dimensions and segments.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::project::{
 };
 use crate::text::nearest::suggest;
 
-/// A definition and the cube whose file has it: that cube's name in its SQL means whoever inherits it.
+/// A definition, and the cube that declares it: in its SQL, that cube's name refers to the cube that inherits it.
 #[derive(Debug)]
 pub(super) struct Inherited<'d, T> {
-    pub(super) written_in: &'d str,
+    pub(super) declared_in: &'d str,
     pub(super) item: &'d T,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Merged<'d> {
     pub(super) segments: Vec<Inherited<'d, SegmentDefinition>>,
 }
 
-/// Also the names of cubes that cannot be used and have been reported.
+/// Merges all cubes. Also returns the names of cubes that cannot be used and have been reported.
 pub(super) fn merge<'d>(
     definitions: &'d Definitions,
     diagnostics: &mut Vec<Diagnostic>,
@@ -60,7 +60,7 @@ pub(super) fn merge<'d>(
     (merged, unusable)
 }
 
-/// The cube and those it extends, the eldest first.
+/// Returns the cube and the cubes that it extends, the most distant first.
 fn ancestors<'d>(
     cube: &'d CubeDefinition,
     by_name: &HashMap<&str, &'d CubeDefinition>,
@@ -70,7 +70,7 @@ fn ancestors<'d>(
     let mut at = cube;
     while let Some(extends) = &at.extends {
         let Some(parent) = by_name.get(&*extends.value) else {
-            // Only the cube that says it is told.
+            // Reported for the cube that declares `extends`, not for the cubes that extend it.
             if definitions.unread.contains(&extends.value) || line.len() > 1 {
                 return Err(None);
             }
@@ -90,10 +90,10 @@ fn ancestors<'d>(
                 span: cube.extends.as_ref().map(Text::span),
             };
             let path: Vec<Step> = line[start..].iter().map(step).collect();
-            // The circle is told once, by the first of its cubes in the project.
+            // The cycle is reported once, for the first of its cubes in the project.
             let first = line[start..].iter().min_by_key(|cube| &cube.name.value);
-            let tells = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
-            return Err(tells.then(|| {
+            let is_reported = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
+            return Err(is_reported.then(|| {
                 Diagnostic::error(
                     Code::ExtendsCycle,
                     format!("cubes extend one another in a cycle: {}", cycle_path(&path)),
@@ -130,15 +130,15 @@ fn joins_of<'d>(line: &[&'d CubeDefinition]) -> Vec<Inherited<'d, JoinDefinition
     joins
 }
 
-/// Returns the nearest `refresh` that is about the rows of the last cube: those that it reads itself, or takes
-/// over.
+/// Returns the nearest `refresh` that applies to the rows of the last cube, whether the cube defines the rows itself or
+/// inherits them.
 fn refresh_of<'d>(line: &[&'d CubeDefinition]) -> Option<&'d RefreshDefinition> {
     let source = line.iter().rposition(|cube| cube.relation.is_some()).unwrap_or_default();
     line[source..].iter().rev().find_map(|cube| cube.refresh.as_ref())
 }
 
 impl<'d> Merged<'d> {
-    /// Merges a cube's definition with those that it extends. `line` holds all of them, the most distant first.
+    /// Merges a cube's definition with those that it extends. `line` contains all of them, the most distant first.
     fn new(definition: &'d CubeDefinition, line: &[&'d CubeDefinition]) -> Self {
         let mut merged = Merged {
             definition,
@@ -153,10 +153,10 @@ impl<'d> Merged<'d> {
             if at > 0 {
                 merged.forget_kinds_of(cube);
             }
-            let written_in = &*cube.name.value;
-            put(&mut merged.measures, &cube.measures, written_in, |measure| &measure.name.value);
-            put(&mut merged.dimensions, &cube.dimensions, written_in, |dimension| &dimension.name.value);
-            put(&mut merged.segments, &cube.segments, written_in, |segment| &segment.name.value);
+            let declared_in = &*cube.name.value;
+            put(&mut merged.measures, &cube.measures, declared_in, |measure| &measure.name.value);
+            put(&mut merged.dimensions, &cube.dimensions, declared_in, |dimension| &dimension.name.value);
+            put(&mut merged.segments, &cube.segments, declared_in, |segment| &segment.name.value);
         }
         let mut seen = HashSet::with_capacity(merged.measures.len() + merged.dimensions.len());
         merged.dimensions.retain(|dimension| seen.insert(&*dimension.item.name.value));
@@ -165,7 +165,8 @@ impl<'d> Merged<'d> {
         merged
     }
 
-    /// A name that changes its kind, say from measure to dimension, leaves its old list.
+    /// Removes an inherited member if the derived cube declares its name with another kind, such as a measure that was
+    /// a dimension.
     fn forget_kinds_of(&mut self, child: &CubeDefinition) {
         let measures: HashSet<&str> = child.measures.iter().map(|measure| &*measure.name.value).collect();
         let dimensions: HashSet<&str> = child.dimensions.iter().map(|dimension| &*dimension.name.value).collect();
@@ -176,22 +177,22 @@ impl<'d> Merged<'d> {
     }
 }
 
-fn put<'d, T>(into: &mut Vec<Inherited<'d, T>>, items: &'d [T], written_in: &'d str, name: impl Fn(&T) -> &Arc<str>) {
+fn put<'d, T>(into: &mut Vec<Inherited<'d, T>>, items: &'d [T], declared_in: &'d str, name: impl Fn(&T) -> &Arc<str>) {
     if into.is_empty() {
-        into.extend(items.iter().map(|item| Inherited { written_in, item }));
+        into.extend(items.iter().map(|item| Inherited { declared_in, item }));
         return;
     }
     let inherited: HashMap<Arc<str>, usize> =
         into.iter().enumerate().map(|(at, item)| (Arc::clone(name(item.item)), at)).collect();
     for item in items {
         match inherited.get(name(item)) {
-            Some(at) => into[*at] = Inherited { written_in, item },
-            None => into.push(Inherited { written_in, item }),
+            Some(at) => into[*at] = Inherited { declared_in, item },
+            None => into.push(Inherited { declared_in, item }),
         }
     }
 }
 
-/// Two members, or two joins, of one cube with one name.
+/// Reports two members, or two joins, of one cube with the same name.
 fn check_own_names(cube: &CubeDefinition, diagnostics: &mut Vec<Diagnostic>) {
     let measures = cube.measures.iter().map(|measure| ("measure", &measure.name));
     let dimensions = cube.dimensions.iter().map(|dimension| ("dimension", &dimension.name));

@@ -1,19 +1,20 @@
-//! Values of a project that are no values of their dimension.
+//! Checks values of a project against the types of their dimensions.
 //!
-//! In: a value as written, and the dimension that it stands for or is compared with. Out: what to write
-//! instead, and the [`Diagnostic`] of a mask. Judged by the declared type alone. Not here: what the warehouse says
-//! of columns (`sql::column_mistakes`).
+//! In: a value with its place, and the dimension that it replaces or is compared with. Out: a hint with the value to
+//! write instead, and the [`Diagnostic`] of a mask. Only the declared type counts. Not here: the types of columns in
+//! the warehouse (`sql::column_mistakes`).
 
 use super::{Cube, Dimension, DimensionType};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::project::WrittenValue;
+use crate::project::LocatedValue;
 // Against the order of modules: masks are checked as filters of queries.
 use crate::query::{MemberRef, Operator, QueryError};
 use crate::resolve::refusal;
 use crate::types::Value;
 
-/// A mask's constant that the dimension can't have. It hides the value all the same, so it is a warning.
-pub(super) fn of_mask(constant: &WrittenValue, cube: &Cube, dimension: &Dimension) -> Option<Diagnostic> {
+/// Returns a warning if a mask's constant does not fit the dimension's type. It is not an error, because the mask still
+/// hides the value.
+pub(super) fn of_mask(constant: &LocatedValue, cube: &Cube, dimension: &Dimension) -> Option<Diagnostic> {
     let member: MemberRef = format!("{}.{}", cube.name, dimension.name).parse().ok()?;
     let found = refusal(dimension, &member, Operator::Equals, std::slice::from_ref(&constant.value));
     let (error @ QueryError::ValueDoesNotFit { .. }, _) = found? else { return None };

@@ -1,7 +1,7 @@
-//! Which cubes a cube reaches, and by which path (semantics, rule 6).
+//! Reachability between cubes: the cubes that a cube can join, and the path to each (semantics, rule 6).
 //!
-//! In: the joins of a model. Out: a [`JoinPaths`] per starting cube. Among paths to a cube those of
-//! to-one hops only win, then the fewest hops, then the position in each cube's `joins:`, hop by hop.
+//! In: the joins of a model. Out: a [`JoinPaths`] per starting cube. A path of to-one joins is preferred, then the path
+//! with the fewest joins, then the position of each join in its cube's `joins:`.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,7 +15,7 @@ pub struct Hop {
     pub from: CubeId,
     /// Index into that cube's `joins`.
     pub join: u32,
-    /// Hops from the start, this one included.
+    /// The number of joins from the start, including this one.
     pub depth: u32,
 }
 
@@ -26,13 +26,14 @@ pub struct JoinPaths {
     /// Reached by to-one hops, in the order in which they were found: by depth, then by position.
     pub order: Vec<CubeId>,
     to_one: HashMap<CubeId, Hop>,
-    /// Reached only behind some to-many hop.
+    /// The last joins to cubes that are reached only through a to-many join.
     to_many: HashMap<CubeId, Hop>,
     to_many_order: Vec<CubeId>,
 }
 
 impl JoinPaths {
-    /// Breadth first in the order of `joins:`, so the first path found is the best one.
+    /// Finds the paths of to-one joins, breadth first in the order of `joins:`, so that the first path found is the
+    /// best one.
     pub(super) fn from(model: &Model, start: CubeId) -> JoinPaths {
         let mut paths = JoinPaths {
             start,
@@ -57,8 +58,8 @@ impl JoinPaths {
         paths
     }
 
-    /// Follows the joins of the cubes above, nearest first, by hops of any kind. Among cubes of
-    /// one depth the order of their paths' positions in `joins:` decides, hop by hop.
+    /// Adds the cubes that are reached through a to-many join, nearest first. Among cubes of one depth, the positions
+    /// in `joins:` along their paths decide.
     fn follow_to_many(&mut self, model: &Model) {
         let mut levels: Vec<Vec<(Vec<u32>, CubeId)>> = vec![vec![(Vec::new(), self.start)]];
         let place = |levels: &mut Vec<Vec<(Vec<u32>, CubeId)>>, depth: u32, path: Vec<u32>, cube: CubeId| {
@@ -91,44 +92,44 @@ impl JoinPaths {
         }
     }
 
-    /// Every cube but the start, those of to-one hops first.
+    /// Returns every cube except the start, those of to-one paths first.
     pub fn all(&self) -> impl Iterator<Item = CubeId> {
         self.order.iter().chain(&self.to_many_order).copied()
     }
 
-    /// By hops of any kind; the start reaches itself.
+    /// Returns whether a cube is reached by any joins. The start reaches itself.
     pub fn reaches(&self, cube: CubeId) -> bool {
         self.is_to_one(cube) || self.to_many.contains_key(&cube)
     }
 
-    /// Reached by to-one hops only; the start reaches itself.
+    /// Returns whether a cube is reached by to-one joins only. The start reaches itself.
     pub fn is_to_one(&self, cube: CubeId) -> bool {
         cube == self.start || self.to_one.contains_key(&cube)
     }
 
-    /// The last hop of a path of to-one hops; `None` for the start and for what has no such path.
+    /// Returns the last join of the path of to-one joins; `None` for the start and for cubes without such a path.
     pub fn hop(&self, cube: CubeId) -> Option<Hop> {
         self.to_one.get(&cube).copied()
     }
 
-    /// The last hop of the best path of any kind.
+    /// Returns the last join of the best path of any kind.
     pub fn any_hop(&self, cube: CubeId) -> Option<Hop> {
         self.hop(cube).or_else(|| self.to_many.get(&cube).copied())
     }
 }
 
-/// A cube that is reached by two paths of one kind and length; the order of `joins:` decides.
+/// A cube that is reached by two equally good paths, so that the order of `joins:` decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tie {
     pub start: CubeId,
     pub to: CubeId,
-    /// The cubes of each path, `start` left out and `to` included; the path that is taken comes first.
+    /// The cubes of the path that is used, without `start` and with `to`.
     pub taken: Vec<CubeId>,
     pub other: Vec<CubeId>,
 }
 
 impl Tie {
-    /// Describes both paths, the one that is used first.
+    /// Describes both paths, the used one first.
     pub fn text(&self, model: &Model) -> String {
         let start = &*model.cube(self.start).name;
         let names = |path: &[CubeId]| {
@@ -141,7 +142,7 @@ impl Tie {
     }
 }
 
-/// The real ties among the to-one paths from a cube. What lies behind a tied cube is not told again.
+/// Returns the real ties among the to-one paths from a cube, without those of cubes behind a tied one.
 pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
     let paths = model.join_paths(start);
     let path = |to: CubeId| {
@@ -174,7 +175,7 @@ pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
     ties
 }
 
-/// Rule 6: a tie that only the order of `joins:` decides is worth a word.
+/// Warns of ties that only the order of `joins:` decides (semantics, rule 6).
 pub(super) fn warn_of_ties(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && cube.joins.len() > 1) {
         for tie in model.ties(cube.id) {

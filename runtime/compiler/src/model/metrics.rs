@@ -1,7 +1,7 @@
-//! Metric definitions to metrics.
+//! Builds metrics from their definitions.
 //!
-//! In: definitions and a model with its cubes. Out: the model's metrics, in file order, and what is
-//! wrong with them. A ratio is one [`SqlPart::Divide`], whatever its sides are made of.
+//! In: definitions and a model with its cubes. Out: the model's metrics, in file order, and their diagnostics. A ratio
+//! is one [`SqlPart::Divide`], whatever its sides consist of.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) fn add(
     }
     let mut bodies = Vec::with_capacity(definitions.metrics.len());
     for (index, definition) in (0u32..).zip(&definitions.metrics) {
-        let scope = NameScope { model, cube: None, written_in: "", place: Place::Metric, unread };
+        let scope = NameScope { model, cube: None, declared_in: "", place: Place::Metric, unread };
         let count_before = diagnostics.len();
         for filter in &definition.filters {
             check_filter(filter, scope, diagnostics);
@@ -70,7 +70,7 @@ fn filter(definition: &MetricFilterDefinition) -> MetricFilter {
     MetricFilter {
         member: Arc::clone(&definition.member.value),
         operator: Arc::clone(&definition.operator.value),
-        values: definition.values.iter().flatten().map(|written| written.value.clone()).collect(),
+        values: definition.values.iter().flatten().map(|declared| declared.value.clone()).collect(),
     }
 }
 
@@ -144,7 +144,7 @@ const SIGNS: [(&str, &str); 14] = [
     ("like", "contains"),
 ];
 
-/// The member must be there, and be what it can be compared with.
+/// Checks that the member of a filter exists and that its values fit it.
 fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let known: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
     if !known.contains(&&*filter.operator.value) {
@@ -202,8 +202,8 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
     }));
 }
 
-/// Filters that no row of the metric's cubes can be held against: every query would be refused.
-pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
+/// Reports filters on cubes that none of the metric's cubes reaches: every query of the metric would be refused.
+pub(super) fn report_unreachable_filters(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
     let by_name: HashMap<&str, &MetricDefinition> =
         definitions.metrics.iter().map(|metric| (&*metric.name.value, metric)).collect();
     for metric in model.metrics.iter().filter(|metric| !metric.filters.is_empty()) {
@@ -225,7 +225,7 @@ pub(super) fn tell_unreachable_filters(model: &Model, definitions: &Definitions,
     }
 }
 
-/// The cubes whose rows a metric is made of.
+/// Returns the cubes whose rows a metric aggregates.
 fn facts(model: &Model, body: &Snippet) -> BTreeSet<CubeId> {
     let (mut facts, mut met) = (BTreeSet::new(), BTreeSet::new());
     let mut open = vec![body];
@@ -246,27 +246,27 @@ fn facts(model: &Model, body: &Snippet) -> BTreeSet<CubeId> {
     facts
 }
 
-/// Returns the error that each query of the metric would have.
+/// Returns the error that a filter would cause in each query of the metric.
 fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Diagnostic> {
     let (member, operator) = (filter.member.value.parse().ok()?, filter.operator.value.parse().ok()?);
-    let written = filter.values.as_ref()?;
-    let values: Vec<Value> = written.iter().map(|written| written.value.clone()).collect();
+    let declared = filter.values.as_ref()?;
+    let values: Vec<Value> = declared.iter().map(|declared| declared.value.clone()).collect();
     let (error, at) = refusal(dimension, &member, operator, &values)?;
-    let written = at.and_then(|at| written.get(at));
-    let (code, hint) = match (&error, written) {
+    let declared = at.and_then(|at| declared.get(at));
+    let (code, hint) = match (&error, declared) {
         (QueryError::OperatorNotAllowed { ty, valid_operators, .. }, _) => {
             (Code::OperatorMismatch, format!("operators of a {ty}: {}", valid_operators.join(", ")))
         }
         (QueryError::ValueCount { expected: "no value", .. }, _) => (Code::ValueCount, "remove `value`".to_owned()),
         (QueryError::ValueCount { expected, .. }, _) => (Code::ValueCount, format!("write {expected} as `value`")),
-        (_, Some(written)) => (Code::ValueMismatch, invalid_value::hint(&written.value, dimension)),
+        (_, Some(declared)) => (Code::ValueMismatch, invalid_value::hint(&declared.value, dimension)),
         (_, None) => return None,
     };
-    let span = written.map_or_else(|| filter.operator.span(), |written| written.origin.span());
+    let span = declared.map_or_else(|| filter.operator.span(), |declared| declared.origin.span());
     Some(Diagnostic::error(code, error.to_string()).hint(hint).at(span))
 }
 
-/// The dimensions of a name, with their cubes.
+/// Returns the dimensions of a name with their cubes, for a hint.
 fn owners(name: &str, model: &Model) -> String {
     let cubes = model.cubes.iter().filter(|cube| matches!(cube.member(name), Some(Member::Dimension(_))));
     let owners: Vec<String> = cubes.map(|cube| format!("{}.{name}", cube.name)).collect();

@@ -1,8 +1,7 @@
-//! Policy definitions to policies.
+//! Builds policies from their definitions.
 //!
-//! In: policy definitions and a finished model. Out: the model's [`Policy`]s, and what is wrong with
-//! them. A policy that names something unknown is an error, never a policy that does nothing: the cubes
-//! that it might have meant are closed.
+//! In: policy definitions and a finished model. Out: the model's [`Policy`]s and their diagnostics. A policy that
+//! refers to something unknown is an error, and closes the cubes that it might have meant; it is never ignored.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text, is_registered};
 use crate::text::nearest::suggest;
 
-/// Reads every policy for every cube that it reaches, and closes what can't be protected.
+/// Reads every policy for every cube that it applies to, and closes cubes that cannot be protected.
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
@@ -40,7 +39,7 @@ pub(super) fn add(
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
         if diagnostics[before..].iter().any(Diagnostic::is_error) || reading.is_broken.get() {
-            // Nobody knows what it would have hidden.
+            // It is unknown what the policy would have hidden.
             match &policy.cubes {
                 Some(names) if names.iter().all(|name| model.cube_named(&name.value).is_some()) => {
                     cubes.iter().for_each(|cube| closed[cube.cube.0 as usize] = true);
@@ -68,7 +67,7 @@ pub(super) fn add(
 }
 
 /// Warns of cubes of the project's files that policies close although their author may not know: by `cubes: "*"`, or
-/// because the tables that a cube reads can't be told.
+/// because the tables that a cube reads are unknown.
 pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
     let mut is_reported = vec![false; model.cubes.len()];
     for (policy, definition) in model.policies.iter().zip(&definitions.policies) {
@@ -111,12 +110,13 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
     }
 }
 
-/// Returns whether a cube was registered at run time: its author isn't trusted to define a policy's names.
+/// Returns whether a cube was registered at run time, by an author who must not define the names of a policy.
 fn is_of_writer(cube: &Cube) -> bool {
     cube.span.as_ref().is_some_and(is_registered)
 }
 
-/// A hidden customer's orders stay, unless a policy on orders says otherwise (semantics, rule 20).
+/// Warns of a policy on a joined cube that leaves the rows of the joining cube open: orders of a hidden customer stay
+/// visible unless a policy on orders hides them (semantics, rule 20).
 pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     let mut filters: Vec<Option<&Policy>> = vec![None; model.cubes.len()];
     for policy in model.policies.iter().rev() {
@@ -156,16 +156,17 @@ struct PolicyReader<'m> {
     unread: &'m BTreeSet<Arc<str>>,
     dialect: &'m dyn Dialect,
     readers: &'m Readers<'m>,
-    /// It stands on something that could not be read, and was told there.
+    /// The policy depends on a definition that could not be read, which was reported there.
     is_broken: Cell<bool>,
 }
 
 impl PolicyReader<'_> {
-    /// The effects on the cubes that the policy names, their aliases, and what else reads the same tables.
+    /// Returns the effects on the cubes that the policy names, their aliases, and other cubes that read the same
+    /// tables.
     ///
-    /// For masks and denied members, `"*"` names the cubes that have one of them, and acts as the policies that name
-    /// each of them alone. For row filters it names every cube. A registered cube is under `"*"` what it is itself,
-    /// and what each cube of the files makes of it whose table it reads.
+    /// For masks and denied members, `"*"` stands for the cubes that have one of them, and acts like one policy for
+    /// each of these cubes. For row filters it stands for every cube. Under `"*"`, a registered cube is subject to its
+    /// own effect and to the effects of each cube of the files whose table it reads.
     fn cubes(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<CubePolicy> {
         let named = self.named(diagnostics);
         let is_all = self.policy.cubes.is_none();
@@ -206,7 +207,7 @@ impl PolicyReader<'_> {
         reached
     }
 
-    /// The effect on a cube, under `"*"`, of the policy that would name `origin` alone.
+    /// Returns the effect on a cube, under `"*"`, of a policy that would name only `origin`.
     fn effect_under_all(&self, reader: &Cube, origin: &Cube) -> Option<CubePolicy> {
         let is_of_writer = is_of_writer(self.model.cube(reader.alias_of.unwrap_or(reader.id)));
         let masked = self.policy.masks.iter().map(|(member, _)| member);
@@ -225,7 +226,7 @@ impl PolicyReader<'_> {
         is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })
     }
 
-    /// Returns whether the policy's texts mean the same for a cube that it names, independent of who defined its
+    /// Returns whether the policy's SQL has the same meaning for a cube that it names, no matter who defined the cube's
     /// members.
     fn means_itself(&self, cube: &Cube) -> bool {
         !is_of_writer(cube) || !self.effect(cube, cube, None).is_closed
@@ -239,7 +240,8 @@ impl PolicyReader<'_> {
         let mut cubes = Vec::new();
         for name in names {
             match self.model.cube_named(&name.value) {
-                // What it would have hidden is not known, nor which other cubes read its table; it was told why.
+                // It is unknown what the policy would have hidden, and which other cubes read its table. The cause was
+                // reported.
                 None if self.unread.contains(&name.value) => self.is_broken.set(true),
                 None => {
                     let known = self.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).map(|cube| &*cube.name);
@@ -259,7 +261,7 @@ impl PolicyReader<'_> {
         cubes
     }
 
-    /// A policy for all cubes hides a member wherever there is one of that name.
+    /// Checks the members that a policy names. A policy for all cubes needs only one cube with a member of that name.
     fn check_members(&self, cube: &Cube, diagnostics: &mut Vec<Diagnostic>) {
         let named: Vec<&Text> = self.policy.masks.iter().map(|(member, _)| member).chain(&self.policy.deny).collect();
         for member in named {
@@ -268,7 +270,7 @@ impl PolicyReader<'_> {
                 None => self.model.cubes.iter().any(|cube| cube.member(&member.value).is_some()),
             };
             if !is_known && self.unread.contains(&member.value) {
-                // Its column may stand under other names, which nobody can tell now.
+                // Other members may show its column; which ones is unknown.
                 self.is_broken.set(true);
             } else if !is_known {
                 let known = cube.members.keys().map(|name| &**name);
@@ -289,7 +291,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    /// Each constant that one of its dimensions can't have, told once.
+    /// Reports each constant once that does not fit the type of a dimension that it masks.
     fn constants(&self) -> Vec<Diagnostic> {
         let named = self.named(&mut Vec::new());
         let masks = self.policy.masks.iter().filter_map(|(member, mask)| match mask {
@@ -307,7 +309,7 @@ impl PolicyReader<'_> {
         masks.filter_map(|(member, constant)| invalid_value(member, constant)).collect()
     }
 
-    /// Returns the effect on `cube` of the policy, which is written for `origin`.
+    /// Returns the effect on `cube` of the policy, which is declared for `origin`.
     fn effect(&self, cube: &Cube, origin: &Cube, diagnostics: Option<&mut Vec<Diagnostic>>) -> CubePolicy {
         let mut problems = Vec::new();
         let mut is_unread = false;
@@ -377,7 +379,7 @@ impl PolicyReader<'_> {
         let scope = NameScope {
             model: self.model,
             cube: Some(cube),
-            written_in: &origin.name,
+            declared_in: &origin.name,
             place: Place::Policy,
             unread: self.unread,
         };

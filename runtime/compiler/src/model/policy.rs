@@ -1,7 +1,7 @@
 //! The effects of policies on cubes, ready to be applied to a caller.
 //!
-//! In: nothing; made by `policies`. Out: what `security::Access` matches with a caller. A policy stands
-//! once for each cube that it reaches: those it names, their aliases, and cubes over the same table.
+//! In: made by `policies`. Out: the effects that `security::Access` matches with a caller. A policy has one effect for
+//! each cube that it applies to: the cubes that it names, their aliases, and cubes over the same table.
 
 use std::sync::Arc;
 
@@ -26,9 +26,10 @@ pub struct Policy {
 #[derive(Debug, PartialEq)]
 pub struct CubePolicy {
     pub cube: CubeId,
-    /// The cube reads what the policy protects in a way that it can't be applied to.
+    /// True if the policy cannot be applied to the way in which the cube reads the protected rows, so that the cube is
+    /// closed.
     pub is_closed: bool,
-    /// Only rows that pass exist for the caller.
+    /// The condition that rows must meet to be visible to the caller.
     pub row_filter: Option<Snippet>,
     pub masks: Vec<(DimensionId, Mask)>,
     pub denied: Vec<Member>,
@@ -43,13 +44,13 @@ pub enum Mask {
     Constant(Value),
     Hash,
     Partial,
-    /// A time's bucket; only hooks say it.
+    /// The start of a time's bucket. Only hooks use this mask.
     Truncate(Granularity),
     Sql(Snippet),
 }
 
 impl Mask {
-    /// Returns whether all rows get the same value.
+    /// Returns whether the mask gives all rows the same value.
     pub fn is_constant(&self) -> bool {
         match self {
             Mask::Null | Mask::Constant(_) => true,
@@ -61,7 +62,8 @@ impl Mask {
         }
     }
 
-    /// The strictest of several wins: null, constant, hash, partial, a coarser bucket, sql.
+    /// Returns the rank of the mask; of several masks, the one with the highest rank is used. From strict to weak:
+    /// null, constant, hash, partial, a coarser bucket, sql.
     pub fn strictness(&self) -> u8 {
         match self {
             Mask::Null => 23,

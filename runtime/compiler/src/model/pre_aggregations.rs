@@ -1,6 +1,6 @@
-//! The definitions of pre-aggregations, resolved.
+//! Resolves the definitions of pre-aggregations.
 //!
-//! In: the definitions of the project, and its model without what is broken. Out: each cube's [`Rollup`]s, and
+//! In: the definitions of the project, and its model without broken items. Out: each cube's [`Rollup`]s, and
 //! diagnostics. Not here: statements and matching (`crate::rollup`).
 
 use std::collections::BTreeSet;
@@ -38,18 +38,18 @@ pub(super) fn add(
             continue;
         };
         let mut rollups: Vec<Rollup> = Vec::with_capacity(cube.rollups.len());
-        for (written, rollup) in definition.pre_aggregations.iter().zip(&cube.rollups) {
-            if rollups.iter().any(|other| other.name == written.name.value) {
-                let message = format!("cube `{}` has two pre-aggregations `{}`", cube.name, written.name.value);
+        for (declared, rollup) in definition.pre_aggregations.iter().zip(&cube.rollups) {
+            if rollups.iter().any(|other| other.name == declared.name.value) {
+                let message = format!("cube `{}` has two pre-aggregations `{}`", cube.name, declared.name.value);
                 let hint = "Rename one of them.";
-                diagnostics.push(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(written.name.span()));
+                diagnostics.push(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(declared.name.span()));
                 continue;
             }
-            let reader = PreAggregationReader { cube, model, unread, dialect, name: &written.name.value };
+            let reader = PreAggregationReader { cube, model, unread, dialect, name: &declared.name.value };
             let mut found = Vec::new();
-            let resolved = reader.rollup(written, rollup.clone(), &mut found);
+            let resolved = reader.rollup(declared, rollup.clone(), &mut found);
             if let Some(rollup) = &resolved {
-                reader.check_determinism(written, rollup, &mut found);
+                reader.check_determinism(declared, rollup, &mut found);
             }
             // What is unread was reported where it is written.
             if found.is_empty() {
@@ -75,28 +75,28 @@ impl PreAggregationReader<'_> {
     /// Fills in a rollup; `None` if it refers to something that could not be read.
     fn rollup(
         &self,
-        written: &PreAggregationDefinition,
+        declared: &PreAggregationDefinition,
         rollup: Rollup,
         found: &mut Vec<Diagnostic>,
     ) -> Option<Rollup> {
         let measures: Option<Vec<MeasureId>> =
-            written.measures.iter().map(|measure| self.measure(measure, found)).collect();
+            declared.measures.iter().map(|measure| self.measure(measure, found)).collect();
         let dimensions: Option<Vec<DimensionId>> =
-            written.dimensions.iter().map(|dimension| self.dimension(dimension, "dimension", found)).collect();
+            declared.dimensions.iter().map(|dimension| self.dimension(dimension, "dimension", found)).collect();
         let segments: Option<Vec<SegmentId>> =
-            written.segments.iter().map(|segment| self.segment(segment, found)).collect();
+            declared.segments.iter().map(|segment| self.segment(segment, found)).collect();
         let filters: Option<Vec<Snippet>> =
-            written.filters.iter().map(|filter| self.snippet(filter, Place::Segment, found)).collect();
-        let arrival = match &written.arrival {
+            declared.filters.iter().map(|filter| self.snippet(filter, Place::Segment, found)).collect();
+        let arrival = match &declared.arrival {
             Some(arrival) => Some(self.snippet(arrival, Place::Dimension, found)?),
             None => None,
         };
-        let time = match &written.time_dimension {
-            Some(time) => Some(self.time(written, time, found)?),
+        let time = match &declared.time_dimension {
+            Some(time) => Some(self.time(declared, time, found)?),
             None => None,
         };
-        let build_range = written.build_range.each_ref().map(|day| day.as_ref().and_then(|day| self.day(day, found)));
-        if let ([Some(start), Some(end)], [_, Some(place)]) = (build_range, &written.build_range)
+        let build_range = declared.build_range.each_ref().map(|day| day.as_ref().and_then(|day| self.day(day, found)));
+        if let ([Some(start), Some(end)], [_, Some(place)]) = (build_range, &declared.build_range)
             && end < start
         {
             let message = format!("build_range of pre-aggregation `{}` ends before it starts", self.name);
@@ -104,15 +104,15 @@ impl PreAggregationReader<'_> {
             found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(place.span()));
         }
         let dimensions = dimensions?;
-        let indexes = written.indexes.iter().filter_map(|index| self.index(index, &dimensions, found)).collect();
+        let indexes = declared.indexes.iter().filter_map(|index| self.index(index, &dimensions, found)).collect();
         Some(Rollup {
             measures: measures?,
             segments: segments?,
             filters: filters?,
             time,
-            update_window: written.update_window,
-            is_incremental: written.is_incremental,
-            max_staleness: written.max_staleness,
+            update_window: declared.update_window,
+            is_incremental: declared.is_incremental,
+            max_staleness: declared.max_staleness,
             build_range,
             arrival,
             indexes,
@@ -121,36 +121,37 @@ impl PreAggregationReader<'_> {
         })
     }
 
-    fn measure(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<MeasureId> {
-        let member = self.member(written, "measure", found, |member| matches!(member, Member::Measure(_)))?;
+    fn measure(&self, declared: &Text, found: &mut Vec<Diagnostic>) -> Option<MeasureId> {
+        let member = self.member(declared, "measure", found, |member| matches!(member, Member::Measure(_)))?;
         let Member::Measure(id) = member else { return None };
         if id.cube != self.cube.id {
             let message = format!("pre-aggregation `{}` stores a measure of another cube", self.name);
             let hint = format!("Move it to a pre-aggregation of `{}`.", self.model.cube(id.cube).name);
-            found.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(written.span()));
+            found.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(declared.span()));
             return None;
         }
         let aggregates = aggregates_of(self.model, id.cube, &self.model.measure(id).kind, 0);
         let has_query =
             |aggregate: &&Aggregate| aggregate.argument.iter().chain(&aggregate.filters).any(|sql| self.has_query(sql));
         if aggregates.iter().any(has_query) {
-            found.push(self.unstorable(written));
+            found.push(self.unstorable(declared));
             return None;
         }
         Some(id)
     }
 
-    /// Returns the problem of a member that reads rows which the cube's changes do not tell of.
-    fn unstorable(&self, written: &Text) -> Diagnostic {
-        let message = format!("pre-aggregation `{}` cannot store `{}`, which holds a query", self.name, written.value);
+    /// Returns the diagnostic of a member with a subquery. The subquery's rows may change without a change of the cube.
+    fn unstorable(&self, declared: &Text) -> Diagnostic {
+        let message = format!("pre-aggregation `{}` cannot store `{}`, which holds a query", self.name, declared.value);
         let hint = "Join the table that it reads as a cube.";
-        Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(written.span())
+        Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(declared.span())
     }
 
-    /// Reports what has another value each time it is computed: stored values would never be those of a query.
-    fn check_determinism(&self, written: &PreAggregationDefinition, rollup: &Rollup, found: &mut Vec<Diagnostic>) {
+    /// Reports expressions that have another value each time they are computed. A stored value would differ from that
+    /// of a query.
+    fn check_determinism(&self, declared: &PreAggregationDefinition, rollup: &Rollup, found: &mut Vec<Diagnostic>) {
         let model = self.model;
-        for (id, place) in rollup.measures.iter().zip(&written.measures) {
+        for (id, place) in rollup.measures.iter().zip(&declared.measures) {
             let aggregates = aggregates_of(model, id.cube, &model.measure(*id).kind, 0);
             let mut snippets =
                 aggregates.iter().flat_map(|aggregate| aggregate.argument.iter().chain(&aggregate.filters));
@@ -158,16 +159,16 @@ impl PreAggregationReader<'_> {
                 found.push(self.changing(&format!("`{}`", place.value), place.span()));
             }
         }
-        let segments = rollup.segments.iter().map(|id| &model.segment(*id).sql).zip(&written.segments);
-        let dimensions = rollup.dimensions.iter().map(|id| &model.dimension(*id).sql).zip(&written.dimensions);
-        let time = rollup.time.iter().map(|time| &model.dimension(time.dimension).sql).zip(&written.time_dimension);
+        let segments = rollup.segments.iter().map(|id| &model.segment(*id).sql).zip(&declared.segments);
+        let dimensions = rollup.dimensions.iter().map(|id| &model.dimension(*id).sql).zip(&declared.dimensions);
+        let time = rollup.time.iter().map(|time| &model.dimension(time.dimension).sql).zip(&declared.time_dimension);
         for (sql, place) in dimensions.chain(segments).chain(time) {
             if self.changes(sql) {
                 found.push(self.changing(&format!("`{}`", place.value), place.span()));
             }
         }
-        let filters = rollup.filters.iter().zip(&written.filters).map(|(sql, place)| (sql, place, "a filter"));
-        let arrival = rollup.arrival.iter().zip(&written.arrival).map(|(sql, place)| (sql, place, "`arrival`"));
+        let filters = rollup.filters.iter().zip(&declared.filters).map(|(sql, place)| (sql, place, "a filter"));
+        let arrival = rollup.arrival.iter().zip(&declared.arrival).map(|(sql, place)| (sql, place, "`arrival`"));
         for (sql, place, what) in filters.chain(arrival) {
             if self.changes(sql) {
                 found.push(self.changing(what, place.span()));
@@ -177,12 +178,12 @@ impl PreAggregationReader<'_> {
         for cube in cubes {
             let on = joins.iter().filter(|(target, _)| *target == cube);
             if !has_same_rows(&model.cube(cube).relation) || on.into_iter().any(|(_, on)| self.changes(on)) {
-                found.push(self.changing(&format!("cube `{}`", model.cube(cube).name), written.name.span()));
+                found.push(self.changing(&format!("cube `{}`", model.cube(cube).name), declared.name.span()));
             }
         }
     }
 
-    /// The cubes whose rows a rollup reads, and the conditions on which they are joined.
+    /// Returns the cubes whose rows a rollup reads, and the conditions on which they are joined.
     fn sources(&self, rollup: &Rollup) -> (BTreeSet<CubeId>, Vec<(CubeId, &Snippet)>) {
         let model = self.model;
         let mut read = BTreeSet::new();
@@ -256,38 +257,38 @@ impl PreAggregationReader<'_> {
         has_query
     }
 
-    fn dimension(&self, written: &Text, kind: &str, found: &mut Vec<Diagnostic>) -> Option<DimensionId> {
-        let member = self.member(written, kind, found, |member| match member {
+    fn dimension(&self, declared: &Text, kind: &str, found: &mut Vec<Diagnostic>) -> Option<DimensionId> {
+        let member = self.member(declared, kind, found, |member| match member {
             Member::Dimension(id) => kind == "dimension" || self.model.dimension(id).ty == DimensionType::Time,
             _ => false,
         })?;
         let Member::Dimension(id) = member else { return None };
         let sql = &self.model.dimension(id).sql;
-        self.is_storable(written, id.cube, sql, found).then_some(id)
+        self.is_storable(declared, id.cube, sql, found).then_some(id)
     }
 
-    fn segment(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<SegmentId> {
-        let member = self.member(written, "segment", found, |member| matches!(member, Member::Segment(_)))?;
+    fn segment(&self, declared: &Text, found: &mut Vec<Diagnostic>) -> Option<SegmentId> {
+        let member = self.member(declared, "segment", found, |member| matches!(member, Member::Segment(_)))?;
         let Member::Segment(id) = member else { return None };
         let sql = &self.model.segment(id).sql;
-        self.is_storable(written, id.cube, sql, found).then_some(id)
+        self.is_storable(declared, id.cube, sql, found).then_some(id)
     }
 
     /// Returns whether a value can be stored beside a row of the cube: it belongs to one row only, and its SQL contains
     /// no query. Reports the reason if not.
-    fn is_storable(&self, written: &Text, cube: CubeId, sql: &Snippet, found: &mut Vec<Diagnostic>) -> bool {
+    fn is_storable(&self, declared: &Text, cube: CubeId, sql: &Snippet, found: &mut Vec<Diagnostic>) -> bool {
         if let Some(cube) = self.to_many(cube, sql) {
-            found.push(self.repeats(written, cube));
+            found.push(self.repeats(declared, cube));
             return false;
         }
         if self.has_query(sql) {
-            found.push(self.unstorable(written));
+            found.push(self.unstorable(declared));
             return false;
         }
         true
     }
 
-    /// Returns the first cube on the way that has several rows for one of the cube's.
+    /// Returns the first cube on the path that has several rows for one row of the pre-aggregation's cube.
     fn to_many(&self, cube: CubeId, sql: &Snippet) -> Option<CubeId> {
         if !self.model.join_paths(self.cube.id).is_to_one(cube) {
             return Some(cube);
@@ -307,7 +308,7 @@ impl PreAggregationReader<'_> {
         repeating
     }
 
-    fn repeats(&self, written: &Text, cube: CubeId) -> Diagnostic {
+    fn repeats(&self, declared: &Text, cube: CubeId) -> Diagnostic {
         let (own, other) = (&self.cube.name, &self.model.cube(cube).name);
         let message = if self.model.join_paths(self.cube.id).reaches(cube) {
             format!("pre-aggregation `{}` reads `{other}`, which has several rows for one of `{own}`", self.name)
@@ -315,14 +316,14 @@ impl PreAggregationReader<'_> {
             format!("pre-aggregation `{}` reads `{other}`, to which no join of `{own}` leads", self.name)
         };
         let hint = format!("Name members of `{own}`, or of cubes that it reaches by to-one joins.");
-        Diagnostic::error(Code::ToManyReference, message).hint(hint).at(written.span())
+        Diagnostic::error(Code::ToManyReference, message).hint(hint).at(declared.span())
     }
 
     fn snippet(&self, sql: &SqlText, place: Place, found: &mut Vec<Diagnostic>) -> Option<Snippet> {
         let scope = NameScope {
             model: self.model,
             cube: Some(self.cube.id),
-            written_in: &self.cube.name,
+            declared_in: &self.cube.name,
             place,
             unread: self.unread,
         };
@@ -341,7 +342,12 @@ impl PreAggregationReader<'_> {
         }
     }
 
-    fn time(&self, written: &PreAggregationDefinition, time: &Text, found: &mut Vec<Diagnostic>) -> Option<RollupTime> {
+    fn time(
+        &self,
+        declared: &PreAggregationDefinition,
+        time: &Text,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<RollupTime> {
         let dimension = self.dimension(time, "time dimension", found)?;
         if dimension.cube != self.cube.id {
             let message = format!("the time dimension of pre-aggregation `{}` is of another cube", self.name);
@@ -349,93 +355,94 @@ impl PreAggregationReader<'_> {
             found.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(time.span()));
             return None;
         }
-        let zone = match &written.timezone {
+        let zone = match &declared.timezone {
             Some(zone) => self.zone(zone, found)?,
             None => TimeZone::UTC,
         };
-        let has_range = written.build_range.iter().any(Option::is_some);
-        let partition = written.partition_granularity.or(has_range.then_some(Granularity::Year));
-        Some(RollupTime { dimension, granularity: written.granularity?, partition, zone })
+        let has_range = declared.build_range.iter().any(Option::is_some);
+        let partition = declared.partition_granularity.or(has_range.then_some(Granularity::Year));
+        Some(RollupTime { dimension, granularity: declared.granularity?, partition, zone })
     }
 
-    fn zone(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<TimeZone> {
-        let zone = TimeZoneDatabase::bundled().get(&written.value).ok();
+    fn zone(&self, declared: &Text, found: &mut Vec<Diagnostic>) -> Option<TimeZone> {
+        let zone = TimeZoneDatabase::bundled().get(&declared.value).ok();
         if zone.is_none() {
-            let message = format!("unknown time zone `{}` of pre-aggregation `{}`", written.value, self.name);
+            let message = format!("unknown time zone `{}` of pre-aggregation `{}`", declared.value, self.name);
             let hint = "Write an IANA name: `timezone: Europe/Berlin`.";
-            found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(written.span()));
+            found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(declared.span()));
         }
         zone
     }
 
-    fn day(&self, written: &Text, found: &mut Vec<Diagnostic>) -> Option<Date> {
-        let day = written.value.parse::<Date>().ok();
+    fn day(&self, declared: &Text, found: &mut Vec<Diagnostic>) -> Option<Date> {
+        let day = declared.value.parse::<Date>().ok();
         if day.is_none() {
             let message = format!("build_range of pre-aggregation `{}` is not between two days", self.name);
             let hint = "Write a day as `2024-01-31`.";
-            found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(written.span()));
+            found.push(Diagnostic::error(Code::WrongValue, message).hint(hint).at(declared.span()));
         }
         day
     }
 
-    /// The position of an indexed dimension among those that are stored.
-    fn index(&self, written: &Text, dimensions: &[DimensionId], found: &mut Vec<Diagnostic>) -> Option<usize> {
+    /// Returns the position of an indexed dimension among the stored ones.
+    fn index(&self, declared: &Text, dimensions: &[DimensionId], found: &mut Vec<Diagnostic>) -> Option<usize> {
         let full = |id: &DimensionId| format!("{}.{}", self.model.cube(id.cube).name, self.model.dimension(*id).name);
         let is_named = |id: &DimensionId| {
-            *full(id) == *written.value || (id.cube == self.cube.id && self.model.dimension(*id).name == written.value)
+            *full(id) == *declared.value
+                || (id.cube == self.cube.id && self.model.dimension(*id).name == declared.value)
         };
         let position = dimensions.iter().position(is_named);
         if position.is_none() {
             let names: Vec<String> = dimensions.iter().map(full).collect();
-            let message = format!("`{}` is not a dimension of pre-aggregation `{}`", written.value, self.name);
-            let hint = suggest(&written.value, "dimensions", names.iter().map(String::as_str));
-            found.push(Diagnostic::error(Code::UnknownMember, message).hint(hint).at(written.span()));
+            let message = format!("`{}` is not a dimension of pre-aggregation `{}`", declared.value, self.name);
+            let hint = suggest(&declared.value, "dimensions", names.iter().map(String::as_str));
+            found.push(Diagnostic::error(Code::UnknownMember, message).hint(hint).at(declared.span()));
         }
         position
     }
 
-    /// Looks a member up; `None` if it is unknown, of another kind, or was not read.
+    /// Returns the member of a name; `None` if it is unknown, of another kind, or could not be read.
     fn member(
         &self,
-        written: &Text,
+        declared: &Text,
         kind: &str,
         found: &mut Vec<Diagnostic>,
         fits: impl Fn(Member) -> bool,
     ) -> Option<Member> {
-        let (of, name) = match written.value.split_once('.') {
+        let (of, name) = match declared.value.split_once('.') {
             Some((cube, name)) => (self.model.cube_named(cube), name),
-            None => (Some(self.cube), &*written.value),
+            None => (Some(self.cube), &*declared.value),
         };
         if let Some(member) = of.and_then(|of| of.member(name)).filter(|member| fits(*member)) {
             return Some(member);
         }
-        found.extend(self.check(written, kind, fits));
+        found.extend(self.check(declared, kind, fits));
         None
     }
 
-    fn check(&self, written: &Text, kind: &str, fits: impl Fn(Member) -> bool) -> Option<Diagnostic> {
-        let (of, name) = match written.value.split_once('.') {
+    fn check(&self, declared: &Text, kind: &str, fits: impl Fn(Member) -> bool) -> Option<Diagnostic> {
+        let (of, name) = match declared.value.split_once('.') {
             Some((cube, name)) => (self.model.cube_named(cube), name),
-            None => (Some(self.cube), &*written.value),
+            None => (Some(self.cube), &*declared.value),
         };
         if self.unread.contains(name) {
             return None;
         }
         let what = format!("pre-aggregation `{}`", self.name);
         let Some(of) = of else {
-            let cube = written.value.split('.').next().unwrap_or_default();
+            let cube = declared.value.split('.').next().unwrap_or_default();
             if self.unread.contains(cube) {
                 return None;
             }
             let known = self.model.cubes.iter().map(|cube| &*cube.name);
             let message = format!("{what} refers to unknown cube `{cube}`");
             return Some(
-                Diagnostic::error(Code::UnknownCube, message).hint(suggest(cube, "cubes", known)).at(written.span()),
+                Diagnostic::error(Code::UnknownCube, message).hint(suggest(cube, "cubes", known)).at(declared.span()),
             );
         };
         let usable = of.members.iter().filter(|(_, member)| fits(**member)).map(|(name, _)| &**name);
         let hint = suggest(name, &format!("{kind}s of {}", of.name), usable);
-        let place = SqlText::plain(written).locate(written.value.len() - name.len(), name.chars().count());
+        let place = SqlText::plain(declared).locate(declared.value.len() - name.len(), name.chars().count());
         match of.member(name) {
             Some(member) if fits(member) => None,
             Some(member) => {
@@ -464,7 +471,7 @@ impl PreAggregationReader<'_> {
     }
 }
 
-/// Returns whether the text of a relation has the same rows as long as its data is the same.
+/// Returns whether the SQL of a relation returns the same rows as long as its data is the same.
 fn has_same_rows(relation: &Relation) -> bool {
     let (models, sql) = match relation {
         Relation::Table(_) => return true,

@@ -1,14 +1,14 @@
-//! Leaves out what is broken.
+//! Removes broken items from a model.
 //!
-//! In: a model and its broken items, everything that stands on them included. Out: the same model
-//! without them, its ids renumbered. A project without errors passes untouched.
+//! In: a model and its broken items, including all items that depend on them. Out: the same model without these items,
+//! with new ids. A model without errors is unchanged.
 
 use std::sync::{Arc, OnceLock};
 
 use super::cycles::{self, Item, Items};
 use super::{Aggregate, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, SegmentId, Snippet, SqlPart};
 
-/// New index of each old one; `None`: left out.
+/// The new index of each old one; `None` if the item is removed.
 struct Renumbered {
     dimensions: Vec<Vec<Option<u32>>>,
     measures: Vec<Vec<Option<u32>>>,
@@ -64,7 +64,7 @@ pub(super) fn prune(model: &mut Model, broken: Items) {
     model.ties = model.cubes.iter().map(|_| OnceLock::new()).collect();
 }
 
-/// The cubes in which something is left out, and those that refer to one of them: its numbers may change.
+/// Returns which cubes change: those with removed items, and those that refer to one of them by its index.
 fn touched(model: &Model, broken: &Items) -> Vec<bool> {
     let mut is_broken = vec![false; model.cubes.len()];
     broken.iter().filter_map(|item| cycles::cube_of(*item)).for_each(|cube| is_broken[cube.0 as usize] = true);
@@ -79,17 +79,17 @@ fn touched(model: &Model, broken: &Items) -> Vec<bool> {
 fn cube(model: &mut Model, at: usize, broken: &Items, renumbered: &Renumbered) {
     let cube = &mut model.cubes[at];
     let id = cube.id;
-    let is_kept = |index: &mut u32, item: &dyn Fn(u32) -> Item| {
+    let is_sound = |index: &mut u32, item: &dyn Fn(u32) -> Item| {
         *index += 1;
         !broken.contains(&item(*index - 1))
     };
     let (mut d, mut m, mut s, mut j) = (0, 0, 0, 0);
-    cube.dimensions.retain(|_| is_kept(&mut d, &|index| Item::Dimension(DimensionId { cube: id, index })));
-    cube.measures.retain(|_| is_kept(&mut m, &|index| Item::Measure(MeasureId { cube: id, index })));
-    cube.segments.retain(|_| is_kept(&mut s, &|index| Item::Segment(SegmentId { cube: id, index })));
-    cube.joins.retain(|_| is_kept(&mut j, &|index| Item::Join(id, index)));
+    cube.dimensions.retain(|_| is_sound(&mut d, &|index| Item::Dimension(DimensionId { cube: id, index })));
+    cube.measures.retain(|_| is_sound(&mut m, &|index| Item::Measure(MeasureId { cube: id, index })));
+    cube.segments.retain(|_| is_sound(&mut s, &|index| Item::Segment(SegmentId { cube: id, index })));
+    cube.joins.retain(|_| is_sound(&mut j, &|index| Item::Join(id, index)));
     let dimensions = &renumbered.dimensions[at];
-    // Half a key is no key.
+    // A part of a key does not identify rows.
     let key: Option<Vec<u32>> = cube.primary_key.iter().map(|index| dimensions[*index as usize]).collect();
     cube.primary_key = key.unwrap_or_default();
     cube.primary_time = cube.primary_time.and_then(|index| dimensions[index as usize]);
@@ -123,7 +123,8 @@ fn cube(model: &mut Model, at: usize, broken: &Items, renumbered: &Renumbered) {
 }
 
 impl Renumbered {
-    /// Whatever stands on a left-out item is left out with it, so a kept one always has a number.
+    /// Renumbers the references of a snippet. Items that depend on a removed one are removed as well, so each reference
+    /// has a new index.
     fn snippet(&self, snippet: &mut Snippet) {
         for part in &mut snippet.parts {
             match part {

@@ -1,9 +1,9 @@
-//! An author's SQL text to a [`Snippet`].
+//! Reads an author's SQL into a [`Snippet`].
 //!
-//! In: a [`SqlText`] and its [`NameScope`]. Out: the snippet, or the [`Problem`]s found; none at all means
-//! that something it refers to has been reported already. Braces become stand-ins among the parser's
-//! tokens, so strings and comments are never mistaken for references; the tree is walked (`walk`),
-//! printed, and cut at the stand-ins. Common one-name texts skip the parser.
+//! In: a [`SqlText`] and its [`NameScope`]. Out: the snippet, or the [`Problem`]s found. An error without problems
+//! means that an item that the SQL refers to has been reported already. Braces become stand-ins among the parser's
+//! tokens, so strings and comments are never mistaken for references. The tree is walked (`walk`), printed, and split
+//! at the stand-ins. Frequent forms with a single name do not need the parser.
 
 use sqlparser::dialect::Dialect;
 use sqlparser::keywords::{ALL_KEYWORDS, Keyword};
@@ -22,14 +22,15 @@ use crate::snippet::stand_in::{END, REFERENCE};
 use crate::text::nearest::likely;
 
 const MAX_SNIPPET_BYTES: usize = 64 * 1024;
-/// Trees are as deep as their longest chain of operators, and a stack is finite.
+/// The largest number of tokens of one expression. A tree is as deep as its longest chain of operators, and the stack
+/// is finite.
 const MAX_TOKENS: usize = 3_000;
 const MAX_DEPTH: usize = 60;
 
-/// One `{…}` of a text.
+/// One `{…}` of an author's SQL.
 pub(super) struct Braces {
     pub(super) target: Target,
-    pub(super) written: String,
+    pub(super) source: String,
     pub(super) offset: usize,
 }
 
@@ -60,7 +61,7 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     balanced(&tokens, text).map_err(|problem| vec![problem])?;
     let (tokens, braces) = resolve_braces(tokens, text, scope)?;
     // For messages alone.
-    let written = || -> Result<Vec<TokenWithSpan>, Vec<Problem>> {
+    let source_tokens = || -> Result<Vec<TokenWithSpan>, Vec<Problem>> {
         let again = tokenize(text, dialect).map_err(|problem| vec![problem])?;
         Ok(resolve_braces(again, text, scope)?.0)
     };
@@ -68,13 +69,13 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     let readable = |message: &str| put_back(message, &braces);
     let mut expr = match parser.parse_expr() {
         Ok(expr) => expr,
-        Err(error) => return Err(vec![explain(&error, text, &written()?, readable)]),
+        Err(error) => return Err(vec![explain(&error, text, &source_tokens()?, readable)]),
     };
     let rest = parser.peek_token();
     if rest.token != Token::EOF {
-        let written = written()?;
-        if let Some(error) = case_error(&written, dialect) {
-            return Err(vec![explain(&error, text, &written, readable)]);
+        let tokens = source_tokens()?;
+        if let Some(error) = case_error(&tokens, dialect) {
+            return Err(vec![explain(&error, text, &tokens, readable)]);
         }
         let found = readable(&rest.token.to_string());
         let problem = Problem::new(
@@ -94,7 +95,7 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     walk.finish(&expr)
 }
 
-/// Returns the error inside a CASE: the parser takes one that it can't read for a column of that name.
+/// Returns the error inside a CASE. The parser reads a broken CASE as a column of that name.
 fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserError> {
     let is_case = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::CASE);
     let cases = tokens.iter().enumerate().rev().filter(|(_, token)| is_case(token)).take(20);
@@ -104,7 +105,7 @@ fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserE
     })
 }
 
-/// `amount`, `{orders}.amount`, `{status}` and `{customers.region}` without the parser.
+/// Reads `amount`, `{orders}.amount`, `{status}` and `{customers.region}` without the parser.
 fn one_name(text: &str, scope: NameScope<'_>) -> Option<Result<Snippet, Option<Problem>>> {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -183,7 +184,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     }
 }
 
-/// Replaces `{…}` by stand-ins; every reference that can't be resolved is a problem of its own.
+/// Replaces `{…}` by stand-ins. Each reference that cannot be resolved is a problem of its own.
 fn resolve_braces(
     mut tokens: Vec<TokenWithSpan>,
     text: &str,
@@ -218,7 +219,7 @@ fn resolve_braces(
             {
                 problems.push(problem);
             }
-            // Nobody looks back at the token.
+            // This token is not needed any more.
             out.push(std::mem::replace(&mut tokens[at], TokenWithSpan::wrap(Token::EOF)));
             at += 1;
             continue;
@@ -226,14 +227,14 @@ fn resolve_braces(
         let offset = offset_of(text, token.span.start);
         if scope.place == Place::Policy && tokens.get(at + 1).is_some_and(|next| next.token == Token::LBrace) {
             match user_value(&tokens[at..], &out, text) {
-                Ok((part, written, used)) => {
+                Ok((part, source, used)) => {
                     // `IN {{ … }}` is written without brackets, and a list is one in brackets.
                     let is_bare = last_word(&out).is_some_and(|word| word.eq_ignore_ascii_case("in"));
                     let stand_in = Token::make_word(&format!("{REFERENCE}{}{END}", braces.len()), None);
                     let wrapped = [Token::LParen, stand_in, Token::RParen];
                     let tokens = if is_bare { &wrapped[..] } else { &wrapped[1..2] };
                     out.extend(tokens.iter().map(|t| TokenWithSpan::new(t.clone(), token.span)));
-                    braces.push(Braces { target: Target::Part(part), written, offset });
+                    braces.push(Braces { target: Target::Part(part), source, offset });
                     at += used;
                     continue;
                 }
@@ -262,16 +263,16 @@ fn resolve_braces(
             }
         };
         let end = offset_of(text, tokens[close].span.end);
-        let written = text.get(offset..end).unwrap_or_default().to_owned();
+        let source = text.get(offset..end).unwrap_or_default().to_owned();
         match found {
             Ok(target) => {
                 let stand_in = format!("{REFERENCE}{}{END}", braces.len());
                 out.push(TokenWithSpan::new(Token::make_word(&stand_in, None), token.span));
-                braces.push(Braces { target, written, offset });
+                braces.push(Braces { target, source, offset });
             }
             Err(problem) => {
                 is_broken = true;
-                problems.extend(problem.map(|problem| problem.at(offset, written.chars().count()).narrowed(text)));
+                problems.extend(problem.map(|problem| problem.at(offset, source.chars().count()).narrowed(text)));
             }
         }
         at = close + 1;
@@ -284,18 +285,18 @@ fn unclosed_hint(rest: &str) -> String {
     format!("close it: {{{}}}", if name.is_empty() { "name" } else { &name })
 }
 
-/// The word or operator that stands last.
+/// Returns the last word or operator.
 fn last_word(out: &[TokenWithSpan]) -> Option<String> {
     out.iter().rev().find(|token| !is_space(token)).map(|token| token.token.to_string())
 }
 
-/// A caller's value in quotes would be these very letters.
+/// Reports a caller's value in quotes, where it would be a string of these characters.
 fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
     if matches!(token.token, Token::Whitespace(_)) {
         return None;
     }
-    let written = token.token.to_string();
-    let (before, rest) = written.split_once("{{")?;
+    let source = token.token.to_string();
+    let (before, rest) = source.split_once("{{")?;
     let (value, _) = rest.split_once("}}")?;
     if !value.trim().starts_with("user") {
         return None;
@@ -306,10 +307,11 @@ fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
         _ => "write it outside of the quotes, and put it together there: 'EU-' || {{ user.attributes.code }}",
     };
     let at = offset_of(text, token.span.start);
-    Some(Problem::new(Code::UserValueInQuotes, message, hint).at(at, written.chars().count()))
+    Some(Problem::new(Code::UserValueInQuotes, message, hint).at(at, source.chars().count()))
 }
 
-/// `{{ user.attributes.region }}` at the start of `tokens`: the part, its text, and how many tokens it is.
+/// Reads `{{ user.attributes.region }}` at the start of `tokens`. Returns the part, its source, and its number of
+/// tokens.
 fn user_value(
     tokens: &[TokenWithSpan],
     before: &[TokenWithSpan],
@@ -346,7 +348,7 @@ fn user_value(
             return problem.at(offset_of(text, tokens[0].span.start), 2);
         };
         let (from, to) = (offset_of(text, first.span.start), offset_of(text, last.span.end));
-        let written = text.get(from..to).unwrap_or_default();
+        let source = text.get(from..to).unwrap_or_default();
         let hint = match words.as_slice() {
             [_, "attributes" | "attribute" | "attrs", name] | ["user", name] | [name] => {
                 let fixed = ["user_id", "email", "roles", "groups", "auth_method"];
@@ -357,8 +359,8 @@ fn user_value(
             }
             _ => HINT.to_owned(),
         };
-        let message = format!("unknown property of a caller `{written}`");
-        Problem::new(Code::UnknownReference, message, hint).at(from, written.chars().count())
+        let message = format!("unknown property of a caller `{source}`");
+        Problem::new(Code::UnknownReference, message, hint).at(from, source.chars().count())
     };
     if words.len() * 2 != inside.len() + 1 || !inside.iter().skip(1).step_by(2).all(|t| t.token == Token::Period) {
         return Err(unknown());
@@ -391,16 +393,16 @@ fn inner_place(place: Place) -> Place {
     if place == Place::Number { Place::Measure } else { place }
 }
 
-/// `FILTER (WHERE …)`: its brackets follow the word FILTER.
+/// Returns whether a word is the FILTER of `FILTER (WHERE …)`.
 fn is_filter_where(word: &sqlparser::tokenizer::Word) -> bool {
     word.value.eq_ignore_ascii_case("filter")
 }
 
-/// A message of the parser with the author's own words for the stand-ins.
+/// Returns a message of the parser with the author's source in place of the stand-ins.
 pub(super) fn put_back(message: &str, braces: &[Braces]) -> String {
     let mut text = message.to_owned();
     for (index, reference) in braces.iter().enumerate() {
-        text = text.replace(&format!("{REFERENCE}{index}{END}"), &reference.written);
+        text = text.replace(&format!("{REFERENCE}{index}{END}"), &reference.source);
     }
     text
 }

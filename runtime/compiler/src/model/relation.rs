@@ -1,10 +1,9 @@
-//! A cube's rows: its `sql_table` or `sql`, with the models it refers to.
+//! The rows of a cube: its `sql_table` or `sql`, with the models that it refers to.
 //!
-//! In: [`RelationDefinition`]s and the project's models. Out: [`Relation`]s: each model is inlined, once
-//! and after those it needs, and in the end those that were built are read where they are
-//! ([`read_built`]). Texts are checked token by token
-//! (one query, no comments, no `;`), so that they can stand in parentheses, and otherwise kept as
-//! written: the warehouse knows more SQL than any parser here.
+//! In: [`RelationDefinition`]s and the project's models. Out: [`Relation`]s. Each model is inlined once, after the
+//! models that it reads; at the end, built models are read from their tables ([`read_built`]). SQL is checked token by
+//! token (one query, no comments, no `;`) so that it can be placed in parentheses. It is otherwise unchanged, because
+//! the warehouse knows more SQL than any parser here.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -27,7 +26,7 @@ use crate::sql::{print_queries, print_rows_of};
 use crate::text::nearest::likely;
 
 const MAX_QUERY_BYTES: usize = 1024 * 1024;
-/// Longer queries are not parsed for warnings: the parser recurses on them.
+/// The largest number of tokens of a query that is parsed for warnings, because the parser is recursive.
 const MAX_PARSED_TOKENS: usize = 4_000;
 
 /// The project's models, ready to be inlined.
@@ -46,7 +45,7 @@ impl<'d> Models<'d> {
         Models { definitions, index, texts }
     }
 
-    /// The models of a relation, each after those that it needs.
+    /// Returns the models of a relation, each after the models that it reads.
     fn needed(&self, relation: &RelationDefinition) -> Option<Vec<(Arc<str>, Arc<str>)>> {
         let mut needed = BTreeSet::new();
         let mut open: Vec<usize> = Vec::new();
@@ -67,12 +66,12 @@ impl<'d> Models<'d> {
         inlined.collect()
     }
 
-    /// A model's query, cleaned; `None` when it has been reported.
+    /// Returns a model's query without comments; `None` if the model has been reported.
     pub(super) fn text(&self, index: usize) -> Option<&Arc<str>> {
         self.texts.get(index)?.as_ref()
     }
 
-    /// The times at which a cube's rows count as changed; a query that cannot be read is reported and left out.
+    /// Reads `refresh` of a cube. A query that cannot be read is reported and left out.
     pub(super) fn refresh(
         &self,
         refresh: &RefreshDefinition,
@@ -86,7 +85,7 @@ impl<'d> Models<'d> {
         (refresh.every.is_some() || query.is_some()).then_some(Refresh { every: refresh.every, query })
     }
 
-    /// The relation of a cube; `None` when it, or a model behind it, has been reported.
+    /// Returns the relation of a cube; `None` if it, or a model that it reads, has been reported.
     pub(super) fn relation(
         &self,
         relation: &RelationDefinition,
@@ -119,7 +118,7 @@ impl<'d> Models<'d> {
     }
 }
 
-/// Makes the statement of a refresh query.
+/// Returns the statement of a refresh query.
 fn refresh_query(models: Named, sql: Arc<str>, dialect: &dyn Dialect) -> RefreshQuery {
     let mut own = REFRESHED.to_owned();
     while models.iter().any(|(name, _)| name.eq_ignore_ascii_case(&own)) {
@@ -133,7 +132,7 @@ fn refresh_query(models: Named, sql: Arc<str>, dialect: &dyn Dialect) -> Refresh
 /// The name of a refresh query beside the models that it reads.
 const REFRESHED: &str = "refresh_key";
 
-/// Models by name, each with its text, after those that it reads.
+/// Models by name, each with its SQL, after the models that it reads.
 type Named = Vec<(Arc<str>, Arc<str>)>;
 
 /// Replaces models by their built relations in the SQL of cubes, if they were built with their current definitions.
@@ -178,8 +177,8 @@ pub(super) fn built_relation(model: &ModelDefinition, dialect: &dyn Dialect) -> 
     Some([quoted(schema, dialect), quoted(name, dialect)].join("."))
 }
 
-/// `models` with the rows of some read from elsewhere, and without those that `reader` then doesn't come to.
-/// A name that stands anywhere in a text keeps its model, so that it means what it meant before.
+/// Returns `models` with the rows of some read from elsewhere, and without those that `reader` then does not use.
+/// A model stays if its name appears anywhere in one of the texts, so that the name keeps its meaning.
 pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) -> Option<Arc<str>>) -> Named {
     if models.iter().all(|(name, _)| rows(name).is_none()) {
         return models.clone();
@@ -200,7 +199,7 @@ pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) 
     over
 }
 
-/// `raw.orders`, in as many parts as the warehouse has levels.
+/// Reads a table's name such as `raw.orders`, with as many parts as the warehouse has levels.
 fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Vec<ColumnName>, Problem> {
     let text = sql.text.trim();
     let is_word = |part: &str| {
@@ -242,7 +241,7 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Vec<ColumnName>, Proble
     parts.collect()
 }
 
-/// One query without comments and without a `;` at its end.
+/// Reads one query without comments and without a `;` at its end.
 fn query(
     sql: &SqlText,
     is_relation: bool,
@@ -324,7 +323,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
     Ok((printed.trim().into(), warning))
 }
 
-/// Returns a warning for SQL that the parser can't follow: it may still be right for the warehouse.
+/// Returns a warning for SQL that the parser cannot read, although the warehouse may accept it.
 fn warning(tokens: &[TokenWithSpan], text: &str, dialect: &dyn Dialect) -> Option<Problem> {
     let mut parser = Parser::new(dialect).with_recursion_limit(100).with_tokens_with_locations(tokens.to_vec());
     match parser.parse_statement() {

@@ -1,7 +1,7 @@
 //! The compiled definition of a pre-aggregation.
 //!
-//! In: made by `pre_aggregations` when a project loads. Out: the groups and aggregate states that its table stores,
-//! and when it is computed. Absent: statements (`crate::rollup`), the state of builds, policies.
+//! In: made by `pre_aggregations` when a project loads. Out: the groups and aggregate states that its table stores, and
+//! the times of its builds. Absent: statements (`crate::rollup`), the state of builds, policies.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,8 +17,8 @@ use super::{
 use crate::text::Span;
 use crate::types::{Granularity, LogicalType};
 
-/// A digest of everything that decides the rows of a rollup's table: definitions, the models that are read, and the
-/// dialect. Two tables with one fingerprint hold the same rows of the same data.
+/// A digest of everything that decides the rows of a rollup's table: definitions, models and the dialect. Two tables
+/// with the same fingerprint have the same rows if their data is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 16]);
 
@@ -52,33 +52,33 @@ impl fmt::Display for Fingerprint {
 #[derive(Debug, Clone, Default)]
 pub struct Rollup {
     pub name: Arc<str>,
-    /// The measures that it was declared for.
+    /// The measures of the declaration.
     pub measures: Vec<MeasureId>,
-    /// Dimensions by which it is grouped, of the cube or of one that it reaches by to-one joins.
+    /// The dimensions of the stored groups: of the cube, or of cubes that it reaches by to-one joins.
     pub dimensions: Vec<DimensionId>,
-    /// Segments by which it is grouped too: whether a row passes.
+    /// The segments of the stored groups: each is a column that says whether a row passes the segment.
     pub segments: Vec<SegmentId>,
     /// The conditions of its rows, ANDed.
     pub filters: Vec<Snippet>,
     pub time: Option<RollupTime>,
     /// When it is computed again.
     pub refresh: Option<Refresh>,
-    /// The time before the newest row in which rows still change.
+    /// The time before the newest row in which rows may still change.
     pub update_window: Option<Duration>,
-    /// Only partitions whose rows changed are computed again.
+    /// True if only partitions whose rows changed are rebuilt.
     pub is_incremental: bool,
-    /// The age from which a table is not read.
+    /// The age from which a table is not read any more.
     pub max_staleness: Option<Duration>,
-    /// The first and the last day that are computed, in the rollup's zone.
+    /// The first and the last day that are stored, in the rollup's time zone.
     pub build_range: [Option<Date>; 2],
-    /// The time at which a row arrived.
+    /// The column with the time at which a row arrived.
     pub arrival: Option<Snippet>,
-    /// Positions in `dimensions` of those with an index.
+    /// The positions in `dimensions` of the indexed ones.
     pub indexes: Vec<usize>,
     /// The stored aggregate states. The first is the number of rows.
     pub states: Vec<Aggregate>,
     pub span: Option<Span>,
-    /// The fingerprint under one dialect profile, by the digest of the profile.
+    /// The fingerprint under one dialect profile, with the digest of that profile.
     pub(crate) fingerprint: OnceLock<(u64, Fingerprint)>,
 }
 
@@ -104,14 +104,14 @@ impl PartialEq for Rollup {
 pub struct RollupTime {
     pub dimension: DimensionId,
     pub granularity: Granularity,
-    /// The length of a partition. `None`: the rollup is one table.
+    /// The length of a partition; `None` if the rollup is one table.
     pub partition: Option<Granularity>,
-    /// The zone of steps of a day or more, if the dimension is an instant.
+    /// The time zone of steps of a day or more, if the dimension is an instant.
     pub zone: TimeZone,
 }
 
 impl RollupTime {
-    /// The step that is stored: a date has no hours.
+    /// Returns the granularity that is stored. It is at least a day if the dimension is a date.
     pub fn step(&self, model: &Model) -> Granularity {
         match model.dimension(self.dimension).column_type {
             LogicalType::Date => self.granularity.max(Granularity::Day),
@@ -119,7 +119,7 @@ impl RollupTime {
         }
     }
 
-    /// Returns whether buckets are stretches of local time in the zone, not instants or wall clocks as stored.
+    /// Returns whether buckets are periods of local time in the zone, and not instants or wall-clock times as stored.
     pub fn is_local(&self, model: &Model) -> bool {
         model.dimension(self.dimension).time == TimeKind::Utc && !self.step(model).is_sub_day()
     }
@@ -140,12 +140,12 @@ impl Rollup {
         usize::from(self.time.is_some()) + self.dimensions.len() + self.segments.len()
     }
 
-    /// Returns the time of the rollup if a dimension is stored as its buckets, and not also as it is.
+    /// Returns the time of the rollup if a dimension is stored only as its buckets, and not as its own values.
     pub fn bucket_of(&self, id: DimensionId) -> Option<&RollupTime> {
         self.time.as_ref().filter(|time| time.dimension == id && !self.dimensions.contains(&id))
     }
 
-    /// Returns the position of a state that holds an aggregate.
+    /// Returns the position of the state that stores an aggregate.
     pub fn state(&self, function: AggregateFunction, of: &Aggregate) -> Option<usize> {
         self.states.iter().position(|state| {
             state.function == function && state.argument == of.argument && state.filters == of.filters
@@ -203,10 +203,10 @@ fn states_of(model: &Model, cube: &Cube, rollup: &Rollup) -> Vec<Aggregate> {
     states
 }
 
-/// Numbers may refer to each other so deeply; cycles are no longer in the model.
+/// The deepest nesting of `number` measures. The model contains no cycles here.
 const MAX_DEPTH: usize = 100;
 
-/// Returns the aggregates that a measure is computed from, those of other cubes left out.
+/// Returns the aggregates that a measure is computed from, without those of other cubes.
 pub(crate) fn aggregates_of<'m>(
     model: &'m Model,
     cube: CubeId,

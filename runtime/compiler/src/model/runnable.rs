@@ -1,7 +1,7 @@
-//! SQL models as queries that run as they stand.
+//! Makes runnable queries of SQL models.
 //!
-//! In: [`Definitions`]. Out: each model's text with the models that it reads before it, as named queries, in
-//! dependency order, or read from where they were built. Not here: running anything.
+//! In: [`Definitions`]. Out: the SQL of each model with the models that it reads as named queries before it, in
+//! dependency order, or read from the tables that they were built as. Not here: running anything.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,13 +48,13 @@ pub struct ModelQueries {
 #[derive(Debug)]
 struct ModelQuery {
     name: Arc<str>,
-    /// As it stands in SQL.
-    written: String,
-    /// `None`: it cannot be read.
+    /// The name, quoted for SQL if necessary.
+    quoted_name: String,
+    /// The model's SQL; `None` if it cannot be read.
     text: Option<Arc<str>>,
-    /// All models that it reads, those behind others too. Each has a smaller index.
+    /// All models that it reads, directly or through other models. Each has a smaller index.
     needs: BTreeSet<usize>,
-    /// All rows of what it is built as; `None` where it never is.
+    /// SQL that selects all rows of the built model; `None` if the model is never built.
     built_rows: Option<Arc<str>>,
 }
 
@@ -76,7 +76,7 @@ impl ModelQueries {
             }
             queries.push(ModelQuery {
                 name: Arc::clone(&model.name.value),
-                written: quote_name(&model.name.value, &*dialect),
+                quoted_name: quote_name(&model.name.value, &*dialect),
                 text: models.text(at).cloned(),
                 needs,
                 built_rows: built_relation(model, &*dialect).map(|relation| print_rows_of(&relation)),
@@ -85,22 +85,23 @@ impl ModelQueries {
         ModelQueries { models: queries, diagnostics }
     }
 
-    /// All models that a model reads, those behind others too.
+    /// Returns the indexes of all models that a model reads, directly or through other models.
     pub fn needs(&self, index: usize) -> &BTreeSet<usize> {
         &self.models[index].needs
     }
 
-    /// A model's own text; `None` where it cannot be read.
+    /// Returns a model's own SQL; `None` if it cannot be read.
     pub fn text(&self, index: usize) -> Option<&Arc<str>> {
         self.models[index].text.as_ref()
     }
 
-    /// A model's query with every model that it reads. `None` where one of them cannot be read.
+    /// Returns a model's query with every model that it reads as a named query. `None` if one of them cannot be read.
     pub fn complete(&self, index: usize) -> Option<Arc<str>> {
         self.over(index, &BTreeSet::new())
     }
 
-    /// The same over models that were built: those are read from where they are.
+    /// Returns a model's query, reading the models of `built` from the tables that they were built as. `None` if one of
+    /// the models cannot be read.
     pub fn over(&self, index: usize, built: &BTreeSet<usize>) -> Option<Arc<str>> {
         let own = &self.models[index];
         let text = own.text.as_ref()?;
@@ -112,8 +113,8 @@ impl ModelQueries {
             self.models[*at].built_rows.clone()
         };
         let named = over_built(&needs?, text, rows);
-        let parts = named.into_iter().map(|(name, text)| (self.models[by_name[&*name]].written.clone(), text));
-        let parts: Vec<(String, Arc<str>)> = parts.chain([(own.written.clone(), Arc::clone(text))]).collect();
+        let parts = named.into_iter().map(|(name, text)| (self.models[by_name[&*name]].quoted_name.clone(), text));
+        let parts: Vec<(String, Arc<str>)> = parts.chain([(own.quoted_name.clone(), Arc::clone(text))]).collect();
         Some(print_queries(&parts))
     }
 }

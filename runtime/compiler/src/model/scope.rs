@@ -1,7 +1,7 @@
 //! Resolution of names in braces, at one place of the project.
 //!
-//! In: the model's names and joins (snippets are still empty), and where the text stands. Out: a
-//! [`Target`], or a [`Problem`] that lists what could stand there, nearest first.
+//! In: the model's names and joins (snippets are still empty), and the place of the SQL. Out: a [`Target`], or a
+//! [`Problem`] that lists the names that are allowed there, nearest first.
 
 use crate::diagnostic::Code;
 use std::collections::BTreeSet;
@@ -55,14 +55,14 @@ pub(super) struct NameScope<'m> {
     pub(super) model: &'m Model,
     /// `None` in metrics.
     pub(super) cube: Option<CubeId>,
-    /// The cube in which the text was written, where that is another one (`extends`, aliases).
-    pub(super) written_in: &'m str,
+    /// The cube that declares the item. It differs from `cube` for inherited items and aliases.
+    pub(super) declared_in: &'m str,
     pub(super) place: Place,
     /// Names that exist but could not be read.
     pub(super) unread: &'m BTreeSet<Arc<str>>,
 }
 
-/// A reference that cannot be used; `None`: its reason has been reported elsewhere.
+/// A reference that cannot be used; `None` if the reason has been reported elsewhere.
 pub(super) type Unresolved = Option<Problem>;
 
 impl<'m> NameScope<'m> {
@@ -75,10 +75,10 @@ impl<'m> NameScope<'m> {
         self.model.cube_named(name).map(|cube| cube.id)
     }
 
-    /// The own cube or, in a join, its target, under a name that the author may use.
+    /// Returns the snippet's own cube or, in a join, its target, if `name` refers to it.
     pub(super) fn cube_here(&self, name: &str) -> Option<CubeId> {
         let own = self.own()?;
-        if name == "CUBE" || name == self.written_in || name == &*own.name {
+        if name == "CUBE" || name == self.declared_in || name == &*own.name {
             return Some(own.id);
         }
         match self.place {
@@ -137,7 +137,7 @@ impl<'m> NameScope<'m> {
         Err(Some(Problem::new(Code::UnknownMember, message, suggest(name, "possible", candidates))))
     }
 
-    /// `{name}.column`, where no cube has the name.
+    /// Returns the problem of `{name}.column` if no cube has the name.
     fn unknown_rows(&self, name: &str) -> Unresolved {
         if self.unread.contains(name) {
             return None;
@@ -149,7 +149,7 @@ impl<'m> NameScope<'m> {
         Some(Problem::new(Code::UnknownCube, message, suggest(name, "cubes that can be used here", candidates)))
     }
 
-    /// A bare name in a metric that is no metric.
+    /// Returns the problem of a bare name in a metric that does not name a metric.
     fn unknown_metric(&self, name: &str) -> Unresolved {
         if self.unread.contains(name) {
             return None;
@@ -223,12 +223,12 @@ impl<'m> NameScope<'m> {
         }
     }
 
-    /// A measure of a cube, for an example.
+    /// Returns a measure of a cube, for an example.
     fn some_measure(&self, of: &Cube) -> &'m str {
         self.model.cube(of.id).measures.first().map_or("some_measure", |measure| &measure.name)
     }
 
-    /// The rows of a cube, if this place can see them.
+    /// Returns the rows of a cube if this place can use them.
     pub(super) fn rows_of(&self, cube: CubeId) -> Result<CubeId, Unresolved> {
         let Some(own) = self.own() else {
             let name = &self.model.cube(cube).name;
@@ -268,14 +268,14 @@ impl<'m> NameScope<'m> {
 }
 
 impl NameScope<'_> {
-    /// Returns whether a join that could not be read may lead there.
+    /// Returns whether a join that could not be read may lead to a cube.
     fn may_be_behind_unread(&self, cube: CubeId) -> bool {
         let unread = self.unread.iter().filter_map(|name| self.model.cube_named(name));
         unread.map(|unread| self.model.join_paths(unread.id)).any(|paths| paths.reaches(cube))
     }
 }
 
-/// Why rows of `to` cannot be used by a member of `from`.
+/// Returns the problem of a member of `from` that refers to rows of `to`.
 fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
     let mut seen = vec![false; model.cubes.len()];
     let mut open = vec![from.id];

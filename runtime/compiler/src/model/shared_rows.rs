@@ -1,18 +1,18 @@
 //! Cubes that have rows in common: a cube's aliases, and others over the same table or query.
 //!
-//! In: a model. Out: a [`SharedRows`] for each cube, computed at first use, then kept. What a hook says of one
-//! cube must not be undone by asking for another.
+//! In: a model. Out: a [`SharedRows`] for each cube, computed at first use and then cached. A caller must not evade a
+//! hook's obligations on one cube by querying another with the same rows.
 
 use super::{CubeId, Model};
 
-/// The relatives of a cube that is no alias.
+/// The cubes that share rows with a cube. The cube itself is not an alias.
 #[derive(Debug, Default)]
 pub(crate) struct SharedRows {
     /// The names that joins give it.
     pub(crate) aliases: Vec<CubeId>,
-    /// Other cubes that read, or may read, the table or the query whose rows it has.
+    /// Other cubes that read, or may read, this cube's table or query.
     pub(crate) readers: Vec<CubeId>,
-    /// Other cubes whose table or query it reads, or may read.
+    /// Other cubes whose table or query this cube reads, or may read.
     pub(crate) protected: Vec<CubeId>,
 }
 
@@ -41,17 +41,17 @@ impl Model {
         self.shared_rows[id.0 as usize].get_or_init(|| SharedRows::of(self, id))
     }
 
-    /// Returns whether a cube has the rows of another one's table, with the same columns.
+    /// Returns whether a cube has the same rows and columns as the table of another cube.
     pub(crate) fn has_rows_of(&self, id: CubeId, origin: CubeId) -> bool {
         self.tables[id.0 as usize].are_rows_of(&self.tables[origin.0 as usize])
     }
 
-    /// Returns whether columns that are masked in one cube are found in another by their names.
+    /// Returns whether columns that are masked in one cube have the same names in another.
     pub(crate) fn has_columns_of(&self, id: CubeId, origin: CubeId) -> bool {
         self.tables[id.0 as usize].are_columns_of(&self.tables[origin.0 as usize])
     }
 
-    /// Returns whether a cube's rows are those of one table that no model made.
+    /// Returns whether a cube's rows are those of one table that no model built.
     pub(crate) fn is_one_table(&self, id: CubeId) -> bool {
         self.tables[id.0 as usize].is_one_table()
     }

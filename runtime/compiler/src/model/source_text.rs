@@ -1,7 +1,7 @@
 //! The author's SQL of each item, and its place.
 //!
-//! In: definitions. Out: the texts of an item, and the place in them where it refers to another. For
-//! messages about items whose snippets no longer know where they come from.
+//! In: definitions. Out: the SQL of an item, and the place where it refers to another item. It is used for messages,
+//! because snippets do not contain their places.
 
 use super::assemble::Skeleton;
 use super::cycles::Item;
@@ -10,7 +10,7 @@ use super::{DimensionId, MeasureId, Model, SegmentId};
 use crate::diagnostic::Span;
 use crate::project::{Definitions, MetricBody, SqlText};
 
-/// The texts of every item, by cube and position.
+/// The SQL of every item, by cube and position.
 pub(super) struct SourceText<'m, 'd> {
     cubes: Vec<&'m Merged<'d>>,
     definitions: &'d Definitions,
@@ -26,7 +26,7 @@ impl<'m, 'd> SourceText<'m, 'd> {
         }
     }
 
-    /// The SQL of an item, a measure's filters included.
+    /// Returns the SQL of an item, including a measure's filters.
     pub(super) fn texts(&self, item: Item) -> Vec<&'d SqlText> {
         match item {
             Item::Dimension(DimensionId { cube, index }) => {
@@ -53,7 +53,7 @@ impl<'m, 'd> SourceText<'m, 'd> {
         Some(sql.locate(sql.text.len() - sql.text.trim_start().len(), sql.text.trim().chars().count()))
     }
 
-    /// Returns the place where an item names another: the name alone, without its braces.
+    /// Returns the place where an item refers to another: the name without its braces.
     pub(super) fn reference(&self, model: &Model, from: Item, to: Item) -> Option<Span> {
         let full = super::cycles::name(model, to);
         let short = full.rsplit('.').next().unwrap_or(&full);

@@ -1,11 +1,11 @@
 //! The warehouse tables that a cube reads, so that a policy on a table reaches every cube over it.
 //!
 //! In: relations, the project's models, and the statements that its connections begin with. Out: canonical names of
-//! tables and files (`table_names`), and for a query a name of its own, so that a policy on it reaches every cube
-//! with the same text. A text that no parser here can read may read anything. What decides is what is defined: a
-//! model that was built reads what its definition reads, whether it is inlined, read where it was built, or named
-//! by hand as a table. What was built of a definition that is no more may hold anything. A view that the
-//! connection's statements create reads what its query reads. Not here: the names in a text (`snippet::tables`).
+//! tables and files (`table_names`), and for a query a name of its own, so that a policy on it applies to every cube
+//! with the same SQL. SQL that cannot be parsed may read anything. A model reads what its current definition reads,
+//! whether it is inlined, read where it was built, or named as a table. A table that was built of a deleted
+//! definition may contain anything. A view that the connection's statements create reads what its query reads.
+//! Not here: the names in a query (`snippet::tables`).
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -22,22 +22,22 @@ use crate::snippet::{ColumnName, CreatedView, created_views, names_in};
 /// The tables that a relation reads.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// The relation whose rows these are, unchanged: a table, or a query by its text ([`written`]).
+    /// The relation whose rows these are, unchanged: a table, or a query by its text ([`name_of_query`]).
     exactly: String,
-    /// Not a table of the warehouse's own, but what a query or models made.
+    /// True if the relation is not a table of the warehouse itself, but was made by a query or a model.
     is_made: bool,
     /// A view that the connection's statements create.
     is_view: bool,
     /// `None`: it may read anything.
     read: Option<BTreeSet<String>>,
-    /// The names that the models behind it are built as.
+    /// The names of the tables that the models behind it are built as.
     built: BTreeSet<String>,
-    /// The name that its only model is built as.
+    /// The name of the table that its only model is built as.
     only_model: Option<String>,
 }
 
 impl Tables {
-    /// Returns whether the table is, or may be, read.
+    /// Returns whether the relation reads, or may read, a table.
     pub(super) fn may_read(&self, table: &str) -> bool {
         if is_written(table) {
             return self.exactly == table;
@@ -45,13 +45,13 @@ impl Tables {
         self.names().is_none_or(|mut names| names.any(|own| is_same(own, table)))
     }
 
-    /// All that it reads; `None`: it may be anything.
+    /// Returns the names of all tables that the relation reads; `None` if it may read any table.
     fn names(&self) -> Option<impl Iterator<Item = &str>> {
         let read = self.read.as_ref()?;
         Some(read.iter().chain(&self.built).chain(std::iter::once(&self.exactly)).map(String::as_str))
     }
 
-    /// The tables that a policy on this relation protects.
+    /// Returns the tables that a policy on this relation protects.
     pub(super) fn protected(&self) -> impl Iterator<Item = &str> {
         let names = || self.read.iter().flatten();
         // One table may have several names, which all end alike.
@@ -61,20 +61,21 @@ impl Tables {
         std::iter::once(&self.exactly).chain(read).chain(&self.only_model).map(String::as_str)
     }
 
-    /// A table of the warehouse's own, as it is.
+    /// Returns whether the relation is a single table of the warehouse, without a query.
     pub(super) fn is_one_table(&self) -> bool {
         !self.is_made
     }
 
-    /// Returns whether a condition on rows of `origin` holds for these: they are one table's own.
+    /// Returns whether a condition on rows of `origin` can be applied to this relation, because both have the rows of
+    /// the same table.
     pub(super) fn are_rows_of(&self, origin: &Tables) -> bool {
         let are_unchanged = !self.is_made && !self.is_view && !origin.is_view;
         are_unchanged || (!is_written(&self.exactly) && self.is_named_as(origin))
     }
 
-    /// Returns whether columns that are masked in `origin` are found here by their names. A query makes columns of its
-    /// own, so those of its table are not known by its names; those of a query over a file are found only where the
-    /// same name is read as a table.
+    /// Returns whether columns that are masked in `origin` have the same names here. A query defines its own columns,
+    /// so columns of its table cannot be found by name. Columns of a query over a file are found only in relations that
+    /// read the file under the same name.
     pub(super) fn are_columns_of(&self, origin: &Tables) -> bool {
         if is_written(&origin.exactly) {
             return self.exactly == origin.exactly;
@@ -83,7 +84,7 @@ impl Tables {
         are_named || !origin.protected().any(is_file)
     }
 
-    /// Files of one pattern have the columns of any of them.
+    /// Returns whether two relations name the same table. Files of one pattern have the columns of any of them.
     fn is_named_as(&self, origin: &Tables) -> bool {
         let is_one = !is_pattern(&self.exactly) && !is_pattern(&origin.exactly);
         self.exactly == origin.exactly || (is_one && is_same(&self.exactly, &origin.exactly))
@@ -95,11 +96,11 @@ impl Tables {
     }
 }
 
-/// The cubes by the tables that they read.
+/// An index of the cubes by the tables that they read.
 pub(super) struct Readers<'t> {
     tables: &'t [Tables],
     by_name: HashMap<&'t str, Vec<CubeId>>,
-    /// They may read anything, or files that a pattern or a folder names.
+    /// The cubes that may read any table, or files of a pattern or a folder.
     of_any_name: Vec<CubeId>,
 }
 
@@ -122,7 +123,8 @@ impl<'t> Readers<'t> {
         readers
     }
 
-    /// The cubes that read, or may read, the table whose rows a cube has; it may be among them, also twice.
+    /// Returns the cubes that read, or may read, the table whose rows a cube has. The result may contain that cube, and
+    /// a cube twice.
     pub(super) fn of_rows(&self, cube: CubeId) -> impl Iterator<Item = CubeId> + '_ {
         self.tables[cube.0 as usize].protected().flat_map(move |table| {
             let key = key_of(table);
@@ -134,9 +136,9 @@ impl<'t> Readers<'t> {
     }
 }
 
-/// Returns the name that stands for a query's rows: derived cubes, and cubes with the same text, have the same
-/// rows. No table has such a name, nor a name that ends like it.
-fn written(text: &str) -> String {
+/// Returns a name that identifies a query's rows: derived cubes, and cubes with the same SQL, have the same rows. It
+/// never equals or ends like the name of a table.
+fn name_of_query(text: &str) -> String {
     format!("\0{text}\0")
 }
 
@@ -157,11 +159,11 @@ pub(super) struct TableReader<'d> {
     definitions: &'d Definitions,
     dialect: &'d dyn Dialect,
     index: HashMap<&'d str, usize>,
-    /// The name that each model is built as; `None` if it never is.
+    /// The name of the table that each model is built as; `None` if it is never built.
     built_as: Vec<Option<String>>,
-    /// Models by the last part of what they are built as.
+    /// Models by the last part of the name that they are built as.
     by_last_part: HashMap<String, Vec<usize>>,
-    /// The names in each model's own text; read when it is first needed.
+    /// The names in each model's own SQL, read on first use.
     named: Vec<OnceCell<Option<BTreeSet<String>>>>,
     views: Vec<CreatedView>,
 }
@@ -202,7 +204,7 @@ impl<'d> TableReader<'d> {
                 &[]
             }
             Relation::Query { models, sql } => {
-                exactly = written(sql);
+                exactly = name_of_query(sql);
                 match names_in(sql, self.dialect) {
                     Some(mut named) => {
                         // The models stand before it as named queries, and it sees all of them.
@@ -216,7 +218,7 @@ impl<'d> TableReader<'d> {
                 models.as_slice()
             }
             Relation::Model { models, name } => {
-                exactly = written(name);
+                exactly = name_of_query(name);
                 only_model = self.only(&[name.trim_matches(['"', '`', '[', ']'])]);
                 models.as_slice()
             }
@@ -239,14 +241,14 @@ impl<'d> TableReader<'d> {
         Tables { exactly, is_made, is_view, read: (!is_unknown).then_some(read), built, only_model }
     }
 
-    /// Returns the name that a single model is built as.
+    /// Returns the name that the model is built as, if `models` has exactly one.
     fn only(&self, models: &[&str]) -> Option<String> {
         let [model] = models else { return None };
         self.built_as[*self.index.get(model)?].clone()
     }
 }
 
-/// The names in one relation, followed through models.
+/// Collects the names in one relation, including those in the models that it reads.
 struct Following<'r, 'd> {
     reader: &'r TableReader<'d>,
     read: BTreeSet<String>,
@@ -264,7 +266,7 @@ impl<'r, 'd> Following<'r, 'd> {
         Following { reader, read, built, followed, views, open: Vec::new(), is_unknown: false }
     }
 
-    /// A table's name, which may be what a model is built as, or a view's.
+    /// Adds the name of a table, which may be that of a built model or a view.
     fn name(&mut self, name: String) {
         let reader = self.reader;
         let held = &reader.definitions.built;
@@ -289,7 +291,7 @@ impl<'r, 'd> Following<'r, 'd> {
         self.read.insert(name);
     }
 
-    /// Each model once, whatever names lead to it.
+    /// Reads the SQL of each collected model once.
     fn follow(&mut self) {
         let reader = self.reader;
         while let Some(at) = self.open.pop() {

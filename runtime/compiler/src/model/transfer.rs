@@ -1,8 +1,8 @@
 //! Transfers the SQL of a policy to another cube over the same table.
 //!
-//! In: a snippet that was read in the scope of the cube that a policy is for, and another cube with the rows of the
-//! same table. Out: the same condition over the other cube's rows. Names in it refer to columns of the table and members of
-//! the first cube, never to members of the other one: otherwise its author could change the policy.
+//! In: a snippet that was read in the scope of the policy's cube, and another cube with the rows of the same table.
+//! Out: the same condition over the other cube's rows. Names in it refer to columns of the table and members of the
+//! first cube, never to members of the other one. Otherwise the author of the other cube could change the policy.
 
 use super::{Compared, CubeId, Dimension, DimensionId, Member, Model, Snippet, SqlPart, UserPart};
 
@@ -15,7 +15,7 @@ pub(super) fn transfer(model: &Model, snippet: &Snippet, from: CubeId, to: CubeI
     Transfer { model, from, to, has_joins }.snippet(snippet, 0)
 }
 
-/// Returns whether each member in a snippet is the column of its name, as its cube has it.
+/// Returns whether each member in a snippet is the column of the same name.
 pub(super) fn is_plain(model: &Model, snippet: &Snippet) -> bool {
     let mut is_plain = true;
     snippet.for_each(&mut |part| {
@@ -86,7 +86,7 @@ impl Transfer<'_> {
         Some(())
     }
 
-    /// The dimension that the other cube has in the very same way, or what the dimension is made of.
+    /// Adds the dimension that the other cube defines in the same way, or else the dimension's own SQL.
     fn dimension(&self, id: DimensionId, result: &mut Snippet, depth: usize) -> Option<()> {
         let dimension = self.model.dimension(id);
         let sql = self.snippet(&dimension.sql, depth + 1)?;

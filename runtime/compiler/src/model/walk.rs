@@ -1,8 +1,8 @@
 //! Finds the names in a parsed expression and replaces them by finished parts.
 //!
-//! In: the tree of one expression, whose braces are stand-ins. Out: the same tree with stand-ins for
-//! [`SqlPart`]s, which `read` prints and cuts. Bare names become columns of the own cube, except
-//! inside subqueries, whose scope is unknown, and where they are a lambda's parameters or a unit.
+//! In: the tree of one expression, whose braces are stand-ins. Out: the same tree with stand-ins for [`SqlPart`]s,
+//! which `read` prints and splits. Bare names become columns of the own cube, except in subqueries, whose scope is
+//! unknown, and except names that are a lambda's parameters or a unit.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +36,7 @@ pub(super) struct Walk<'w> {
     subqueries: usize,
     /// True if there was any.
     has_query: bool,
-    /// Names that are parameters of the lambdas around.
+    /// The parameters of the enclosing lambdas.
     parameters: Vec<String>,
     /// The number of names that each enclosing lambda adds.
     brought: Vec<usize>,
@@ -70,7 +70,7 @@ impl<'w> Walk<'w> {
         Ok(self.snippet(expr))
     }
 
-    /// A walked expression in its final form.
+    /// Returns a walked expression as a snippet.
     fn snippet(&self, expr: &Expr) -> Snippet {
         Snippet {
             parts: cut(&expr.to_string(), &self.parts),
@@ -104,10 +104,10 @@ impl<'w> Walk<'w> {
                     let name = &self.scope.model.cube(*cube).name;
                     let problem = Problem::new(
                         Code::MissingColumn,
-                        format!("`{}` refers to the rows of `{name}`, not to a value", reference.written),
-                        format!("name a column: {}.some_column", reference.written),
+                        format!("`{}` refers to the rows of `{name}`, not to a value", reference.source),
+                        format!("name a column: {}.some_column", reference.source),
                     );
-                    self.problems.push(problem.at(reference.offset, reference.written.chars().count()));
+                    self.problems.push(problem.at(reference.offset, reference.source.chars().count()));
                     None
                 }
             };
@@ -146,7 +146,8 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// `{orders}.amount`, `orders.amount`, `payload.id`: the first names that are known, and the rest.
+    /// Reads a name with several parts, such as `{orders}.amount`, `orders.amount` or `payload.id`. Returns the known
+    /// first parts as one name, followed by the others.
     fn compound(&mut self, idents: &[Ident]) -> Option<Vec<Ident>> {
         let [first, second, rest @ ..] = idents else { return None };
         let with_rest = |head: Ident| {
@@ -157,7 +158,7 @@ impl<'w> Walk<'w> {
             return match &self.braces[index].target {
                 Target::Cube(_) if self.scope.place == Place::Number => {
                     let message = format!("the column `{}` is outside an aggregate", second.value);
-                    let hint = format!("aggregate it, as in SUM({}.{})", self.braces[index].written, second.value);
+                    let hint = format!("aggregate it, as in SUM({}.{})", self.braces[index].source, second.value);
                     self.report(Problem::new(Code::BareColumn, message, hint), second);
                     None
                 }
@@ -211,7 +212,8 @@ impl<'w> Walk<'w> {
         Some(idents)
     }
 
-    /// Reads an aggregate call: in a number measure it becomes a hidden aggregate, elsewhere it is a mistake.
+    /// Reads a call of an aggregate function. In a `number` measure it becomes a hidden aggregate; elsewhere it is a
+    /// mistake.
     fn aggregate(&mut self, function: &mut Function) -> Option<Ident> {
         let name = aggregate::name(function).unwrap_or_default().to_ascii_uppercase();
         let span = function.name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);
@@ -281,7 +283,7 @@ impl<'w> Walk<'w> {
         Some(self.part(SqlPart::Aggregate(Box::new(aggregate))))
     }
 
-    /// An expression over the rows of the own cube, inside an aggregation.
+    /// Reads an expression inside an aggregation, over the rows of the own cube.
     fn rows(&mut self, mut expr: Expr) -> Option<Snippet> {
         let scope = NameScope { place: Place::Measure, ..self.scope };
         let mut walk = Walk::new(scope, self.dialect, self.braces, self.text);
@@ -296,14 +298,15 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Real division that is null on zero; only values of finished aggregates have it.
+    /// Makes an exact division that is null if the divisor is 0. Only values of finished aggregates are divided in this
+    /// way.
     fn divide(&mut self, left: &Expr, right: &Expr) -> Ident {
         let side = |walk: &Self, expr: &Expr| Box::new(walk.snippet(expr));
         let divide = SqlPart::Divide(side(self, left), side(self, right));
         self.part(divide)
     }
 
-    /// A caller's value learns what it is compared with.
+    /// Stores in a caller's value the expression that it is compared with.
     fn compare(&mut self, one: &Expr, other: &Expr) {
         let (one, other) = (without_brackets(one), without_brackets(other));
         let user = |expr: &Expr| match expr {
@@ -362,7 +365,7 @@ impl<'w> Walk<'w> {
         self.parameters.truncate(self.parameters.len().saturating_sub(brought));
     }
 
-    /// A call that reads columns which nobody could find in it.
+    /// Reports a call that reads columns without naming them, and returns whether it is one.
     fn hidden_columns(&mut self, function: &Function) -> bool {
         let Some(ident) = function.name.0.last().and_then(|part| part.as_ident()) else { return false };
         let method = method_of(&function.name).filter(|_| has_methods(self.dialect));
@@ -438,8 +441,8 @@ impl VisitorMut for Walk<'_> {
             }
             Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
                 let at = offset_of(self.text, value.span.start);
-                let written = value.to_string();
-                self.problems.push(placeholder(&written).at(at, written.chars().count()));
+                let source = value.to_string();
+                self.problems.push(placeholder(&source).at(at, source.chars().count()));
             }
             Expr::CompoundFieldAccess { access_chain, .. } => {
                 for access in access_chain {
@@ -479,7 +482,7 @@ impl VisitorMut for Walk<'_> {
     }
 }
 
-/// Returns the only argument of a call as it is printed, if it contains no stand-ins.
+/// Returns the only argument of a call in its printed form, if it contains no stand-ins.
 fn argument_of(function: &Function) -> Option<String> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else { return None };
@@ -487,7 +490,7 @@ fn argument_of(function: &Function) -> Option<String> {
     (!text.contains(|c| ('\u{E000}'..='\u{F8FF}').contains(&c))).then_some(text)
 }
 
-/// Marks a name that is no column.
+/// Marks a name that does not refer to a column.
 fn protect(ident: &mut Ident) {
     if !ident.value.starts_with([PLAIN, REFERENCE]) {
         ident.value.insert(0, PLAIN);

@@ -1,20 +1,21 @@
-//! The place in an author's SQL that an error of the warehouse is about.
+//! Finds the place in an author's SQL that an error of the warehouse refers to.
 //!
-//! In: SQL as written, the engine's message. Out: the place of the first name that the message quotes and the SQL
-//! contains. Engines state the place in their message only, so this module reads it; the place is for people, and
-//! nothing else depends on it. Not here: the choice of the SQL (`sql::place`), statements.
+//! In: an author's SQL and the engine's message. Out: the place of the first name that the message quotes and the SQL
+//! contains. Engines state the place only in their message, so this module reads it. The place is for people; no
+//! decision depends on it. Not here: the choice of the SQL (`sql::place`), statements.
 
 use crate::diagnostic::Span;
 use crate::project::{ModelDefinition, SqlText};
 
-/// The place in a model's text; its beginning where nothing of it is named.
+/// Returns the place in a model's SQL; its beginning if the message names nothing in it.
 pub fn place_of_warehouse_error(model: &ModelDefinition, message: &str) -> Span {
     let text = &*model.sql.text;
     let beginning = || model.sql.locate(text.len() - text.trim_start().len(), 1);
     named_in_error(&[&model.sql], message, |_| false).map_or_else(beginning, |(span, _)| span)
 }
 
-/// Returns the place that the engine's arrow points at, if the line that it shows is one of a text, and the word there.
+/// Returns the place that the engine's arrow points at and the word there, if the line that the engine shows is a line
+/// of one of the texts.
 pub(crate) fn shown_in_error<'t>(texts: &[&'t SqlText], message: &str) -> Option<(Span, &'t str)> {
     texts.iter().find_map(|sql| {
         let (at, characters) = shown_in(&sql.text, message)?;
@@ -27,7 +28,8 @@ fn word_at(sql: &SqlText, at: usize, characters: usize) -> (Span, &str) {
     (sql.locate(at, characters), &sql.text[at..end])
 }
 
-/// The same; else the first name that the message quotes and one of the texts has, but for names that `is_other`.
+/// Returns the place that the engine's arrow points at, or else of the first quoted name that one of the texts
+/// contains. Names for which `is_other` returns true are skipped.
 pub(crate) fn named_in_error<'t>(
     texts: &[&'t SqlText],
     message: &str,
@@ -43,8 +45,8 @@ pub(crate) fn named_in_error<'t>(
     shown_in_error(texts, message).or_else(named)
 }
 
-/// Finds the line that the engine shows, if the text has it once: the byte under its arrow, and the characters of the
-/// word.
+/// Finds the line that the engine shows, if the text contains it exactly once. Returns the byte offset under the arrow,
+/// and the number of characters of the word there.
 fn shown_in(text: &str, message: &str) -> Option<(usize, usize)> {
     let (line, arrow) = shown_line(message)?;
     // Long lines are cut off.
@@ -59,7 +61,7 @@ fn shown_in(text: &str, message: &str) -> Option<(usize, usize)> {
     Some((offset, word.chars().count().max(1)))
 }
 
-/// The line that the engine shows, and the byte of it under the arrow.
+/// Returns the line that the engine shows, and the byte offset in it of the arrow.
 fn shown_line(message: &str) -> Option<(&str, usize)> {
     let (first, below) = message[message.find("LINE ")?..].split_once('\n')?;
     let start = first.find(": ")? + 2;
@@ -67,7 +69,7 @@ fn shown_line(message: &str) -> Option<(&str, usize)> {
     Some((&first[start..], arrow))
 }
 
-/// The first place of a word that is not inside of a text in quotes, if there is one.
+/// Returns the byte offset of the first occurrence of a word outside string literals.
 fn word_outside_of_texts(text: &str, word: &str) -> Option<usize> {
     let (mut quotes, mut counted) = (0, 0);
     let mut is_outside = |at: &usize| {
@@ -78,9 +80,9 @@ fn word_outside_of_texts(text: &str, word: &str) -> Option<usize> {
     words_in(text, word).find(|at| is_outside(at)).or_else(|| word_in(text, word))
 }
 
-/// The name that the engine's own arrow points at; then what stands between quotes of any kind, or behind the
-/// words that engines put before a name. Of a dotted name its last part too. What the engine only guesses at is
-/// left out.
+/// Returns the names that a message quotes: first the name at the engine's arrow, then names in quotes of any kind and
+/// names behind the words that engines put before a name. For a dotted name, its last part follows. Names that the
+/// engine only suggests are left out.
 fn quoted(message: &str) -> impl Iterator<Item = &str> {
     const GUESSES: [&str; 5] = ["did you mean", "Did you mean", "Candidate", "LINE ", "HINT"];
     let end = GUESSES.iter().filter_map(|word| message.find(word)).min().unwrap_or(message.len());
@@ -102,7 +104,7 @@ fn quoted(message: &str) -> impl Iterator<Item = &str> {
     names.flat_map(|name| [Some(name), name.rsplit_once('.').map(|(_, last)| last)]).flatten().filter(|n| !n.is_empty())
 }
 
-/// The name above an arrow: `LINE 1: SELECT id FROM raw.orders` with a `^` in the line below.
+/// Returns the name above an arrow, as in `LINE 1: SELECT id FROM raw.orders` with a `^` in the line below.
 fn pointed_at(message: &str) -> Option<&str> {
     let line = &message[message.find("LINE ")?..];
     let (line, below) = line.split_once('\n')?;
@@ -111,7 +113,7 @@ fn pointed_at(message: &str) -> Option<&str> {
     line.get(arrow..)?.split(is_end).next()
 }
 
-/// The first place of a word, in any case.
+/// Returns the byte offset of the first occurrence of a word, in any case.
 pub(super) fn word_in(text: &str, word: &str) -> Option<usize> {
     words_in(text, word).next()
 }

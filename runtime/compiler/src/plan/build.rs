@@ -1,4 +1,5 @@
-//! A resolved query to a logical plan: values to aggregates, aggregates to facts, facts to joins.
+//! Builds a logical plan from a resolved query: values become aggregates, aggregates are assigned to facts, and facts
+//! get their joins.
 
 use std::sync::Arc;
 
@@ -14,13 +15,14 @@ use crate::query::{
     ValueId,
 };
 
-/// Nodes that the values of one query may expand to: `number` measures can double at each level.
+/// The largest number of nodes that the values of one query may expand to. `number` measures can double it at each
+/// level.
 const MAX_VALUE_NODES: usize = 10_000;
 
 /// Plans a resolved query.
 ///
 /// # Errors
-/// A dimension, filter or segment that some measure's cube can't reach.
+/// A dimension, filter or segment that the cube of a measure cannot reach.
 pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m>, QueryError> {
     let mut values = Values {
         model,
@@ -94,11 +96,11 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
     })
 }
 
-/// Plans statistics of one cube's rows: a value for each aggregate, `v0`, `v1` …, over all rows, or by the
-/// query's groups and then the greatest first value first.
+/// Plans statistics of one cube's rows: a value `v0`, `v1`, … for each aggregate. Without groups they are computed over
+/// all rows. With groups, the groups are ordered by the first value, the greatest first.
 ///
 /// # Errors
-/// A member or filter that the cube can't reach.
+/// A member or filter that the cube cannot reach.
 pub(crate) fn plan_statistics<'m>(
     model: &'m Model,
     query: ResolvedQuery,
@@ -131,7 +133,7 @@ pub(crate) fn plan_statistics<'m>(
     })
 }
 
-/// Plain rows come in the order of their key; without one, of all their columns.
+/// Orders ungrouped rows by their key, or by all their columns if the cube has no key.
 fn order_rows(model: &Model, query: &ResolvedQuery, fact: &Fact<'_>, order: &mut Vec<PlannedOrder<'_>>) {
     let cube = model.cube(fact.tree.cube);
     let mut push = |target| order.push(PlannedOrder { target, descending: false, is_explicit: false });
@@ -143,7 +145,7 @@ fn order_rows(model: &Model, query: &ResolvedQuery, fact: &Fact<'_>, order: &mut
     }
 }
 
-/// A fact and the value that first needed it.
+/// A fact and the value that needed it first.
 struct NamedFact {
     cube: CubeId,
     period: Period,
@@ -156,9 +158,9 @@ struct Values<'m> {
     facts: Vec<NamedFact>,
     aggregates: Vec<PlannedAggregate<'m>>,
     running: Vec<usize>,
-    /// Without an axis, as in totals, a running total is the sum of all.
+    /// False for a query without a time axis, such as totals: a running total is then the sum of all rows.
     has_axis: bool,
-    /// Such a sum leaves out rows without a time, and no range does so.
+    /// True if such a sum must leave out rows without a time and no range does so.
     leaves_out_undated: bool,
     /// The period of the value that is being expanded.
     period: Period,
@@ -295,7 +297,8 @@ impl<'m> Values<'m> {
     }
 }
 
-/// Dimensions alone: the one cube that owns one of them and reaches all others by to-one hops.
+/// Returns the fact of a query of dimensions without measures: the only cube that owns one of the dimensions and
+/// reaches all others by to-one joins.
 fn fact_of_dimensions(model: &Model, query: &ResolvedQuery) -> Result<CubeId, QueryError> {
     if let Some(cube) = query.cube {
         return Ok(cube);
@@ -412,7 +415,7 @@ where
         return Err(QueryError::Ungrouped { field: key.clone() });
     }
     if distinct.is_some() {
-        // What tells rows apart is a column of the rows.
+        // The key that distinguishes rows is read as columns.
         for index in &model.cube(fact.cube).primary_key {
             let id = DimensionId { cube: fact.cube, index: *index };
             tree.reach_dimension(model, 0, id, Asker { value, target: value })?;
@@ -431,7 +434,7 @@ where
     })
 }
 
-/// Returns whether a range narrows the rows by this time, and so leaves out rows without it.
+/// Returns whether a range restricts the rows by this time, which leaves out rows without a time.
 fn has_range_along(query: &ResolvedQuery, by: GroupBy) -> bool {
     query.ranges.iter().any(|range| is_along(range, by))
 }
@@ -443,7 +446,7 @@ fn is_along(range: &RangeFilter, by: GroupBy) -> bool {
     }
 }
 
-/// A range as it narrows a fact: over its own stretch, with or without what was before it.
+/// Returns the predicate of a range for a fact: over the fact's own period, with or without the rows before it.
 fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -> Predicate {
     let test = match &range.previous {
         Some(previous) if period.is_previous => previous,
@@ -464,7 +467,7 @@ fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -
     Predicate::Test { operand: Operand::Dimension { id: range.dimension, granularity: None }, test }
 }
 
-/// Returns the key that identifies a cube's rows, once joins have repeated them.
+/// Returns the key that identifies a cube's rows after joins have repeated them.
 fn row_key(model: &Model, cube: CubeId, group_behind: Option<&Arc<str>>) -> Result<RowKey, QueryError> {
     let definition = model.cube(cube);
     match (&definition.primary_key[..], group_behind) {

@@ -1,22 +1,22 @@
 //! The joins that a fact needs, and no others (semantics, rules 2, 3, 5 and 6).
 //!
-//! In: the cubes that groups, filters and measures of one fact speak of. Out: a [`JoinTree`] in
-//! dependency order, or which cube can't be reached. A cube that is reached by two different paths,
-//! as by a member that speaks of it from its own cube, is joined twice under two names.
+//! In: the cubes that the groups, filters and measures of one fact refer to. Out: a [`JoinTree`] in dependency order,
+//! or the cube that cannot be reached. A cube that is reached by two different paths is joined twice under two names.
+//! This happens if a member of a joined cube refers to it from that cube.
 
 use std::sync::Arc;
 
 use crate::model::{CubeId, DimensionId, Join, Model, Snippet, SqlPart};
 use crate::query::QueryError;
 
-/// One cube in the tree: 0 is the fact's own.
+/// The index of a cube in the tree; 0 is the fact's own cube.
 pub type NodeId = usize;
 
-/// A fact's rows with what is joined to them.
+/// A fact's rows with the cubes that are joined to them.
 #[derive(Debug, Clone)]
 pub struct JoinTree<'m> {
     pub cube: CubeId,
-    /// A join's `from` stands before it. The n-th join makes node n + 1.
+    /// The joins, each after the join of its `from`. The n-th join makes node n + 1.
     pub joins: Vec<PlannedJoin<'m>>,
 }
 
@@ -24,18 +24,18 @@ pub struct JoinTree<'m> {
 pub struct PlannedJoin<'m> {
     pub from: NodeId,
     pub join: &'m Join,
-    /// The name of its rows in SQL: the cube's, unless that is taken.
+    /// The name of the joined rows in SQL: the cube's, unless that name is taken.
     pub alias: Arc<str>,
-    /// True if one row of the fact can find several rows of this join.
+    /// True if one row of the fact can have several rows of this join.
     pub is_to_many: bool,
 }
 
 /// The value and the target that need a join, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asker<'a> {
-    /// The measure or metric as sent, or the cube.
+    /// The measure or metric as it was sent, or the cube.
     pub value: &'a str,
-    /// The dimension, segment or cube that was asked for.
+    /// The requested dimension, segment or cube.
     pub target: &'a str,
 }
 
@@ -57,7 +57,7 @@ impl<'m> JoinTree<'m> {
         node.checked_sub(1).is_some_and(|index| self.joins[index].is_to_many)
     }
 
-    /// The node that a member of `owner`'s cube means by `cube`; `None` where it was not joined.
+    /// Returns the node that a member of `owner`'s cube refers to by `cube`; `None` if the cube is not joined.
     pub fn find(&self, model: &Model, owner: NodeId, cube: CubeId) -> Option<NodeId> {
         let mut node = owner;
         for (from, index) in path(model, self.cube_of(owner), cube)? {
@@ -71,7 +71,7 @@ impl<'m> JoinTree<'m> {
         self.joins.iter().position(same).map(|index| index + 1)
     }
 
-    /// Adds the path that a member of `owner`'s cube takes to `cube`.
+    /// Adds the joins from `owner`'s cube to `cube`, and returns the node of `cube`.
     pub(super) fn reach(
         &mut self,
         model: &'m Model,
@@ -134,7 +134,7 @@ impl<'m> JoinTree<'m> {
         self.reach_parts(model, owner, snippet, None, asker)
     }
 
-    /// `joined`: the cube that an `on` condition is about to join.
+    /// Adds the joins that parts of a snippet need. `joined` is the cube that an `on` condition is about to join.
     fn reach_parts(
         &mut self,
         model: &'m Model,
@@ -162,7 +162,7 @@ impl<'m> JoinTree<'m> {
     }
 }
 
-/// The hops of the best path, first to last.
+/// Returns the joins of the best path, first to last.
 pub(crate) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(CubeId, usize)>> {
     let mut hops = Vec::new();
     let mut at = cube;
@@ -194,10 +194,10 @@ pub(crate) fn joins_over<'m>(model: &'m Model, cube: CubeId, join: &'m Join) -> 
     Ok(tree)
 }
 
-/// The joins that some snippets of a cube need.
+/// Returns the joins that some snippets of a cube need.
 ///
 /// # Errors
-/// A cube that can't be reached.
+/// A cube that cannot be reached.
 pub(crate) fn joins_for<'m>(
     model: &'m Model,
     cube: CubeId,

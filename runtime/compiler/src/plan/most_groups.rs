@@ -1,7 +1,7 @@
 //! An upper bound of the number of groups.
 //!
-//! In: a plan. Out: a number that no data exceeds, if the query's own conditions set one. A page with room for more
-//! rows holds all groups, so their number needs no computation. Absent: estimates from statistics of the data.
+//! In: a plan. Out: a number that no data exceeds, if the query's own conditions set one. If the page is larger than
+//! that, it contains all groups and they need not be counted. Absent: estimates from statistics of the data.
 
 use super::{Fact, SecuredPlan};
 use crate::model::DimensionId;
@@ -12,7 +12,7 @@ const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
 impl SecuredPlan<'_> {
-    /// Returns the most groups that the plan can have; `None` if only the data limits them.
+    /// Returns the largest number of groups that the plan can have; `None` if only the data limits it.
     pub(crate) fn most_groups(&self) -> Option<u64> {
         let plan = self.plan();
         if plan.axis.is_some() || plan.ungrouped {
@@ -49,7 +49,7 @@ impl SecuredPlan<'_> {
     }
 }
 
-/// Returns the most values of a dimension in rows that pass all filters.
+/// Returns the largest number of values of a dimension in rows that pass all filters.
 fn most_of_all(filters: &[Predicate], id: DimensionId, granularity: Option<Granularity>) -> Option<u64> {
     filters.iter().filter_map(|filter| most_of(filter, id, granularity)).min()
 }
@@ -64,7 +64,7 @@ fn most_of(filter: &Predicate, id: DimensionId, granularity: Option<Granularity>
     }
 }
 
-/// Returns the most values, or buckets of time, that pass a test.
+/// Returns the largest number of values, or buckets of time, that pass a test.
 fn passing(test: &Test, granularity: Option<Granularity>) -> Option<u64> {
     match test {
         Test::Never => Some(0),
@@ -95,7 +95,7 @@ fn microseconds(value: &Value) -> Option<i64> {
     }
 }
 
-/// Returns a time that no two starts of a granularity's buckets are closer than, whatever zones and their changes do.
+/// Returns the shortest possible time between the starts of two buckets of a granularity, in any time zone.
 fn shortest(granularity: Granularity) -> u64 {
     let shortest = match granularity {
         Granularity::Second => 500_000,

@@ -1,7 +1,7 @@
-//! The plan of a statement that fills, checks or watches a pre-aggregation.
+//! The plan of a statement that builds, checks or watches a pre-aggregation.
 //!
-//! In: a rollup and a stretch of its time. Out: a [`LogicalPlan`] of one fact: the cube's rows within the stretch that
-//! pass the rollup's own filters. Absent: policies, which apply when the stored rows are read.
+//! In: a rollup and a range of its time. Out: a [`LogicalPlan`] of one fact: the cube's rows within the range that pass
+//! the rollup's own filters. Absent: policies, which apply when the stored rows are read.
 
 use super::join_path::Asker;
 use super::{Fact, JoinTree, LogicalPlan, Period, PlannedAggregate, Shape};
@@ -13,11 +13,11 @@ use crate::types::{Granularity, Value};
 pub(crate) struct RollupRows<'m> {
     pub(crate) cube: &'m Cube,
     pub(crate) rollup: &'m Rollup,
-    /// The first value of the time and the first after it, in the type of its column. `None`: all rows.
+    /// The first value of the time and the first one after the range, in the type of the column. `None`: all rows.
     pub(crate) stretch: Option<[Value; 2]>,
     /// Groups by time, if any.
     pub(crate) step: Option<Granularity>,
-    /// Groups by the dimensions and segments too.
+    /// True if the rows are also grouped by the dimensions and segments.
     pub(crate) has_dimensions: bool,
     pub(crate) aggregates: &'m [Aggregate],
 }
@@ -25,7 +25,7 @@ pub(crate) struct RollupRows<'m> {
 /// Plans the statement.
 ///
 /// # Errors
-/// A cube that no join leads to, which loading has ruled out.
+/// A cube that cannot be reached. The project's load rules it out.
 pub(crate) fn plan_rollup<'m>(model: &'m Model, rows: &RollupRows<'m>) -> Result<LogicalPlan<'m>, QueryError> {
     let RollupRows { cube, rollup, .. } = rows;
     let asker = Asker { value: &rollup.name, target: &rollup.name };

@@ -10,7 +10,7 @@ use super::SecuredPlan;
 
 type Rule = for<'m> fn(SecuredPlan<'m>) -> SecuredPlan<'m>;
 
-/// In the order in which they are applied.
+/// The rules, in the order in which they are applied.
 const RULES: &[Rule] = &[constant_order::apply];
 
 /// Applies every rule once.

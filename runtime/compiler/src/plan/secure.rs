@@ -1,9 +1,9 @@
-//! The only way to SQL: a plan becomes a [`SecuredPlan`] here and nowhere else. Statements that build pre-aggregations
-//! read all rows (`without_policies`); all others carry the policies of a caller.
+//! The only way to SQL: a plan becomes a [`SecuredPlan`] only here. Statements that build pre-aggregations read all
+//! rows (`without_policies`); all others apply the policies of a caller.
 //!
-//! In: a [`LogicalPlan`] and a caller's [`Access`]. Out: the plan with that caller's policies: row
-//! filters on every cube that it reads, masks, and nothing over a covered column (semantics, rules 20
-//! and 21). A reviewer reads this one function instead of every path.
+//! In: a [`LogicalPlan`] and a caller's [`Access`]. Out: the plan with that caller's policies: row filters on every
+//! cube that it reads, masks, and no use of a covered column (semantics, rules 20 and 21). A reviewer has to read only
+//! this function.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ use crate::types::{LogicalType, Value};
 /// The deepest nesting of row filters that name cubes with row filters of their own. Beyond it, no row is visible.
 const MAX_GUARD_DEPTH: usize = 8;
 
-/// A plan that may be run for the caller it was secured for. Its constructors are [`secure`], and
-/// [`without_policies`] for builds; `sql::lower` takes nothing else.
+/// A plan that may run for the caller that it was secured for. Only [`secure`] creates one, and [`without_policies`]
+/// for builds; `sql::lower` takes nothing else.
 #[derive(Debug)]
 pub struct SecuredPlan<'m> {
     plan: LogicalPlan<'m>,
@@ -31,7 +31,7 @@ pub struct SecuredPlan<'m> {
 /// The rows and values of the model that the caller sees.
 #[derive(Debug, Default)]
 pub struct Protection<'m> {
-    /// A cube that is missing shows all rows.
+    /// The guards of cubes. A cube without one shows all rows.
     rows: HashMap<CubeId, RowGuard<'m>>,
     masks: HashMap<DimensionId, &'m Mask>,
     /// By what they are compared as.
@@ -41,14 +41,14 @@ pub struct Protection<'m> {
 /// The conditions that a cube's rows must meet.
 #[derive(Debug)]
 pub enum RowGuard<'m> {
-    /// ANDed, with the joins that they need.
+    /// Conditions that are ANDed, with the joins that they need.
     Filters {
         tree: JoinTree<'m>,
         all: Vec<&'m Snippet>,
         /// Filters of hooks, over dimensions of the cube.
         predicates: Vec<&'m Predicate>,
     },
-    /// A policy speaks of something that the caller does not have.
+    /// No row is visible: a policy refers to a value that the caller does not have.
     Never,
 }
 
@@ -61,7 +61,8 @@ impl<'m> SecuredPlan<'m> {
         &self.protection
     }
 
-    /// Returns every cube that the statement reads, guards included. Each comes once, an alias as the cube behind it.
+    /// Returns every cube that the statement reads, including those that only guards read. Each cube occurs once; an
+    /// alias counts as its cube.
     pub fn cubes(&self) -> Vec<CubeId> {
         let model = self.plan.model;
         let guarding = self.protection.rows.values().flat_map(|guard| match guard {
@@ -75,7 +76,7 @@ impl<'m> SecuredPlan<'m> {
         cubes
     }
 
-    /// Rewrites the plan. The protection stays as it is, so that no rewrite shows more than the policies allow.
+    /// Rewrites the plan. The protection is unchanged, so that no rewrite shows more than the policies allow.
     pub(crate) fn rewrite(mut self, rewrite: impl FnOnce(&mut LogicalPlan<'m>, &Protection<'m>)) -> Self {
         rewrite(&mut self.plan, &self.protection);
         self
@@ -92,8 +93,8 @@ impl<'m> Protection<'m> {
         self.rows.iter().map(|(cube, guard)| (*cube, guard))
     }
 
-    /// Returns whether each row of a tree's root has a row of a node. Behind a left join even a key that never misses can
-    /// be null, and a join that finds only rows that pass a filter may miss.
+    /// Returns whether each row of a tree's root has a row of a node. After a left join, even a key that is always
+    /// found can be null, and a join to filtered rows may not find a row.
     pub(crate) fn is_always_joined(&self, tree: &JoinTree<'_>, node: NodeId) -> bool {
         node.checked_sub(1).is_none_or(|index| {
             let planned = &tree.joins[index];
@@ -106,12 +107,12 @@ impl<'m> Protection<'m> {
         self.masks.get(&id).copied()
     }
 
-    /// The caller's values; none where a policy speaks of what the caller does not have.
+    /// Returns the caller's values; none if the caller lacks the property that a policy refers to.
     pub fn values(&self, model: &Model, of: &UserPart) -> &[Value] {
         self.values.get(&key_of(model, of)).map_or(&[], Vec::as_slice)
     }
 
-    /// Collects the guards of a cube and of every cube that they join.
+    /// Collects the guards of a cube and of every cube that these guards join.
     fn guard(&mut self, access: &Access<'m>, cube: CubeId, depth: usize) -> Result<(), QueryError> {
         if self.rows.contains_key(&cube) {
             return Ok(());
@@ -161,7 +162,7 @@ impl<'m> Protection<'m> {
         is_complete
     }
 
-    /// A mask that speaks of what the caller does not have shows nothing.
+    /// Adds a mask. If it refers to a value that the caller does not have, it shows null.
     fn mask(&mut self, access: &Access<'m>, id: DimensionId, mask: &'m Mask) {
         let is_complete = match mask {
             Mask::Sql(sql) => self.bind(access, sql),
@@ -176,7 +177,7 @@ fn key_of(model: &Model, part: &UserPart) -> (UserValue, LogicalType) {
     (part.value.clone(), ty)
 }
 
-/// Applies a caller's policies, and what hooks oblige the query to.
+/// Applies a caller's policies and the obligations of hooks.
 ///
 /// # Errors
 /// [`QueryError::ClosedCube`], [`QueryError::Masked`], [`QueryError::Covered`]: 403 for this caller.
@@ -208,8 +209,8 @@ pub fn secure<'m>(plan: LogicalPlan<'m>, access: &AuthorizedAccess<'m>) -> Resul
     Ok(rules::apply(SecuredPlan { plan, protection }))
 }
 
-/// Lets a plan read all rows, for statements whose result no caller sees: those that fill the tables of
-/// pre-aggregations. The policies of a caller apply to what is read of these tables.
+/// Lets a plan read all rows, for statements whose result no caller sees: those that build the tables of
+/// pre-aggregations. A caller's policies apply when these tables are read.
 pub(crate) fn without_policies(plan: LogicalPlan<'_>) -> SecuredPlan<'_> {
     SecuredPlan { plan, protection: Protection::default() }
 }
@@ -317,7 +318,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// An order that was asked for would rank the values behind a mask.
+    /// Refuses an order by a masked member, which would rank the hidden values.
     fn order(&self) -> Result<(), QueryError> {
         for order in self.plan.order.iter().filter(|order| order.is_explicit) {
             if let PlannedTarget::Group(index) = order.target {

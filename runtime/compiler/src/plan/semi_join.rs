@@ -1,23 +1,23 @@
-//! Filters behind to-many joins as semi-joins, where nothing else is behind them (semantics, rule 11).
+//! Filters behind to-many joins as semi-joins, if nothing else is read behind them (semantics, rule 11).
 //!
-//! In: a fact's row filters. Out: those that ask for a joined row of one branch, as a set of keys: rows
-//! of the fact are neither repeated nor counted again. What does not fit stays with the join tree: a
-//! filter that lets a row of nulls pass, one that mixes branches, a join that is no equality of two
-//! columns, a path that the joined cube itself would not take.
+//! In: a fact's row filters. Out: those that require a joined row of one branch, as a set of keys, so that rows of
+//! the fact are neither repeated nor counted twice. These stay in the join tree: a filter that a row of nulls passes,
+//! one that mixes branches, a join that is not an equality of two columns, and a path that the joined cube itself
+//! would not take.
 
 use super::NodeId;
 use super::join_path::{Asker, JoinTree, path};
 use crate::model::{ColumnName, CubeId, Join, Model, SqlPart};
 use crate::query::{Operand, Predicate, QueryError, Test};
 
-/// Rows whose `outer` is among `inner` of the joined rows that pass.
+/// Selects the rows whose column `outer` is among the values of `inner` in the joined rows that pass the filters.
 #[derive(Debug)]
 pub struct SemiJoin<'m> {
-    /// The node of the fact's tree that the join leaves from.
+    /// The node of the fact's tree from which the join leads.
     pub from: NodeId,
     pub outer: &'m ColumnName,
     pub inner: &'m ColumnName,
-    /// The joined cube with what its filters need.
+    /// The joined cube with the joins that its filters need.
     pub tree: JoinTree<'m>,
     /// ANDed.
     pub filters: Vec<Predicate>,
@@ -25,16 +25,16 @@ pub struct SemiJoin<'m> {
 
 /// The filters of one branch, before they are planned.
 struct Branch<'m> {
-    /// The cube that the to-many join leaves from, and the join.
+    /// The cube from which the to-many join leads, and the join.
     from: CubeId,
     join: &'m Join,
     filters: Vec<Predicate>,
 }
 
-/// Takes the filters behind to-many joins out of `filters`, or leaves all of them.
+/// Removes the filters behind to-many joins from `filters` and returns them as semi-joins, or leaves all of them.
 ///
 /// # Errors
-/// A cube that a joined cube can't reach, which the paths rule out.
+/// A cube that the joined cube cannot reach. The paths rule it out.
 pub(super) fn take<'m>(
     model: &'m Model,
     tree: &mut JoinTree<'m>,
@@ -74,7 +74,7 @@ pub(super) fn take<'m>(
 
 enum Behind<'m> {
     Nothing,
-    /// The first to-many join on the way to everything that the filter reads.
+    /// The first to-many join on the way to all members that the filter reads.
     Branch(CubeId, &'m Join),
     Mixed,
 }
@@ -116,7 +116,7 @@ fn behind<'m>(model: &'m Model, fact: CubeId, filter: &Predicate) -> Behind<'m> 
     }
 }
 
-/// The two columns whose equality is all of a join's condition, the one it leaves from first.
+/// Returns the two columns of a join whose condition is one equality, the column of `from` first.
 fn compared(from: CubeId, join: &Join) -> Option<(&ColumnName, &ColumnName)> {
     let [
         SqlPart::Column { cube: left, name: first },

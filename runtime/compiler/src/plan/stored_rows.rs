@@ -1,7 +1,7 @@
-//! The tables of a pre-aggregation that a fact is read from, instead of its cube's rows.
+//! The tables of a pre-aggregation that a fact is read from instead of its cube's rows.
 //!
-//! In: made by matching (`rollup`). Out: what `sql::lower` reads. A fact keeps its joins and filters: they say what is
-//! read, and they apply to the stretch of time that no table covers. Absent: the choice of a pre-aggregation.
+//! In: made by matching (`rollup`). Out: the input of `sql::lower`. The fact's joins and filters are unchanged: they
+//! define the rows, and they apply to the range of time that no table covers. Absent: the choice of a pre-aggregation.
 
 use jiff::Timestamp;
 
@@ -14,15 +14,15 @@ use crate::types::Value;
 pub struct StoredRows<'m> {
     pub rollup: &'m Rollup,
     pub generation: u64,
-    /// Each moment of time is in one of them at most.
+    /// The tables. Each moment of time is in at most one of them.
     pub tables: Vec<StoredTable>,
-    /// Positions of the fact's row filters that apply to stored rows. The others are met by the choice of tables.
+    /// The positions of the fact's row filters that apply to stored rows. The choice of tables ensures the others.
     pub filters: Vec<usize>,
-    /// In the order of the fact's segments.
+    /// The segments, in the order of the fact's segments.
     pub segments: Vec<StoredSegment>,
-    /// In the order of the plan's aggregates; `None` for those of other facts.
+    /// The states, in the order of the plan's aggregates; `None` for those of other facts.
     pub states: Vec<Option<StoredState>>,
-    /// The rows of the cube that no table covers, which are read from the cube. `None`: there are none.
+    /// The condition of the rows that no table covers, which are read from the cube; `None` if there are none.
     pub remainder: Option<Predicate>,
     /// Rows of the tables.
     pub rows: u64,
@@ -30,11 +30,11 @@ pub struct StoredRows<'m> {
     pub built_at: Timestamp,
 }
 
-/// One table, or a stretch of it.
+/// One table, or a range of its buckets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTable {
     pub relation: Vec<ColumnName>,
-    /// The first bucket, and the first that is not read. `None`: all rows.
+    /// The first bucket that is read, and the first after them. `None`: all rows.
     pub cut: Option<[Option<Value>; 2]>,
 }
 
@@ -45,7 +45,7 @@ pub enum StoredSegment {
     Flag(usize),
     /// All stored rows pass.
     Passed,
-    /// Its condition is evaluated on stored columns.
+    /// The segment's condition is evaluated on stored columns.
     Computed,
 }
 
@@ -53,19 +53,19 @@ pub enum StoredSegment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredState {
     pub source: StateSource,
-    /// The aggregate's own filters are evaluated on stored rows. Else the state was computed under them.
+    /// True if the aggregate's own filters are evaluated on stored rows; false if the state was computed under them.
     pub applies_filters: bool,
 }
 
-/// Positions are those of the rollup's states.
+/// The computation from states, by their positions in the rollup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateSource {
     /// States of one group are merged.
     Merged(usize),
-    /// The mean of a sum over a count.
+    /// A mean: a sum divided by a count.
     Mean { sum: usize, count: usize },
     /// Each group has one stored row.
     Single(usize),
-    /// The aggregate is taken over stored columns, and does not depend on how often a value occurs.
+    /// An aggregate over stored columns that does not depend on how often a value occurs.
     Distinct,
 }

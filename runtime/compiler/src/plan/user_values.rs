@@ -1,15 +1,15 @@
-//! A caller's values, as what a policy compares them with.
+//! A caller's values, converted to the types that a policy compares them with.
 //!
-//! In: attributes as claims hold them, and the type of the other side. Out: values of that type, or
-//! nothing where one doesn't fit: its row filter is false then. Engines that cast silently would find
-//! `'5 or so' = 5` true (semantics, rules 13 and 20). Not here: who the caller is.
+//! In: attributes from claims, and the type of the other side. Out: values of that type, or nothing if one does not
+//! fit; the row filter is then false. An engine that casts silently would take `'5 or so' = 5` for true (semantics,
+//! rules 13 and 20). Not here: the identity of the caller.
 
 use crate::model::{Compared, DimensionType, Model, SqlPart};
 use crate::resolve::{number, time_point};
 use crate::security::attribute_value;
 use crate::types::{LogicalType, Value};
 
-/// The type that the other side of a comparison has: as the warehouse told, else as its dimension says.
+/// Returns the type of the other side of a comparison: the column type of the warehouse, or else the dimension's type.
 pub(crate) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
     match &compared.sql.parts[..] {
         [SqlPart::Dimension(id)] if compared.ty == LogicalType::Unknown => {
@@ -25,12 +25,12 @@ pub(crate) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
     }
 }
 
-/// All values of a caller as that type; `None` if one has no such form.
+/// Converts all values of a caller to a type; `None` if one cannot be converted.
 pub(super) fn fitted(values: Vec<Value>, ty: LogicalType) -> Option<Vec<Value>> {
     values.into_iter().map(|value| fit_attribute(value, ty)).collect()
 }
 
-/// A caller's value as that type, by the rule that compares attributes.
+/// Converts a caller's value to a type by the rules for attributes; `None` if it cannot be converted.
 fn fit_attribute(value: Value, ty: LogicalType) -> Option<Value> {
     match ty {
         LogicalType::Text => attribute_value::text(&value).map(Value::Text),
@@ -40,7 +40,7 @@ fn fit_attribute(value: Value, ty: LogicalType) -> Option<Value> {
     }
 }
 
-/// A value as that type; `None` where it has no such form.
+/// Converts a value to a type; `None` if it cannot be converted.
 pub(crate) fn fit(value: Value, ty: LogicalType) -> Option<Value> {
     match (ty, value) {
         (LogicalType::Text, Value::Text(text)) => Some(Value::Text(text)),

@@ -137,7 +137,7 @@ pub(super) static DIMENSION: Shape = Shape::new(
             "primary_key",
             Kind::Boolean,
             "true",
-            "Whether it tells rows apart, alone or with others so marked. Default: false.",
+            "Whether it is the primary key, alone or together with other dimensions so marked. Default: false.",
         )
         .also(&["pk", "key", "is_primary_key", "unique"]),
         Key::optional(
@@ -432,5 +432,5 @@ pub(super) static TIME_KINDS: Words<TimeKind> = Words {
     also: &[("local", "none"), ("wall_clock", "none"), ("gmt", "utc"), ("z", "utc")],
 };
 
-/// The rows of a running total: all, or those of the range alone.
+/// The rows of a running total: all rows, or only those of the range.
 pub(super) static FROM: Words<bool> = Words { list: &[("range", false), ("all", true)], also: &[] };

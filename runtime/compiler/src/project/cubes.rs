@@ -1,7 +1,7 @@
-//! `cubes:` entries to definitions.
+//! Reads the entries of `cubes:`.
 //!
-//! In: the YAML nodes of one list. Out: [`CubeDefinition`]s. A broken member is reported and left out;
-//! its cube stays. Not here: what a name refers to, and SQL.
+//! In: the YAML nodes of one list. Out: [`CubeDefinition`]s. A broken member is reported and left out; its cube stays.
+//! Not here: resolving names, and SQL.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::text::{SqlText, Text};
 use crate::types::Granularity;
 use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};
 
-/// One cube; the names of members and joins that could not be read become `unread`.
+/// Reads one cube. The names of members and joins that cannot be read are added to `unread`.
 pub(super) fn cube(
     node: &Node,
     renderer: &Renderer,
@@ -56,7 +56,7 @@ pub(super) fn cube(
         refresh,
     };
     for list in ["measures", "dimensions", "segments", "joins"] {
-        // Written by name instead of as a list, which is told below.
+        // A mapping by name instead of a list; the mistake is reported below.
         if let Some(node) = fields.nullable(list)
             && let NodeValue::Map(entries) = &node.value
         {
@@ -87,7 +87,7 @@ pub(super) fn cube(
     Some(cube)
 }
 
-/// Returns the name that others may use for a cube without a name: its table, or its file.
+/// Returns the names by which others may refer to a cube whose name cannot be read: its table's, or its file's.
 fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     let NodeValue::Map(map) = &node.value else { return Vec::new() };
     let file = node.origin.file.path.rsplit('/').next().and_then(|name| name.split('.').next());
@@ -107,7 +107,7 @@ fn or_unread<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -
     read
 }
 
-/// Reads the source of the rows; `None` if the cube takes it over from another.
+/// Reads the source of the rows; `None` if the cube inherits it.
 fn relation(fields: &mut Fields, name: &Text, renderer: &Renderer) -> Option<RelationDefinition> {
     if let Some(second) = fields.conflicting() {
         let message = format!("cube `{}` has both `sql` and `sql_table`", name.value);
@@ -144,8 +144,8 @@ fn is_public(fields: &mut Fields) -> bool {
     !fields.has("public") || fields.boolean("public", false)
 }
 
-/// `tags`, `pii` and `classification` of `meta`. The rest of it is for people, and these may be anything
-/// too: what hooks don't understand they are not told.
+/// Reads `tags`, `pii` and `classification` of `meta` for governance hooks. Values of other types are left out, because
+/// hooks would not understand them. All other keys of `meta` are for people.
 fn governed(fields: &Fields) -> Governed {
     let mut governed = Governed::default();
     let Some(Node { value: NodeValue::Map(meta), .. }) = fields.nullable("meta") else { return governed };
@@ -171,7 +171,7 @@ fn scalar(node: &Node) -> Option<Arc<str>> {
     }
 }
 
-/// A member's name: `metric_time` is taken by every query.
+/// Reads a member's name. `metric_time` is reserved, because every query can use it.
 fn member_name(fields: &mut Fields) -> Option<Text> {
     let name = fields.name()?;
     if &*name.value != METRIC_TIME {
@@ -300,7 +300,7 @@ fn join(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> 
     let cube = fields.text("cube");
     let relationship = relationship(&mut fields);
     let always = fields.boolean("always", false);
-    // For people alone; read so that a slip in it is told.
+    // Not used further; read so that mistakes in it are reported.
     fields.words("description");
     let sql = sql(&mut fields, "sql", renderer);
     Some(JoinDefinition { name, cube, relationship: relationship?, sql: sql?, always })
@@ -319,7 +319,7 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
     fields.choice("relationship", &RELATIONSHIPS)
 }
 
-/// Reads conditions on rows; `None`, with a report, if one cannot be read.
+/// Reads conditions on rows; `None` if one cannot be read, which is reported.
 fn filters(fields: &mut Fields, renderer: &Renderer) -> Option<Vec<SqlText>> {
     let mut filters = Vec::new();
     for item in fields.list("filters") {
@@ -337,7 +337,7 @@ fn pre_aggregation(
 ) -> Option<PreAggregationDefinition> {
     let mut fields = Fields::open(node, &PRE_AGGREGATION, diagnostics)?;
     let name = fields.name()?;
-    // For people alone; read so that a slip in it is told.
+    // Not used further; read so that mistakes in it are reported.
     fields.words("description");
     fields.choice("type", &ROLLUP);
     let granularity = fields.choice("granularity", &GRANULARITIES);
@@ -388,7 +388,7 @@ fn pre_aggregation(
     })
 }
 
-/// Reads `refresh` of a pre-aggregation: when it is due, the update window, and whether it is incremental.
+/// Reads `refresh` of a pre-aggregation: its schedule, the update window, and whether it is incremental.
 fn rollup_refresh(fields: &mut Fields, renderer: &Renderer) -> (Option<RefreshDefinition>, Option<Duration>, bool) {
     let label = format!("refresh of {}", fields.what());
     let Some(node) = fields.node("refresh") else { return (None, None, false) };
@@ -440,7 +440,7 @@ fn duration(fields: &mut Fields, key: &str) -> Option<Duration> {
     duration
 }
 
-/// Reads a whole number of at least 1 and a unit: `10 minutes`, `1 hour`, `30s`.
+/// Reads an integer of at least 1 and a unit: `10 minutes`, `1 hour`, `30s`.
 pub fn refresh_interval(text: &str) -> Option<Duration> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
@@ -457,7 +457,7 @@ pub fn refresh_interval(text: &str) -> Option<Duration> {
     count.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// The name of an entry that could not be read, so that nobody is told it doesn't exist.
+/// Returns the name of an entry that could not be read, so that references to it are not reported as unknown.
 pub(super) fn name_of(node: &Node) -> Option<Text> {
     let NodeValue::Map(map) = &node.value else { return None };
     let (_, value) = map.iter().find(|(key, _)| &*key.text == "name")?;

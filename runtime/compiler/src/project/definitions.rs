@@ -1,7 +1,7 @@
-//! The definitions in a project's files, as written and with the place of every value.
+//! The definitions in a project's files, with the place of every value.
 //!
-//! In: made by [`read`](super::read) alone. Out: input of [`build`](crate::model::build). Names are not
-//! resolved yet; shapes, words and Jinja are settled. Not here: YAML types.
+//! In: made by [`read`](super::read) alone. Out: the input of [`build`](crate::model::build). Names are not resolved
+//! yet. The structure of the files, the values of keys and Jinja have been checked. Not here: YAML types.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,16 +30,15 @@ pub struct Definitions {
     pub cubes: Vec<CubeDefinition>,
     pub metrics: Vec<MetricDefinition>,
     pub policies: Vec<PolicyDefinition>,
-    /// Some policy could not be read in full, so nobody knows which rows it hides.
+    /// True if a policy could not be read in full, so that it is unknown which rows it hides.
     pub has_broken_policies: bool,
-    /// The first problem of each file that could not be read: it may have held policies.
+    /// The first problem of each file that could not be read and may contain policies.
     pub unread_files: Vec<Span>,
-    /// Models whose text could not be rendered.
+    /// Models whose SQL could not be rendered.
     pub broken_models: Vec<Text>,
-    /// Names that stand in files or entries that could not be read: whoever refers to one of them is
-    /// not told that it doesn't exist.
+    /// Names in files or entries that could not be read: references to them are not reported as unknown.
     pub unread: BTreeSet<Arc<str>>,
-    /// Something of the files was left out: what seems to be missing may be what was meant.
+    /// True if parts of the files were left out, so that a missing item may be one of those.
     pub has_errors: bool,
     /// The models that the warehouse contains. Set by the caller who asked the warehouse, not by the files.
     pub built: Built,
@@ -48,15 +47,15 @@ pub struct Definitions {
 /// The state of built models compared with their definitions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Built {
-    /// Models that were built as they are defined now: they are read where they were built.
+    /// Models that were built from their current definitions. They are read from their tables.
     pub current: BTreeSet<Arc<str>>,
-    /// `schema.name`, in small letters, of what was built of definitions that are no more.
+    /// `schema.name`, in lower case, of tables that were built from definitions that changed or were deleted.
     pub outdated: BTreeSet<String>,
-    /// The warehouse didn't say: any table may be something that was built.
+    /// True if the warehouse did not report its built models, so that any table may be one.
     pub is_unknown: bool,
 }
 
-/// So many cubes stand in a line of `extends`, the heir included.
+/// The largest number of cubes in a chain of `extends`, the derived cube included.
 pub(crate) const MAX_ANCESTORS: usize = 32;
 
 impl CubeDefinition {
@@ -124,12 +123,12 @@ impl Materialization {
     }
 }
 
-/// The schema of built models that name none.
+/// The schema of built models without a declared one.
 pub const MODEL_SCHEMA: &str = "analytics";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelDefinition {
-    /// The file's stem, and where the file begins.
+    /// The stem of the file, with the place of the file's first character.
     pub name: Text,
     pub sql: SqlText,
     pub materialization: Materialization,
@@ -140,7 +139,7 @@ pub struct ModelDefinition {
 }
 
 impl ModelDefinition {
-    /// Schema and name of what the model is built as; `None` for one that never is.
+    /// Returns the schema and name of the table or view that the model is built as; `None` if it is never built.
     pub fn built_as(&self) -> Option<(&str, &str)> {
         let schema = self.schema.as_deref().filter(|schema| !schema.is_empty()).unwrap_or(MODEL_SCHEMA);
         (self.materialization != Materialization::Ephemeral).then_some((schema, &self.name.value))
@@ -154,7 +153,7 @@ pub struct Reference {
     pub span: Span,
 }
 
-/// Text about a cube or member that no computation depends on.
+/// Texts about a cube or member for people. No computation depends on them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wording {
     pub title: Option<Arc<str>>,
@@ -181,22 +180,22 @@ pub struct CubeDefinition {
     pub refresh: Option<RefreshDefinition>,
 }
 
-/// The times at which rows count as changed. It has at least one of the keys.
+/// The times at which rows count as changed; at least one key is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefreshDefinition {
     pub every: Option<Duration>,
-    /// A query whose result changes when the rows do.
+    /// A query whose result changes if the rows change.
     pub sql: Option<RelationDefinition>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelationDefinition {
     pub sql: SqlText,
-    /// `sql_table`: a name; else `sql`: a query.
+    /// True for `sql_table`, a name; false for `sql`, a query.
     pub is_table: bool,
     pub refs: Vec<Reference>,
     pub sources: Vec<(Arc<str>, Arc<str>)>,
-    /// The full name by which the warehouse's catalog has the table, where it was looked up.
+    /// The full name of the table in the warehouse's catalog, if it was looked up.
     pub catalog_name: Option<Arc<[Arc<str>]>>,
 }
 
@@ -228,7 +227,7 @@ pub struct DimensionDefinition {
     pub primary_key: bool,
     pub primary_time: Option<Span>,
     pub time: TimeKind,
-    /// Finest first; all eight when none is named; empty unless time.
+    /// The granularities, finest first; all eight if none is declared; empty for other types than time.
     pub granularities: Vec<Granularity>,
     pub wording: Wording,
 }
@@ -294,13 +293,13 @@ pub enum MetricBody {
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
-    /// `None`: one of them is no value, which was told.
-    pub values: Option<Vec<WrittenValue>>,
+    /// `None` if one of them could not be read, which was reported.
+    pub values: Option<Vec<LocatedValue>>,
 }
 
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WrittenValue {
+pub struct LocatedValue {
     pub value: Value,
     pub origin: Origin,
 }
@@ -329,7 +328,7 @@ pub struct PolicyCondition {
     pub unless_groups: Vec<Arc<str>>,
     pub auth_methods: Vec<AuthMethod>,
     pub unless_auth_methods: Vec<AuthMethod>,
-    /// Attribute and the values of which one must be there.
+    /// Attributes, each with the values of which the caller must have one.
     pub attributes: Vec<(Arc<str>, Vec<Value>)>,
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
     /// The effect of `attributes` on callers without one of them.
@@ -351,7 +350,7 @@ pub enum MaskDefinition {
     Hash,
     Partial,
     Null,
-    Constant(WrittenValue),
+    Constant(LocatedValue),
     Sql(SqlText),
 }
 

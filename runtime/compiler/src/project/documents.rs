@@ -1,9 +1,9 @@
-//! YAML files to lists of definitions.
+//! Reads definitions from YAML files.
 //!
-//! In: the paths and texts of YAML files. Out: the entries of their lists as definitions, and all diagnostics.
-//! Files are parsed first ([`parse`]). Their cubes, metrics and policies are read in a second step
-//! ([`read_entries`]), because Jinja in them may refer to the sources and models of any file. Each step reads
-//! every file independently of the others. Not here: rules that span files, such as unique names (`read`).
+//! In: the paths and texts of YAML files. Out: the entries of their lists as definitions, and all diagnostics. Files
+//! are parsed first ([`parse`]). Their cubes, metrics and policies are read in a second step ([`read_entries`]),
+//! because Jinja in them may refer to the sources and models of any file. Each step reads every file independently of
+//! the others. Not here: rules that span files, such as unique names (`read`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::text::SourceFile;
 pub(super) struct ParsedFile {
     /// `None` if the file is empty, can't be parsed, or is not a mapping.
     document: Option<Document>,
-    /// Diagnostics of a file that can't be parsed, or whose lists can't be found.
+    /// Diagnostics of a file that cannot be parsed, or whose lists cannot be found.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// The names that such a file may define.
     pub(super) unread: BTreeSet<Arc<str>>,
     pub(super) sources: List<SourceDefinition>,
-    /// A cube of the file has a key that concerns access, which cubes don't have.
+    /// True if a cube of the file has a key about access, which belongs in a policy.
     pub(super) has_misplaced_policies: bool,
 }
 
-/// A file's root, and its lists: the canonical name and the name as the author wrote it.
+/// The root of a file and its lists: the canonical name of each and the name that the author used.
 struct Document {
     root: Node,
     lists: Vec<(&'static str, Arc<str>)>,
@@ -48,7 +48,7 @@ impl<T> Default for List<T> {
     }
 }
 
-/// The lists of one file, or of all files, that Jinja may affect.
+/// The entries of one file, or of all files, that may contain Jinja.
 #[derive(Default)]
 pub(super) struct Entries {
     pub(super) cubes: List<CubeDefinition>,
@@ -77,7 +77,7 @@ pub(super) fn read_entries(files: &[ParsedFile], context: &Arc<TemplateContext>)
     all
 }
 
-/// Returns a source file without the byte order mark that some editors begin a file with: no column counts it.
+/// Returns a source file without a byte order mark, so that columns count from the first character.
 pub(super) fn file_of(path: &Arc<str>, text: &Arc<str>) -> Arc<SourceFile> {
     let text = text.strip_prefix('\u{FEFF}').map_or_else(|| Arc::clone(text), Arc::from);
     Arc::new(SourceFile { path: Arc::clone(path), text })

@@ -1,7 +1,7 @@
-//! Reads the keys of one YAML mapping, and reports what is wrong with them.
+//! Reads the keys of one YAML mapping, and reports their mistakes.
 //!
-//! In: a [`Node`]. Out: values of the types asked for; every unknown key, wrong type and missing key
-//! becomes a diagnostic with its place, and reading goes on. Not here: what the keys mean.
+//! In: a [`Node`]. Out: values of the requested types. Every unknown key, wrong type and missing key becomes a
+//! diagnostic with its place, and reading continues. Not here: the meaning of keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::snippet::likely_word;
 use crate::text::nearest::{likely, nearest};
 use crate::text::{Origin, Text, shorten};
 
-/// ``measure `revenue` ``: what the messages call a mapping. Only put into words when one is written.
+/// The name of a mapping in messages, such as ``measure `revenue` ``. It is formatted only when a message is needed.
 #[derive(Clone)]
 struct What<'n> {
     kind: Cow<'static, str>,
@@ -31,7 +31,7 @@ impl fmt::Display for What<'_> {
     }
 }
 
-/// The readers of a mapping: this one alone, or also others with keys of their own.
+/// The readers of a mapping: only this one, or also others, which read keys of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ownership {
     Exclusive,
@@ -42,21 +42,20 @@ enum Ownership {
 pub(super) struct Fields<'n, 'd> {
     shape: &'static Shape,
     what: What<'n>,
-    /// The place of diagnostics about the mapping: its name, else its first key.
+    /// The place of diagnostics about the mapping: its name, or else its first key.
     origin: Origin,
-    /// By the name that each key has, also where it is misspelt.
+    /// The entries by the canonical name of each key, also if the key is misspelt.
     entries: Vec<(&'static str, &'n Key, &'n Node)>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
-    /// Opens a mapping; `None`, with a report, when it is something else. Keys that must be there and
-    /// are not are reported here.
+    /// Opens a mapping. Reports missing required keys. `None` if the node is not a mapping, which is reported.
     pub(super) fn open(node: &'n Node, shape: &'static Shape, diagnostics: &'d mut Vec<Diagnostic>) -> Option<Self> {
         Fields::open_as(node, shape, shape.called, diagnostics)
     }
 
-    /// The same, under another name in messages.
+    /// Opens a mapping under another name for messages.
     pub(super) fn open_as(
         node: &'n Node,
         shape: &'static Shape,
@@ -66,8 +65,8 @@ impl<'n, 'd> Fields<'n, 'd> {
         Fields::open_all(node, shape, what, Ownership::Exclusive, diagnostics)
     }
 
-    /// Opens a mapping in which other readers have keys of their own. Of the unknown keys only certain typing mistakes
-    /// in the keys of `shape` are reported.
+    /// Opens a mapping in which other readers have keys of their own. An unknown key is reported only if it is
+    /// certainly a typing mistake of a key of `shape`.
     pub(super) fn open_partly(
         node: &'n Node,
         shape: &'static Shape,
@@ -128,7 +127,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
     }
 
-    /// The known keys that are there, as they are and as they are written.
+    /// Returns the known keys of the mapping, each with the spelling in the file.
     pub(super) fn keys(&self) -> Vec<(&'static str, Arc<str>)> {
         self.entries.iter().map(|(name, key, _)| (*name, Arc::clone(&key.text))).collect()
     }
@@ -149,7 +148,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.diagnostics
     }
 
-    /// The value of a key; a key without a value is reported and counts as absent.
+    /// Returns the value of a key. A key without a value is reported and counts as absent.
     pub(super) fn node(&mut self, key: &str) -> Option<&'n Node> {
         debug_assert!(self.shape.key(key).is_some(), "{} has no `{key}`", self.shape.called);
         let (_, name, node) = *self.entries.iter().find(|(name, ..)| *name == key)?;
@@ -165,24 +164,24 @@ impl<'n, 'd> Fields<'n, 'd> {
         Some(node)
     }
 
-    /// `key: value`, as it could be written in this mapping.
+    /// Returns an example of `key: value` for this mapping.
     pub(super) fn example(&self, key: &str) -> String {
         let example = self.shape.key(key).map_or("…", |key| key.example);
         let name = self.what.name.filter(|name| is_snake_case(name)).unwrap_or("some_name");
         format!("{key}: {}", example.replace("$name", name))
     }
 
-    /// Returns whether such a mapping may have the key.
+    /// Returns whether the mapping's shape has the key.
     pub(super) fn knows(&self, key: &str) -> bool {
         self.shape.key(key).is_some()
     }
 
-    /// Returns whether the mapping has none of the keys of which the shape requires one.
+    /// Returns whether the mapping lacks all keys of which the shape requires one.
     pub(super) fn lacks_all(&self) -> bool {
         !self.shape.one_of.is_empty() && !self.shape.one_of.iter().any(|key| self.has(key))
     }
 
-    /// Returns whether the key has no usable value: null, or of another kind than it takes.
+    /// Returns whether the key has no usable value: null, or a value of another kind.
     pub(super) fn is_broken(&self, key: &str) -> bool {
         let Some(node) = self.nullable(key) else { return false };
         match (&node.value, self.shape.key(key).map(|key| &key.kind)) {
@@ -194,14 +193,14 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
     }
 
-    /// The second of two keys that can't stand together.
+    /// Returns the second of two keys that exclude each other.
     pub(super) fn conflicting(&self) -> Option<&'n Origin> {
         let mut apart = self.entries.iter().filter(|(name, ..)| self.shape.apart.contains(name));
         apart.next()?;
         apart.next().map(|(_, key, _)| &key.origin)
     }
 
-    /// The value of a key for which null is a value too.
+    /// Returns the value of a key that may be null.
     pub(super) fn nullable(&self, key: &str) -> Option<&'n Node> {
         debug_assert!(self.shape.key(key).is_some(), "{} has no `{key}`", self.shape.called);
         self.entries.iter().find(|(name, ..)| *name == key).map(|(.., node)| *node)
@@ -223,10 +222,10 @@ impl<'n, 'd> Fields<'n, 'd> {
             return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
         }
         let hint = match reference_in_braces(node) {
-            Some(written) => format!("put it in quotes: `{key}: \"{written}\"`"),
+            Some(reference) => format!("put it in quotes: `{key}: \"{reference}\"`"),
             None => format!("write one string, as in `{}`", self.example(key)),
         };
-        self.diagnostics.push(wrong_type(&label, "a text", node).hint(hint));
+        self.diagnostics.push(wrong_type(&label, "a string", node).hint(hint));
         None
     }
 
@@ -234,7 +233,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.text(key).map(|text| text.value)
     }
 
-    /// Reports a key that must be there; a required one has been.
+    /// Reports a missing key, unless the shape requires it and it has been reported.
     pub(super) fn missing(&mut self, key: &str) {
         self.diagnostics.push(
             Diagnostic::error(Code::MissingField, format!("{} has no `{key}`", self.what))
@@ -265,7 +264,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
         let diagnostic = wrong_type(&format_args!("`{key}` of {}", self.what), "true or false", node);
         self.report(diagnostic.hint(format!("write `{key}: true` or `{key}: false`")));
-        // What it most likely says, so that nothing that depends on it is told too.
+        // The most likely value, so that items that depend on it are not reported as well.
         match &node.value {
             NodeValue::Scalar { text, .. } => likely(text, ["true", "false"]).map_or(default, |word| word == "true"),
             _ => default,
@@ -294,7 +293,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         &[]
     }
 
-    /// A list of texts; one text alone is a list of one.
+    /// Reads a list of strings. A single string is a list of one.
     pub(super) fn texts(&mut self, key: &str) -> Vec<Text> {
         let Some(node) = self.node(key) else { return Vec::new() };
         if matches!(node.value, NodeValue::Scalar { .. }) {
@@ -306,7 +305,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         items.iter().filter_map(|item| text_of(item, &label, self.diagnostics)).collect()
     }
 
-    /// The same, where a list without any says nothing of what its author meant.
+    /// Reads a list of strings, and reports an empty list, whose meaning is unclear.
     pub(super) fn some_texts(&mut self, key: &str) -> Vec<Text> {
         if let Some((_, _, node)) = self.entries.iter().find(|(name, ..)| *name == key)
             && matches!(&node.value, NodeValue::List(items) if items.is_empty())
@@ -326,21 +325,22 @@ pub(super) fn text_of(node: &Node, label: &dyn fmt::Display, diagnostics: &mut V
         return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
     }
     let hint = match reference_in_braces(node) {
-        Some(written) => format!("put it in quotes: \"{written}\""),
+        Some(reference) => format!("put it in quotes: \"{reference}\""),
         None => "write one string here; a string that contains `: ` or begins with `{` or `[` needs quotes".to_owned(),
     };
-    diagnostics.push(wrong_type(label, "a text", node).hint(hint));
+    diagnostics.push(wrong_type(label, "a string", node).hint(hint));
     None
 }
 
-/// `{orders.region}` as it was written: without quotes it is a mapping whose keys have no values.
+/// Returns the source of an unquoted reference such as `{orders.region}`, which YAML reads as a mapping whose keys have
+/// no values.
 fn reference_in_braces(node: &Node) -> Option<&str> {
     let NodeValue::Map(map) = &node.value else { return None };
     if !map.iter().all(|(_, value)| matches!(value.value, NodeValue::Null)) {
         return None;
     }
-    let written = node.origin.file.text.get(node.origin.offset as usize..)?.strip_prefix('{')?;
-    let length = written.find(['}', '\n']).filter(|end| written[*end..].starts_with('}'))?;
+    let reference = node.origin.file.text.get(node.origin.offset as usize..)?.strip_prefix('{')?;
+    let length = reference.find(['}', '\n']).filter(|end| reference[*end..].starts_with('}'))?;
     node.origin.file.text.get(node.origin.offset as usize..node.origin.offset as usize + length + 2)
 }
 
@@ -365,7 +365,7 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
     Err(Diagnostic::error(Code::UnknownValue, format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
 }
 
-/// Kinds of items that have a `title` beside the name.
+/// The kinds of items that have a `title` besides the name.
 const TITLED: [&str; 5] = ["cube", "measure", "dimension", "segment", "metric"];
 
 fn with_article(kind: &str) -> String {
@@ -376,7 +376,7 @@ fn with_article(kind: &str) -> String {
     }
 }
 
-/// Names are snake_case and at most 200 characters.
+/// Checks that a name is in snake_case and has at most 200 characters.
 pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
     let text = &*name.value;
     if is_snake_case(text) && text.len() <= 200 {
@@ -429,10 +429,10 @@ pub(super) fn snake_case(text: &str) -> Option<String> {
     is_snake_case(&better).then_some(better)
 }
 
-/// The key that an unknown one stands for.
+/// The known key that the author most likely meant by an unknown one.
 #[derive(Clone, Copy)]
 enum Meant {
-    /// A slip of the pen, or what it is called elsewhere.
+    /// A typing mistake, or the name that another tool uses.
     Certain(&'static str),
     Likely(&'static str),
     Nothing,
@@ -443,7 +443,7 @@ impl Meant {
         let lower = key.to_ascii_lowercase();
         let likely = likely(key, shape.names());
         let also = shape.keys.iter().find(|known| known.also.contains(&&*lower)).map(|known| known.name);
-        match (likely.filter(|meant| is_slip(key, meant)).or(also), likely) {
+        match (likely.filter(|meant| is_typing_mistake(key, meant)).or(also), likely) {
             (Some(name), _) => Meant::Certain(name),
             (None, Some(name)) => Meant::Likely(name),
             (None, None) => Meant::Nothing,
@@ -459,7 +459,7 @@ impl Meant {
 }
 
 /// Returns whether two names differ only by a typing mistake.
-pub(super) fn is_slip(key: &str, meant: &str) -> bool {
+pub(super) fn is_typing_mistake(key: &str, meant: &str) -> bool {
     let plain = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
     };
@@ -516,7 +516,7 @@ fn mapping_example(shape: &Shape, found: &Node) -> String {
     });
     let example = format!("write keys and values, for example {{{}}}", parts.collect::<Vec<_>>().join(", "));
     match (text, shape.keys) {
-        // What stands there is the value of the one key that there is.
+        // The text is most likely the value of the only key.
         (Some(text), [only]) => format!("write {{{}: \"{}\"}}", only.name, shorten(text)),
         _ => example,
     }

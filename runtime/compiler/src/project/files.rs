@@ -1,20 +1,21 @@
 //! Detection of SQL that may read files.
 //!
-//! In: the texts of a project, or of a view. Out: whether any of them may name a file. A search over characters,
-//! before anything is parsed or rendered: a text that no parser here reads is judged like any other. It finds too
-//! much rather than too little (a column `t.json`, a file's name in a description), and what it does not see is a
-//! name that Jinja puts together from pieces.
+//! In: the texts of a project, or of a view. Out: whether any of them may name a file. The check searches characters
+//! before anything is parsed or rendered, so it also covers SQL that cannot be parsed. It reports too much rather than
+//! too little, for example a column `t.json` or a file's name in a description. It does not find a name that Jinja
+//! puts together from parts.
 
 use super::registered::RegisteredCube;
 use super::{Inputs, SourceTree, settings};
 use crate::snippet::allowed;
 
-/// Endings of files that an engine reads by their names, in lower case.
+/// The endings of file names by which an engine reads a file, in lower case.
 const ENDINGS: &[&str] = &[
     "arrow", "avro", "bz2", "csv", "db", "ddb", "duckdb", "feather", "geojson", "gz", "ipc", "json", "jsonl", "ndjson",
     "orc", "parq", "parquet", "sqlite", "tsv", "txt", "xls", "xlsx", "zst",
 ];
-/// Functions that read what their arguments name; also whatever begins with `read_` or ends with `_scan`.
+/// Functions that read the files that their arguments name. Names that begin with `read_` or end with `_scan` also
+/// count.
 const FUNCTIONS: &[&str] = &[
     "copy",
     "glob",
@@ -31,7 +32,8 @@ const FUNCTIONS: &[&str] = &[
     "st_read_meta",
 ];
 
-/// Returns whether the SQL of a project may read files. Statements of `warehouse.init` have ended before it is read.
+/// Returns whether the SQL of a project may read files. The statements of `warehouse.init` do not count, because they
+/// run before the engine is locked.
 pub fn project_may_read_files(tree: &SourceTree, inputs: &Inputs) -> bool {
     let texts = tree.files.iter().filter(|(path, text)| {
         // Of the project file only variables become SQL.
@@ -42,13 +44,13 @@ pub fn project_may_read_files(tree: &SourceTree, inputs: &Inputs) -> bool {
         || inputs.registered.iter().any(|cube| registered_may_read_files(cube, &inputs.warehouse))
 }
 
-/// A table in plain words is looked up in the catalog, and whoever may register no more writes no SQL that reads.
+/// Returns whether a registered cube may read files. A plain table name cannot: it is looked up in the catalog.
 fn registered_may_read_files(cube: &RegisteredCube, warehouse: &str) -> bool {
     let is_plain = cube.sql_table().is_some_and(|table| allowed::is_looked_up(&table, warehouse));
     !is_plain && may_read_files(&cube.entry)
 }
 
-/// Returns whether a text may name a file.
+/// Returns whether SQL or YAML may name a file.
 pub fn may_read_files(text: &str) -> bool {
     let text = text.to_lowercase();
     names_ending(&text) || calls_reader(&text) || takes_text_for_table(&text)
@@ -68,7 +70,7 @@ fn names_ending(text: &str) -> bool {
     })
 }
 
-/// `read_csv(…)`, also with spaces before the bracket.
+/// Returns whether SQL calls a reader such as `read_csv(…)`, also with spaces before the parenthesis.
 fn calls_reader(text: &str) -> bool {
     text.match_indices('(').any(|(at, _)| {
         let before = text[..at].trim_end().trim_end_matches('"');

@@ -1,10 +1,10 @@
-//! Jinja in SQL texts: `ref`, `source`, `config`, `var`, `env_var`, loops, conditions and macros.
+//! Jinja in SQL: `ref`, `source`, `config`, `var`, `env_var`, loops, conditions and macros.
 //!
-//! In: a text of the project and what it may refer to. Out: [`SqlText`] with the calls it made, or
-//! diagnostics at the tag. Bounded on every side: [`guard`](super::limits) refuses what could overflow
-//! a stack or grow a value, fuel bounds the steps, and every byte printed is counted, also inside
-//! macros. No filter or function of the template engine's own is available.
-//! One file: the calls, their bounds and the words for what goes wrong share one record of a rendering.
+//! In: SQL of the project, and the models, sources and variables that it may refer to. Out: [`SqlText`] with the calls
+//! that it made, or diagnostics at the tag. All resources are bounded: [`limits`](super::limits) refuses templates that
+//! could overflow a stack or grow a value, fuel bounds the steps, and every printed byte is counted, also inside
+//! macros. Filters and functions of the template engine itself are not available. This is one file because the calls,
+//! their limits and the messages share one record of a rendering.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,16 +21,16 @@ use crate::text::{SqlText, Text};
 
 const FUEL: u64 = 50_000;
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
-/// The prefix of environment variables for projects.
+/// The prefix of environment variables that projects may read.
 const ENV_PREFIX: &str = "TERRANE_VAR_";
 const RANGE_TOO_LONG: &str = "`range` has more than 10,000 numbers";
 const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
-/// The names and values that the texts may refer to. It has no `Debug`: variables may hold secrets.
+/// The names and values that SQL may refer to. It does not implement `Debug`, because variables may contain secrets.
 pub(super) struct TemplateContext {
     /// Name to printed name.
     pub(super) models: BTreeMap<Arc<str>, String>,
-    /// Source, then table, to its printed name.
+    /// The printed name of each table, by source and table.
     pub(super) tables: BTreeMap<Arc<str>, BTreeMap<Arc<str>, String>>,
     pub(super) vars: BTreeMap<Arc<str>, Value>,
     pub(super) has_unread_vars: bool,
@@ -52,14 +52,14 @@ struct Record {
     materialization: Option<Materialization>,
     schema: Option<Arc<str>>,
     problems: Vec<Problem>,
-    /// It needs something that could not be read, which has been told.
+    /// True if the text depends on an item that could not be read, which was reported.
     is_unread: bool,
 }
 
-/// A call that could not be answered, found again in the text by its argument.
+/// A call that failed. Its place in the text is found by its argument.
 struct Problem {
     code: Code,
-    /// A text in quotes, or a word.
+    /// A string in quotes, or a word.
     argument: String,
     /// The model or table that does not exist.
     missing: Option<String>,
@@ -83,7 +83,7 @@ impl Renderer {
         Renderer { environment, record }
     }
 
-    /// A member's SQL: no `ref` here, since a model can only stand where rows come from.
+    /// Renders a member's SQL, in which `ref` is not allowed: a model can only be used as a relation.
     pub(super) fn snippet(&self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
         if !has_tags(&text.value) {
             return Some(SqlText::plain(text));
@@ -196,18 +196,18 @@ fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
     first_uses.map(|name| Reference { name: Arc::clone(name), span: place_of_argument(sql, name) }).collect()
 }
 
-/// Returns the place of `'argument'` in the text before Jinja; the text's beginning if it is computed.
+/// Returns the place of `'argument'` in the source before Jinja; its beginning if the argument is computed.
 fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
-    let written = sql.template.as_ref().unwrap_or(&sql.text);
-    let quoted = ['\'', '"'].iter().find_map(|quote| written.find(&format!("{quote}{argument}{quote}")));
-    let found = quoted.map(|quote| quote + 1).or_else(|| word_in_tags(written, argument));
+    let source = sql.template.as_ref().unwrap_or(&sql.text);
+    let quoted = ['\'', '"'].iter().find_map(|quote| source.find(&format!("{quote}{argument}{quote}")));
+    let found = quoted.map(|quote| quote + 1).or_else(|| word_in_tags(source, argument));
     match found {
         Some(offset) => sql.locate_template(offset, argument.chars().count()),
         None => sql.span(),
     }
 }
 
-/// Finds a word that stands alone between braces.
+/// Finds a word inside a tag, not as a part of a longer word.
 fn word_in_tags(template: &str, word: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     template.match_indices(word).filter(|_| !word.is_empty()).map(|(at, _)| at).find(|at| {
@@ -400,7 +400,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
     Ok(())
 }
 
-/// None of these makes a value larger than what it was given.
+/// Adds the filters that are available. None of them returns a larger value than its input.
 fn add_filters(environment: &mut Environment<'static>) {
     fn of_text(value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
         let text =
@@ -421,7 +421,7 @@ fn add_filters(environment: &mut Environment<'static>) {
 
 fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Diagnostic {
     let range = error.range().filter(|range| range.end <= template.len() && range.start < range.end);
-    let written = range.clone().and_then(|range| template.get(range)).unwrap_or_default();
+    let source = range.clone().and_then(|range| template.get(range)).unwrap_or_default();
     let start = range.as_ref().map_or_else(
         || {
             let line = error.line().unwrap_or(1).saturating_sub(1);
@@ -429,18 +429,18 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
         },
         |range| range.start,
     );
-    let shown = written.lines().next().unwrap_or_default();
+    let shown = source.lines().next().unwrap_or_default();
     let span = text.locate(start, shown.chars().count().max(1));
     let detail = error.detail().unwrap_or_default();
     let macros = limits::macros(template);
-    // The engine tells of a whole expression; the name in it is what is wrong.
+    // The engine reports a whole expression; the mistake is a name in it.
     let at_name = |name: &str| {
         let found = template.get(start..).and_then(|rest| rest.find(name)).unwrap_or(0);
         text.locate(start + found, name.chars().count())
     };
     match error.kind() {
         ErrorKind::UndefinedError => {
-            let (name, at) = undefined_name(written);
+            let (name, at) = undefined_name(source);
             let tag = template[..start].rfind("{{").map_or(start, |open| open + 2);
             let call = template[tag..].split(name).next().unwrap_or_default().trim().trim_start_matches('-').trim();
             let hint = if is_member && call.is_empty() {
@@ -483,9 +483,9 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
                 .at(span)
         }),
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
-            let name = name_in(written);
+            let name = name_in(source);
             let signature = macros.iter().find(|(known, _)| *known == name);
-            let hint = match (signature, written.split(['\'', '"']).nth(1)) {
+            let hint = match (signature, source.split(['\'', '"']).nth(1)) {
                 (Some((name, parameters)), _) => format!("the macro is called {name}({parameters})"),
                 (None, Some(argument)) if name == "source" && argument.contains('.') => {
                     let (source, table) = argument.split_once('.').unwrap_or_default();
@@ -511,7 +511,7 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
     }
 }
 
-/// A tag that ends too early: with one brace, or before its bracket is closed.
+/// Returns the diagnostic of a tag that ends too early: with one brace, or before its bracket is closed.
 fn syntax(detail: &str, template: &str, at: usize, text: &SqlText) -> Option<Diagnostic> {
     let before = template.get(..at)?;
     let open = before.rfind("{{").max(before.rfind("{%"))?;
@@ -538,11 +538,11 @@ fn syntax(detail: &str, template: &str, at: usize, text: &SqlText) -> Option<Dia
     })
 }
 
-/// The first name outside quotes that is no call, and where it stands.
-fn undefined_name(written: &str) -> (&str, usize) {
+/// Returns the first name outside quotes that is not a call, and its byte offset.
+fn undefined_name(source: &str) -> (&str, usize) {
     let mut at = 0;
-    while let Some(c) = written[at..].chars().next() {
-        let rest = &written[at..];
+    while let Some(c) = source[at..].chars().next() {
+        let rest = &source[at..];
         let length = if c.is_alphabetic() || c == '_' {
             let name = name_in(rest);
             if !CALLS.contains(&name) {
@@ -556,17 +556,17 @@ fn undefined_name(written: &str) -> (&str, usize) {
         };
         at += length.max(1);
     }
-    (name_in(written), 0)
+    (name_in(source), 0)
 }
 
-/// The first name in a piece of a template or of the engine's message.
+/// Returns the first name in a part of a template or of the engine's message.
 fn name_in(text: &str) -> &str {
     let start = text.find(|c: char| c.is_alphabetic() || c == '_').unwrap_or(0);
     let rest = &text[start..];
     &rest[..rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())]
 }
 
-/// A name as an identifier, quoted only when it must be.
+/// Returns a name as an identifier, quoted only if necessary.
 pub(crate) fn quote(name: &str, dialect: &dyn Dialect) -> String {
     use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
     const RESERVED: [&str; 12] =
@@ -585,7 +585,7 @@ pub(crate) fn quote(name: &str, dialect: &dyn Dialect) -> String {
     quoted(name, dialect)
 }
 
-/// A name as a quoted identifier, whatever it is.
+/// Returns a name as a quoted identifier.
 pub(crate) fn quoted(name: &str, dialect: &dyn Dialect) -> String {
     let open = dialect.identifier_quote_style(name).unwrap_or('"');
     let close = if open == '[' { ']' } else { open };

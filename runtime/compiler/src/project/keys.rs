@@ -1,8 +1,8 @@
 //! The keys of the mappings in a project's files.
 //!
-//! In: tables, which stand beside their readers. Out: for each key its name, kind, meaning and whether
-//! it must be there, once: [`fields`](super::fields) reads by them, and [`schema`](super::schema)
-//! makes of them what editors check by. Not here: what a value does.
+//! In: tables beside their readers. Out: the name, kind and meaning of each key, and whether it is required.
+//! [`fields`](super::fields) reads files by these tables, and [`schema`](super::schema) makes the schemas for editors
+//! of them. Not here: the effect of a value.
 
 /// The keys of one kind of mapping.
 pub(super) struct Shape {
@@ -40,7 +40,7 @@ pub(super) struct Key {
     pub(super) example: &'static str,
     /// Common other spellings.
     pub(super) also: &'static [&'static str],
-    /// For editors: one sentence, with unit and default.
+    /// A sentence for editors, with unit and default.
     pub(super) about: &'static str,
 }
 
@@ -62,23 +62,23 @@ impl Key {
 pub(super) enum Kind {
     /// A snake_case name.
     Name,
-    /// A text; a number or truth value counts as it is written.
+    /// A string; a number or a boolean is read as the string in the file.
     Text,
     Boolean,
     Word(&'static dyn WordList),
-    /// A list of texts, or one alone.
+    /// A list of strings, or one string.
     Texts,
-    /// A list of words, or one alone.
+    /// A list of words, or one word.
     Words(&'static dyn WordList),
     Mapping(&'static Shape),
     List(&'static Shape),
-    /// A list of mappings, or of their names.
+    /// A list of mappings, or of the names of such entries.
     ListOrNames(&'static Shape),
-    /// A text, number, truth value or null, or a list of them.
+    /// A string, number, boolean or null, or a list of them.
     Values,
     /// Names to [`Kind::Values`].
     ValuesByName,
-    /// Names to one of the words, or to a mapping.
+    /// A mapping from names to one of the words, or to a mapping.
     WordsByName(&'static dyn WordList, &'static Shape),
     /// Names to anything.
     ByName,
@@ -88,7 +88,7 @@ pub(super) enum Kind {
 /// Words that stand for values.
 pub(super) struct Words<T: 'static> {
     pub(super) list: &'static [(&'static str, T)],
-    /// Common other spellings, each with its word.
+    /// Other spellings in common use, each with the correct word.
     pub(super) also: &'static [(&'static str, &'static str)],
 }
 
@@ -116,7 +116,7 @@ pub(super) const TITLE: Key =
         "caption",
     ]);
 pub(super) const DESCRIPTION: Key =
-    Key::optional("description", Kind::Text, "What it tells.", "What people should know about it.")
+    Key::optional("description", Kind::Text, "Revenue of paid orders.", "What people should know about it.")
         .also(&["desc", "comment", "doc", "docs"]);
 pub(super) const FORMAT: Key = Key::optional(
     "format",

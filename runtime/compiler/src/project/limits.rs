@@ -1,9 +1,9 @@
-//! Refuses Jinja that could overflow a stack or grow a value, before the template engine sees it.
+//! Refuses Jinja that could overflow a stack or grow a value, before the template engine reads it.
 //!
-//! The engine's parser recurses on chains of operators, and its operators on texts and lists can
-//! double a value at each step, which no fuel bounds. So: tags are short and few, nesting is shallow,
-//! nothing concatenates or repeats (`~`, `*`, `+` between texts), lists that hold names are few, and
-//! macros don't call macros. What remains grows only by printing, and printing is counted.
+//! The engine's parser recurses on chains of operators, and its operators on strings and lists can double a value at
+//! each step, which fuel does not bound. Therefore tags are short and few, nesting is shallow, strings are not
+//! concatenated or repeated (`~`, `*`, `+`), lists that contain names are few, and macros do not call macros. Values
+//! can then grow only by printing, and printed bytes are counted.
 
 use crate::diagnostic::Code;
 /// Why a template is refused.
@@ -67,12 +67,12 @@ pub(super) fn check(template: &str) -> Result<(), Refusal> {
 
 struct Tokens<'t> {
     list: Vec<&'t str>,
-    /// Bytes up to and including the closing mark.
+    /// The number of bytes up to and including the closing mark.
     length: usize,
     is_closed: bool,
 }
 
-/// Names, numbers, strings and single marks up to the closing mark.
+/// Splits a tag into names, numbers, strings and single symbols, up to the closing mark.
 fn tokens<'t>(text: &'t str, close: &str) -> Tokens<'t> {
     let mut list = Vec::new();
     let mut at = 0;
@@ -121,7 +121,7 @@ struct Scan<'t> {
     tags: usize,
     branches: usize,
     blocks: usize,
-    /// The blocks that are open: their word and place.
+    /// The open blocks: the word and place of each.
     open: Vec<(&'t str, usize)>,
     name_lists: usize,
     macros: Vec<&'t str>,
@@ -173,12 +173,12 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Between `raw` and `endraw` nothing is a tag.
+    /// Returns whether the text is between `raw` and `endraw`, where nothing is a tag.
     fn is_raw(&self) -> bool {
         self.open.last().is_some_and(|(word, _)| *word == "raw")
     }
 
-    /// Reports blocks that are open at the end of the text.
+    /// Reports blocks that are still open at the end of the text.
     fn end(&self) -> Result<(), Refusal> {
         let Some((word, offset)) = self.open.last() else { return Ok(()) };
         Err(Refusal {
@@ -234,12 +234,12 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Returns the offset of a piece of a text in it.
+/// Returns the byte offset of `piece`, a slice of `text`, in `text`.
 fn offset_in(text: &str, piece: &str) -> usize {
     (piece.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
 
-/// Macros that a template defines: name, and parameters as they are written.
+/// Returns the macros that a template defines: the name and the source of the parameters of each.
 pub(super) fn macros(template: &str) -> Vec<(&str, &str)> {
     let tags = template.match_indices("{%").map(|(at, _)| template[at + 2..].trim_start_matches('-').trim_start());
     tags.filter_map(|tag| {

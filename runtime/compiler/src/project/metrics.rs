@@ -1,12 +1,12 @@
-//! `metrics:` entries to definitions.
+//! Reads the entries of `metrics:`.
 //!
-//! In: the YAML nodes of one list. Out: [`MetricDefinition`]s. Not here: what an expression refers to.
+//! In: the YAML nodes of one list. Out: [`MetricDefinition`]s. Not here: resolving the names in expressions.
 
 use std::sync::Arc;
 
 use super::cube_keys::GRANULARITIES;
 use super::cubes::wording;
-use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition, WrittenValue};
+use super::definitions::{LocatedValue, MetricBody, MetricDefinition, MetricFilterDefinition};
 use super::fields::Fields;
 use super::jinja::Renderer;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
@@ -121,7 +121,8 @@ pub(super) fn metric(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Dia
     Some(MetricDefinition { name, kind: kind?, body, time_grain, filters, wording })
 }
 
-/// A key of another type of metric; what this type lacks is then no second mistake.
+/// Reports a key that belongs to another type of metric. Returns whether the mapping has it, so that a key that this
+/// type requires is not reported as well.
 fn misplaced(fields: &mut Fields, key: &str, hint: &str) -> bool {
     let Some(origin) = fields.key_origin(key) else { return false };
     let message = format!("{} has `{key}`, which its type does not use", fields.what());
@@ -148,18 +149,18 @@ fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Opti
 }
 
 /// Reads one value or a list of values.
-pub(super) fn values(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<WrittenValue> {
+pub(super) fn values(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<LocatedValue> {
     match &node.value {
         NodeValue::List(items) => items.iter().filter_map(|item| value(item, diagnostics)).collect(),
         _ => value(node, diagnostics).into_iter().collect(),
     }
 }
 
-pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<WrittenValue> {
-    let written = |value| Some(WrittenValue { value, origin: node.origin.clone() });
+pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<LocatedValue> {
+    let located = |value| Some(LocatedValue { value, origin: node.origin.clone() });
     match &node.value {
-        NodeValue::Null => written(Value::Null),
-        NodeValue::Scalar { text, plain } => written(scalar(text, *plain)),
+        NodeValue::Null => located(Value::Null),
+        NodeValue::Scalar { text, plain } => located(scalar(text, *plain)),
         NodeValue::List(_) | NodeValue::Map(_) => {
             diagnostics.push(
                 Diagnostic::error(Code::WrongType, "a value must be a string, a number, true, false or null")
@@ -171,7 +172,7 @@ pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Wr
     }
 }
 
-/// Numbers keep their digits; what is neither a number nor a truth value is text.
+/// Returns a scalar as a value. Numbers keep their digits; a scalar that is neither a number nor a boolean is a string.
 fn scalar(text: &Arc<str>, plain: Plain) -> Value {
     let as_number = || {
         if let Ok(integer) = text.parse::<i64>() {

@@ -1,7 +1,7 @@
-//! SQL model files to definitions, in dependency order.
+//! Reads SQL model files in dependency order.
 //!
-//! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models it refers
-//! to; what goes round in a cycle is reported with its path and kept apart. Not here: building them.
+//! In: `*.sql` below the models' folder. Out: [`ModelDefinition`]s, each after the models that it refers to. Models of
+//! a cycle are reported with the cycle's path and returned separately. Not here: building models.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use super::settings::Settings;
 use crate::diagnostic::{Code, Diagnostic, Step, cycle_path};
 use crate::text::{Origin, SourceFile, Text};
 
-/// Larger models are refused before they are read.
+/// The largest size of a model's file. Larger files are not read.
 const MAX_MODEL_BYTES: usize = 256 * 1024;
 
-/// The models that the files name: their stems, at their beginnings.
+/// Returns the names of the models, which are the stems of their files, each with the place of the file's first
+/// character.
 pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Text> {
     let mut names: Vec<Text> = Vec::new();
     let mut seen: HashMap<Arc<str>, Arc<str>> = HashMap::new();
@@ -52,7 +53,7 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
     names
 }
 
-/// Renders every model. Also returns the names of those that cannot be read.
+/// Renders every model. Also returns the names of models that cannot be read.
 pub(super) fn read(
     names: &[Text],
     settings: &Settings,
@@ -95,8 +96,8 @@ enum Visit {
     InCycle,
 }
 
-/// Returns the models in dependency order, and those of cycles. Iterative: a chain of models may be as long as the
-/// project is large.
+/// Returns the models in dependency order, and those of cycles. The search is not recursive, because a chain of models
+/// may be as long as the project is large.
 pub(super) fn in_order(
     models: Vec<ModelDefinition>,
     diagnostics: &mut Vec<Diagnostic>,

@@ -1,9 +1,9 @@
-//! `policies:` entries to definitions.
+//! Reads the entries of `policies:`.
 //!
-//! In: the YAML nodes of one list. Out: [`PolicyDefinition`]s. `{{ user.… }}` in a row filter is no
-//! Jinja: it stays as it is and becomes a parameter. Not here: whose policies apply (`secure`).
+//! In: the YAML nodes of one list. Out: [`PolicyDefinition`]s. `{{ user.… }}` in a row filter is not
+//! Jinja: it stays as it is and becomes a parameter. Not here: the callers that a policy applies to (`secure`).
 
-use super::definitions::{MaskDefinition, MissingAttribute, PolicyCondition, PolicyDefinition, WrittenValue};
+use super::definitions::{LocatedValue, MaskDefinition, MissingAttribute, PolicyCondition, PolicyDefinition};
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
 use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
 use super::metrics::{value, values};
@@ -175,7 +175,7 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
     let description = fields.words("description");
     let cubes = fields.texts("cubes");
     if cubes.is_empty() {
-        // An empty list protects nothing; anything else that is no list has been reported.
+        // An empty list protects nothing. A value that is not a list has been reported.
         if let Some(Node { value: NodeValue::List(items), origin }) = fields.nullable("cubes")
             && items.is_empty()
         {
@@ -223,7 +223,7 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
     Some(PolicyDefinition { name, description, cubes, when, row_filter, masks, deny, allow_aggregate })
 }
 
-/// Keys that would say who may see what, if they stood in a policy.
+/// Keys by which authors of cubes may try to restrict access, which only policies can do.
 const MISPLACED: [&str; 12] = [
     "access_policy",
     "column_mask",
@@ -239,8 +239,8 @@ const MISPLACED: [&str; 12] = [
     "row_level_security",
 ];
 
-/// Returns whether a cube of the file, or one of its members, has such a key: it is reported like any other that cubes
-/// don't know, but without it the cube would show what its author meant to hide.
+/// Returns whether a cube of the file, or one of its members, has such a key. Besides the report of an unknown key,
+/// cubes are then closed, because they would show what the author meant to hide.
 pub(super) fn is_misplaced(document: &Node) -> bool {
     let NodeValue::Map(lists) = &document.value else { return false };
     let mut cubes =
@@ -263,7 +263,8 @@ fn items(list: &Node) -> &[Node] {
     }
 }
 
-/// A condition that cannot be read drops its policy: applying it to the wrong callers would be worse.
+/// Reads `when`. If a condition cannot be read, the policy is left out and its cubes are closed, because it must not be
+/// applied to the wrong callers.
 fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyCondition> {
     let errors = |all: &[Diagnostic]| all.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let before = errors(diagnostics);
@@ -329,12 +330,12 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
             }
         }
         let values = values(node, fields.diagnostics()).into_iter();
-        conditions.push((name.text.clone(), values.map(|WrittenValue { value, .. }| value).collect()));
+        conditions.push((name.text.clone(), values.map(|LocatedValue { value, .. }| value).collect()));
     }
     conditions
 }
 
-/// An attribute's value that matches no caller, or not those that its text suggests.
+/// Returns the diagnostic of an attribute's value that matches no caller, or other callers than its notation suggests.
 fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     match &node.value {
         NodeValue::Null => {
@@ -352,7 +353,8 @@ fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     }
 }
 
-/// Reports roles, groups, authentication methods and attribute values that `unless_…` exempts again, all of them.
+/// Reports conditions whose roles, groups, authentication methods or attribute values are all exempted again by
+/// `unless_…`.
 fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
     let mut contradictions = Vec::new();
     for (key, unless, wanted, exempt) in [
@@ -385,7 +387,7 @@ fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
     }
 }
 
-/// Reports a `missing` without effect, and conditions that callers without an attribute escape unnoticed.
+/// Reports a `missing` without effect, and conditions that do not restrict callers who lack an attribute.
 fn check_missing(fields: &mut Fields, condition: &PolicyCondition) {
     let is_explicit = fields.has("missing");
     if is_explicit && !fields.has("attributes") {

@@ -1,8 +1,8 @@
 //! Cubes that were registered at run time, beside those of the project's files.
 //!
 //! In: [`RegisteredCube`]s, each one entry of a `cubes:` list as JSON, and the cubes of the files. Out: their
-//! definitions. A name that a file defines too stays the file's, and is told; nothing is lost, since who
-//! registered it still has it. Not here: who may register, and what SQL they may write (`snippet::allowed`).
+//! definitions. If a file defines a cube of the same name, the file's cube is served and a diagnostic reports it; the
+//! registration stays in the store. Not here: who may register, and the SQL that is allowed (`snippet::allowed`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use super::yaml::{self, NodeValue};
 use crate::diagnostic::{Code, Diagnostic, Severity, Span};
 use crate::text::SourceFile;
 
-/// The folder that diagnostics name; no project has one of this name, for it begins with a bracket.
+/// The folder of registered cubes in diagnostics. Its parentheses keep it different from folders of projects.
 const PLACE: &str = "(registered)";
-/// A file defines a cube, an alias or a metric of the same name.
+/// The code of a registered cube whose name a file uses for a cube, an alias or a metric.
 pub const SHADOWED: Code = Code::RegisteredCubeShadowed;
 
 /// A cube that no file of the project defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredCube {
     pub name: Arc<str>,
-    /// One entry of a `cubes:` list, as JSON. Without Jinja: its braces are references.
+    /// One entry of a `cubes:` list, as JSON. It is not rendered with Jinja; its braces are references.
     pub entry: Arc<str>,
-    /// The full name by which the warehouse's catalog has its table, outermost part first. A load looks it up;
-    /// `None` where `sql_table` is an operator's SQL.
+    /// The full name of its table in the warehouse's catalog, outermost part first. A load looks it up; `None` if
+    /// `sql_table` is SQL of an operator.
     pub catalog_name: Option<Arc<[Arc<str>]>>,
 }
 
 impl RegisteredCube {
-    /// Creates a cube whose table was not looked up in the catalog yet.
+    /// Creates a cube whose table has not been looked up in the catalog yet.
     pub fn new(name: &str, entry: &str) -> Self {
         RegisteredCube { name: name.into(), entry: entry.into(), catalog_name: None }
     }
 
-    /// Its `sql_table`; `None` where the entry cannot be read.
+    /// Returns the cube's `sql_table`; `None` if the entry cannot be read.
     pub fn sql_table(&self) -> Option<Arc<str>> {
         let NodeValue::Map(entry) = yaml::parse(&file_of(self)).ok()?.value else { return None };
         let (_, table) = entry.iter().find(|(key, _)| &*key.text == "sql_table")?;
@@ -46,7 +46,7 @@ impl RegisteredCube {
         }
     }
 
-    /// The place of problems with the cube as a whole.
+    /// Returns the place of problems with the whole cube.
     pub fn place(&self) -> Span {
         Span { file: path_of(self), line: 1, column: 1, length: 1 }
     }
@@ -115,8 +115,8 @@ fn read(
     Some(definition)
 }
 
-/// Makes warnings of errors in registered cubes, so that they never prevent a project from being served: the cube is
-/// left out, or what of it is broken.
+/// Turns errors in registered cubes into warnings, so that they never prevent a project from being served. The cube, or
+/// its broken part, is left out.
 pub fn soften_registered(diagnostics: &mut [Diagnostic]) {
     for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.span.as_ref().is_some_and(is_registered)) {
         diagnostic.severity = Severity::Warning;

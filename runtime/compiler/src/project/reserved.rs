@@ -1,8 +1,8 @@
-//! The schema of the tables of pre-aggregations, which no text of a project may name.
+//! Checks that a project's SQL does not name the schema of pre-aggregation tables.
 //!
-//! In: the texts of a project. Out: an error at each file that holds the schema's name in any case. A search over
-//! characters, as in `files`: it finds too much rather than too little, and it does not see a name that Jinja puts
-//! together from pieces.
+//! In: the texts of a project. Out: an error at each file that contains the schema's name in any case. The check
+//! searches characters, as in `files`: it reports too much rather than too little, and does not find a name that Jinja
+//! puts together from parts.
 
 use super::{Inputs, SourceTree, settings};
 use crate::diagnostic::{Code, Diagnostic};
@@ -20,7 +20,7 @@ pub(super) fn uses(tree: &SourceTree, inputs: &Inputs) -> Vec<Diagnostic> {
 }
 
 impl Inputs {
-    /// Returns whether some text names the schema of pre-aggregations.
+    /// Returns whether SQL names the schema of pre-aggregations.
     pub fn names_reserved_schema(&self, text: &str) -> bool {
         self.reserved_schema.as_deref().is_some_and(|schema| place_of(text, schema).is_some())
     }
@@ -32,7 +32,7 @@ fn report(schema: &str) -> Diagnostic {
     Diagnostic::error(Code::ReservedName, message).hint(hint)
 }
 
-/// Returns line and column of the first occurrence, both from 1.
+/// Returns the line and the column of the first occurrence, both counted from 1.
 fn place_of(text: &str, schema: &str) -> Option<(u32, u32)> {
     let schema = schema.to_lowercase();
     let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);

@@ -1,8 +1,8 @@
 //! JSON Schema, draft 2020-12, of each kind of file, for editors and other programs.
 //!
-//! In: the tables that the readers read by. Out: a [`Schema`], which serde writes as JSON. Editors show
-//! its descriptions. Not here: what can't be said of a file alone, such as whether a cube exists, and the
-//! keys of `service_project.yml` that belong to whoever serves the project: see [`Schema::with`].
+//! In: the tables of keys that the readers use. Out: a [`Schema`], which serde writes as JSON. Editors show its
+//! descriptions. Not here: checks that need more than one file, such as whether a cube exists, and the keys of
+//! `service_project.yml` that configure the server: see [`Schema::with`].
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub enum FileKind {
     Cubes,
     Metrics,
     Policies,
-    /// Any of the four lists together, as a YAML file may hold them.
+    /// Any of the four lists, alone or together, as a YAML file may contain them.
     Definitions,
 }
 
@@ -49,7 +49,7 @@ impl FileKind {
     }
 }
 
-/// A JSON Schema; what is empty is not written.
+/// A JSON Schema. Empty fields are not serialized.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schema {
@@ -109,14 +109,14 @@ impl Serialize for False {
 }
 
 impl Schema {
-    /// The same with one more key: for sections of `service_project.yml` that others read.
+    /// Adds a key, for sections of `service_project.yml` that other programs read.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, schema: Schema) -> Schema {
         self.properties.insert(key.into(), schema);
         self
     }
 
-    /// The same, with no keys but those that are named.
+    /// Refuses all keys that are not named.
     #[must_use]
     pub fn closed(self) -> Schema {
         Schema { additional_properties: Some(Others::None(False)), ..self }
@@ -143,8 +143,8 @@ impl Schema {
     }
 }
 
-/// The schema of a kind of file. That of the project allows any key beside its own, which are the
-/// operator's; [`Schema::with`] adds those, and [`Schema::closed`] refuses all others then.
+/// Returns the schema of a kind of file. The schema of the project's file allows any key besides its own, because the
+/// server's settings are there too. [`Schema::with`] adds these, and [`Schema::closed`] then refuses all others.
 pub fn schema(kind: FileKind) -> Schema {
     let mut schema = match kind {
         FileKind::Project => Schema { additional_properties: None, ..mapping(&settings::PROJECT) },
@@ -209,7 +209,7 @@ fn of_kind(kind: &Kind) -> Schema {
     }
 }
 
-/// Numbers and truth values are read as they are written.
+/// Returns the schema of a string. Numbers and booleans are allowed and read as strings.
 fn text() -> Schema {
     Schema::of_types(&["string", "number", "boolean"])
 }

@@ -1,5 +1,5 @@
-//! The part of `service_project.yml` that defines the project: name, version, folders, model
-//! defaults, vars. The operator's keys (warehouse, server …) belong to the program that serves it.
+//! The part of `service_project.yml` that defines the project: name, version, folders, model defaults, vars. The
+//! settings of the server (warehouse, server, …) are read by the program that serves the project.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,9 +75,9 @@ pub(super) struct Settings {
     pub(super) materialization: Materialization,
     pub(super) schema: Option<Arc<str>>,
     pub(super) vars: BTreeMap<Arc<str>, Value>,
-    /// The file, or its `vars`, could not be read: nobody knows which there are.
+    /// True if the file, or its `vars`, could not be read, so that the variables are unknown.
     pub(super) has_unread_vars: bool,
-    /// The file, or its `paths`, could not be read: there may be folders that nobody looks into.
+    /// True if the file, or its `paths`, could not be read, so that some folders may not be searched.
     pub(super) has_unread_paths: bool,
     /// The folder of policies, if the project names one.
     pub(super) policy_folder: Option<Text>,
@@ -128,7 +128,7 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
         );
         return settings;
     }
-    // Every key of the operator's passes; only a slip in one of ours is told.
+    // Keys of the server's configuration pass; only mistakes in keys of the project are reported.
     let Some(mut fields) = Fields::open_partly(node, &PROJECT, diagnostics) else {
         settings.has_unread_paths = true;
         return settings;
@@ -180,7 +180,7 @@ fn paths(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>
     }
 }
 
-/// A folder inside the project, without `./` and a slash at its end.
+/// Returns a folder inside the project, without a leading `./` and a trailing slash.
 fn inside(key: &str, path: &str, origin: &Origin) -> Result<String, Diagnostic> {
     let is_outside =
         path.starts_with(['/', '\\', '~']) || path.contains(':') || path.split(['/', '\\']).any(|part| part == "..");

@@ -1,4 +1,4 @@
-//! `sources:` entries to definitions.
+//! Reads the entries of `sources:`.
 //!
 //! In: the YAML nodes of one list. Out: [`SourceDefinition`]s and the printed names of their tables.
 
@@ -66,7 +66,7 @@ const TABLE_NAME: Key = Key::required("name", Kind::Text, "orders", "Its name in
 pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<SourceDefinition> {
     let mut fields = Fields::open(node, &SOURCE, diagnostics)?;
     let name = fields.name()?;
-    // For people alone; read so that a slip in it is told.
+    // Not used further; read so that mistakes in it are reported.
     fields.words("title");
     let description = fields.words("description");
     let (database, schema) = (fields.text("database"), fields.text("schema"));
@@ -91,7 +91,7 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
     }
     let mut fields = Fields::open(node, &TABLE, diagnostics)?;
     let name = fields.text("name")?;
-    // For people alone; read so that a slip in it is told.
+    // Not used further; read so that mistakes in it are reported.
     fields.words("title");
     let description = fields.words("description");
     let mut columns: Vec<ColumnDefinition> = Vec::new();
@@ -117,12 +117,12 @@ fn column(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ColumnDefini
     }
     let mut fields = Fields::open(node, &COLUMN, diagnostics)?;
     let name = fields.text("name")?;
-    // For people alone; read so that a slip in it is told.
+    // Not used further; read so that mistakes in it are reported.
     fields.words("title");
     Some(ColumnDefinition { name, ty: fields.words("type"), description: fields.words("description") })
 }
 
-/// `database.schema.table`, each part quoted when it must be.
+/// Returns `database.schema.table`, with each part quoted if necessary.
 pub(super) fn printed_name(
     source: &SourceDefinition,
     table: &TableDefinition,

@@ -1,11 +1,10 @@
-//! YAML text to a tree whose every node has its place.
+//! Parses YAML into a tree in which every node has its place.
 //!
-//! In: one file. Out: a [`Node`], or the problem that ended the reading. Built from the parser's
-//! events rather than through serde: a serde type stops at the first mistake and loses quoting, and
-//! costs three times as long. Scalars keep their text, so `no` may be a name and `1.10` a version.
-//! Duplicate keys are kept, for the reader to report. Limits stop alias bombs and deep nesting. Public:
-//! the command line reads its configuration and a project's expectations with it, so that places,
-//! limits and words are the same everywhere.
+//! In: one file. Out: a [`Node`], or the problem that stopped the parser. The tree is built from the parser's events
+//! and not by serde, which stops at the first mistake, loses quotes, and takes three times as long. Scalars keep their
+//! text, so that `no` may be a name and `1.10` a version. Duplicate keys stay, for the reader to report. Limits protect
+//! from alias bombs and deep nesting. The module is public because the command line reads its configuration and a
+//! project's expectations with it: places, limits and words are the same everywhere.
 
 pub mod mapping;
 mod recovery;
@@ -21,7 +20,7 @@ use serde_saphyr::granit_parser::{
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Origin, SourceFile};
 
-/// Larger files are refused before they are parsed.
+/// The largest size of a file. Larger files are not parsed.
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 500_000;
@@ -37,7 +36,7 @@ pub struct Node {
 #[derive(Clone)]
 pub enum NodeValue {
     Null,
-    /// The text of a scalar; `plain` tells what an unquoted one looks like.
+    /// The text of a scalar. `plain` is the kind of value that an unquoted scalar looks like.
     Scalar {
         text: Arc<str>,
         plain: Plain,
@@ -65,7 +64,7 @@ pub struct Key {
 /// Parses one file.
 ///
 /// # Errors
-/// What ended the reading, with its place.
+/// The problem that stopped the parser, with its place.
 pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     if file.text.len() > MAX_FILE_BYTES {
         return Err(Diagnostic::error(Code::FileTooLarge, format!("the file has {} bytes", file.text.len()))
@@ -84,11 +83,11 @@ pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     Ok(tree.root.unwrap_or(Node { origin: Origin::start_of(file), value: NodeValue::Null }))
 }
 
-/// A list or mapping whose end has not come yet.
+/// A list or mapping that is not complete yet.
 struct Open {
     origin: Origin,
     anchor: usize,
-    /// The count of nodes when it began.
+    /// The number of nodes before it.
     nodes_before: usize,
     content: Content,
 }
@@ -200,7 +199,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Puts a finished scalar or alias where it belongs.
+    /// Adds a finished scalar or alias to the open list or mapping.
     fn put(&mut self, node: Node, span: &EventSpan) -> Result<(), Diagnostic> {
         if let Some(Open { content: Content::Map(_, key @ None), .. }) = self.open.last_mut() {
             let NodeValue::Scalar { text, .. } = node.value else { return Err(self.limit(span)) };
@@ -247,7 +246,7 @@ impl Tree<'_> {
     }
 }
 
-/// `<<: *shared`: the entries of others, where the mapping has none of that name.
+/// Resolves `<<: *shared`: adds the entries of other mappings whose names the mapping does not have.
 fn merged(entries: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
     if !entries.iter().any(|(key, _)| &*key.text == "<<") {
         return entries;
@@ -297,7 +296,7 @@ fn mistake_before(file: &Arc<SourceFile>, line: usize) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::YamlSyntax, mistake.message).hint(mistake.hint).at(place))
 }
 
-/// Returns the diagnostic of an error of the parser, with the cure that its kind suggests.
+/// Returns the diagnostic of an error of the parser, with a hint for its kind.
 fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
     let mut origin = Origin::start_of(file);
     (origin.line, origin.column) = (error.marker().line().max(1) as u32, error.marker().col() as u32 + 1);
@@ -333,9 +332,10 @@ fn plain_words(message: &str) -> String {
     message.replace("illegal placement of", "unexpected").replace("disallowed", "not allowed").replace('`', "'")
 }
 
-/// The text of a key in `{…}` that begins with a reference and goes on: `{name: x, sql: {revenue} / {count}}`.
-fn reference_in_flow(written: &str) -> Option<&str> {
-    let flow = &written[written.find('{')? + 1..];
+/// Returns the value of a key in `{…}` that begins with a reference and continues, such as `sql` in `{name: x, sql:
+/// {revenue} / {count}}`.
+fn reference_in_flow(source: &str) -> Option<&str> {
+    let flow = &source[source.find('{')? + 1..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     let mut rest = flow;
     while let Some(at) = rest.find(": {") {

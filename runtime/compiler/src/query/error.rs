@@ -1,4 +1,4 @@
-//! Why a query is refused: facts, from which the edge makes words, a status and a body.
+//! The reasons why a query is refused, as data. The edge turns them into messages, a status and a body.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::FactMatch;
 use crate::types::{Granularity, LogicalType};
 
-/// The interface's codes that a compile can end with.
+/// The interface's codes of compilation errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     InvalidQuery,
@@ -17,7 +17,7 @@ pub enum ErrorCode {
     Forbidden,
 }
 
-/// A kind of member that a place of a query takes.
+/// A kind of member that is allowed at a place of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExpectedMember {
     Measure,
@@ -41,8 +41,8 @@ impl fmt::Display for ExpectedMember {
     }
 }
 
-/// Every way in which a query can be refused before SQL exists. Lists of names hold the nearest
-/// first, at most 20, only what the caller may see.
+/// The reasons for which a query can be refused before SQL exists. Lists of names have at most 20 names, nearest first,
+/// and contain only names that the caller may see.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum QueryError {
     #[error("`{text}` is not a member: write `cube.member` or `cube.time_dimension.granularity`")]
@@ -135,9 +135,9 @@ pub enum QueryError {
     Covered { member: Arc<str> },
     #[error("no pre-aggregation answers the query on cube `{cube}`")]
     NotPreAggregated {
-        /// The first cube whose rows would have to be read.
+        /// The first cube whose rows the query would read.
         cube: Arc<str>,
-        /// All facts of the query. Reasons that come from policies are among the misses.
+        /// All facts of the query. Misses because of policies are included.
         facts: Vec<FactMatch>,
     },
 }
@@ -191,7 +191,7 @@ impl QueryError {
         }
     }
 
-    /// Returns the names that an unknown name may stand for, the nearest first.
+    /// Returns the known names that are similar to an unknown name, nearest first.
     pub fn nearest(&self) -> &[Arc<str>] {
         match self {
             QueryError::UnknownCube { nearest, .. }
@@ -203,7 +203,7 @@ impl QueryError {
         }
     }
 
-    /// The interface's code of this error.
+    /// Returns the interface's code of this error.
     pub fn code(&self) -> ErrorCode {
         match self {
             QueryError::UnknownMeasure { .. }

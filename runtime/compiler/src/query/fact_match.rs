@@ -1,20 +1,20 @@
 //! The pre-aggregations that serve the facts of a query, and the reasons why others do not.
 //!
-//! In: made by matching. Out: the codes of the interface in the order in which conditions are checked, one sentence
-//! each, and the line of YAML that would help. Reasons that come from policies, and numbers of rows, are for
-//! administrators. Absent: who is one.
+//! In: made by matching. Out: the codes of the interface in the order in which conditions are checked, a sentence for
+//! each, and the line of YAML that would help. Only administrators may see reasons because of policies, and numbers of
+//! rows. Absent: the check for administrators.
 
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// The pre-aggregation that serves one fact of a query, or the reasons why none does.
+/// The pre-aggregation that serves one fact of a query, or the reasons why none serves it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactMatch {
     pub cube: Arc<str>,
     pub served: Option<Served>,
-    /// The nearest first. Beside a match only in an explanation.
+    /// The reasons against other pre-aggregations, nearest first. If one serves the fact, only explanations have them.
     pub misses: Vec<Miss>,
 }
 
@@ -28,25 +28,24 @@ pub struct Served {
     pub rows: u64,
     /// The time at which the oldest table was read from the cube.
     pub built_at: Timestamp,
-    /// Some rows are read from the cube.
+    /// True if some rows are read from the cube.
     pub is_split: bool,
 }
 
 /// A rollup that does not serve a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Miss {
-    /// `None`: the reason holds for all rollups of the cube.
+    /// The name of the rollup; `None` if the reason applies to all rollups of the cube.
     pub rollup: Option<Arc<str>>,
     pub reason: MissReason,
-    /// The members that it is about; only in explanations and rejections.
+    /// The members that the reason is about; only in explanations and rejections.
     pub members: Vec<String>,
-    /// The line of YAML that the definition of the rollup lacks, if one helps; only in explanations and
-    /// rejections.
+    /// The line of YAML that would make the rollup fit, if there is one; only in explanations and rejections.
     pub fix: Option<String>,
 }
 
 impl FactMatch {
-    /// Returns what callers other than administrators may see: policies are not disclosed.
+    /// Removes reasons that disclose policies, for callers who are not administrators.
     #[must_use]
     pub fn without_policies(mut self) -> FactMatch {
         self.misses.retain(|miss| miss.reason != MissReason::Policy);
@@ -62,7 +61,7 @@ impl fmt::Display for Miss {
 
 macro_rules! reasons {
     ($($name:ident $code:literal $sentence:literal,)+) => {
-        /// The reason for which a pre-aggregation does not answer a part of a query. A later one is a nearer miss.
+        /// The reason why a pre-aggregation does not serve a fact. Reasons that are checked later are nearer misses.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum MissReason {
             $(#[doc = $sentence] $name,)+

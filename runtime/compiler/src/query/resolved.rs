@@ -1,6 +1,6 @@
-//! A query whose names are ids and whose values have the types of their members.
+//! A query with ids instead of names, and values of their members' types.
 //!
-//! In: nothing; made by [`super::resolve`]. Out: what `plan` reads. Not here: joins, facts, SQL.
+//! In: made by [`super::resolve`]. Out: the input of `plan`. Not here: joins, facts, SQL.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use super::QueryError;
 use crate::model::{CubeId, DimensionId, MeasureId, MetricId, Model, SegmentId};
 use crate::types::{Granularity, Value};
 
-/// A query that names only what exists.
+/// A query in which all names are resolved.
 #[derive(Debug, Clone)]
 pub struct ResolvedQuery {
     /// Group-by columns in output order: dimensions, then time dimensions.
     pub groups: Vec<Group>,
-    /// Measures and metrics in output order, behind the groups.
+    /// Measures and metrics in output order, after the groups.
     pub values: Vec<SelectedValue>,
-    /// Conjuncts without a measure: evaluated on rows.
+    /// Conditions without a measure, which are evaluated on rows.
     pub row_filters: Vec<RowFilter>,
     /// The ranges of `time_dimensions` and `time_range`, ANDed like the row filters.
     pub ranges: Vec<RangeFilter>,
-    /// Conjuncts with a measure: evaluated on finished groups.
+    /// Conditions with a measure, which are evaluated on finished groups.
     pub group_filters: Vec<Predicate>,
     pub segments: Vec<SegmentId>,
-    /// The filters of each metric that is computed, for each of its aggregates.
+    /// The filters of each computed metric, which apply to each of its aggregates.
     pub metric_filters: Vec<(MetricId, Vec<Predicate>)>,
-    /// Complete: the caller's keys, or the default, then the ties.
+    /// The complete order: the caller's keys or the default, then the remaining groups.
     pub order: Vec<OrderKey>,
-    /// The cube that a query of dimensions alone is asked of.
+    /// The cube of a query without measures.
     pub cube: Option<CubeId>,
-    /// The steps of time that rows are added for or that values run along, where something asks for it.
+    /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
-    /// The time that running totals run along. Their totals leave out rows without it. `None` also where a mask
+    /// The time along which running totals are summed up. Their totals leave out rows without it. `None` also if a mask
     /// hides which rows these are.
     pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
@@ -62,10 +62,10 @@ pub enum GroupBy {
     MetricTime,
 }
 
-/// A condition on the rows of every fact, or of one.
+/// A condition on the rows of every fact, or of one fact.
 #[derive(Debug, Clone)]
 pub struct RowFilter {
-    /// `metric_time` means another column in each fact, so such a filter is resolved once for each.
+    /// The fact of a filter on `metric_time`, which is resolved once for each fact because each has its own column.
     pub fact: Option<CubeId>,
     pub predicate: Predicate,
 }
@@ -77,16 +77,16 @@ pub struct RangeFilter {
     pub fact: Option<CubeId>,
     pub dimension: DimensionId,
     pub test: Test,
-    /// The stretch that it is compared with.
+    /// The range of the period that the query compares with.
     pub previous: Option<Test>,
 }
 
-/// The query's one time dimension with granularities.
+/// The only time dimension of the query that has granularities.
 #[derive(Debug, Clone)]
 pub struct Axis {
     /// Indexes into `groups`, the finest first.
     pub groups: Vec<usize>,
-    /// The granularity of one step; each group's bucket is made of whole steps.
+    /// The granularity of one step. The bucket of each group consists of whole steps.
     pub step: Granularity,
     /// The bounds, if the query limits both sides.
     pub bounds: Option<AxisBounds>,
@@ -96,15 +96,16 @@ pub struct Axis {
     pub last: Option<i64>,
 }
 
-/// The steps of a limited axis, in microseconds: local time for days and more and for wall clocks,
-/// instants for what is finer.
+/// The steps of a bounded axis, in microseconds: local time for steps of a day or more and for wall-clock times,
+/// instants for shorter steps.
 #[derive(Debug, Clone)]
 pub struct AxisBounds {
     pub first: i64,
     pub steps: u64,
 }
 
-/// A time group of the other stretch is moved by so many of its buckets, so that positions meet.
+/// The number of buckets by which a time group of the compared period is moved, so that the groups of both periods
+/// match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupShift {
     pub group: usize,
@@ -125,7 +126,7 @@ pub enum ValueId {
 }
 
 impl ValueId {
-    /// For errors about a value that has no key of its own in the answer.
+    /// Returns a name for errors about a value that has no key of its own in the result.
     pub(crate) fn name(self, model: &Model) -> Arc<str> {
         match self {
             ValueId::Measure(id) => format!("{}.{}", model.cube(id.cube).name, model.measure(id).name).into(),
@@ -134,7 +135,7 @@ impl ValueId {
     }
 }
 
-/// A filter tree in two-valued logic: every test is true or false, null included.
+/// A filter tree in two-valued logic: every test is true or false, also for null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
     Test { operand: Operand, test: Test },
@@ -145,20 +146,20 @@ pub enum Predicate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// On rows: the dimension's own value, and a granularity has been folded into the test's bounds.
-    /// On groups: the group-by column of that granularity.
+    /// A dimension. In a filter on rows, its own value; a granularity has become part of the test's bounds. In a filter
+    /// on groups, the group-by column of the granularity.
     Dimension {
         id: DimensionId,
         granularity: Option<Granularity>,
     },
-    /// On groups only: the group-by column of that granularity.
+    /// In filters on groups: the group-by column of the granularity.
     MetricTime {
         granularity: Option<Granularity>,
     },
     Value(ValueId),
 }
 
-/// A test of one value. Values have the operand's type; `Null` stands nowhere inside.
+/// A test of one value. Its values have the operand's type and are not null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// Holds for no row (`inList []`).
@@ -170,7 +171,7 @@ pub enum Test {
         kind: TextMatch,
         text: Value,
     },
-    /// Members of the list, and null if `or_null`.
+    /// True for values of the list, and for null if `or_null`.
     InList {
         values: Vec<Value>,
         or_null: bool,
@@ -182,14 +183,14 @@ pub enum Test {
     },
     /// Any of them (several days, say).
     AnyOf(Vec<Test>),
-    /// The plain complement: null passes where the test fails on null.
+    /// The negation of a test: null passes if it fails the test.
     Not(Box<Test>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextMatch {
     Contains,
-    /// The text is in lower case; the operand is compared in lower case.
+    /// Contains the string in any case. The string is in lower case, and the operand is converted to lower case.
     ContainsAnyCase,
     StartsWith,
     EndsWith,
@@ -216,12 +217,12 @@ pub enum OrderTarget {
     Group(usize),
     /// Index into `values`.
     Selected(usize),
-    /// A value that is looked up only for the order.
+    /// A value that is computed only for the order.
     Value(ValueId),
 }
 
 impl ResolvedQuery {
-    /// The same measures over the same rows, in one row. Conditions on groups do not apply to it.
+    /// Returns the query of the same measures over the same rows, without groups and conditions on groups.
     #[must_use]
     pub fn into_totals(mut self) -> Self {
         self.groups.clear();
@@ -237,7 +238,7 @@ impl ResolvedQuery {
 }
 
 impl Group {
-    /// The dimension that a fact is grouped by.
+    /// Returns the dimension that a fact is grouped by.
     ///
     /// # Errors
     /// `metric_time` of a cube without a primary time.
@@ -247,7 +248,7 @@ impl Group {
 }
 
 impl GroupBy {
-    /// The dimension that it means for a fact.
+    /// Returns the dimension that a group refers to in a fact.
     ///
     /// # Errors
     /// `metric_time` of a cube without a primary time.
@@ -259,7 +260,7 @@ impl GroupBy {
     }
 }
 
-/// The dimension that `metric_time`, and `time_range` without a dimension, mean for a fact.
+/// Returns the dimension that `metric_time`, and `time_range` without a dimension, refer to in a fact.
 pub(crate) fn primary_time(model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
     let cube = model.cube(fact);
     let index = cube.primary_time.ok_or_else(|| QueryError::NoPrimaryTime { cube: cube.name.clone() })?;
@@ -267,7 +268,7 @@ pub(crate) fn primary_time(model: &Model, fact: CubeId) -> Result<DimensionId, Q
 }
 
 impl Operand {
-    /// Returns whether it stands for the group-by column.
+    /// Returns whether the operand is the column of a group.
     pub fn is_group(&self, group: &Group) -> bool {
         match *self {
             Operand::Dimension { id, granularity } => {

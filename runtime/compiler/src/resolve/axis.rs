@@ -1,8 +1,8 @@
-//! The axis of time: which groups run along it, its steps, and the stretch that a range is compared
-//! with (semantics, rules 8 and 19).
+//! The time axis of a query: the groups along it, its steps, and the period that a range is compared with (semantics,
+//! rules 8 and 19).
 //!
-//! In: groups and the tests that ranges became. Out: an [`Axis`], moved tests, [`GroupShift`]s. Not
-//! here: reading of dates (`time`), SQL.
+//! In: groups, and the tests that ranges became. Out: an [`Axis`], moved tests, [`GroupShift`]s. Not here: reading
+//! dates (`time`), SQL.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Stretch {
     }
 }
 
-/// The same where a side may be open.
+/// The ends of a range that may be unbounded on a side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OpenStretch {
     start: Option<i64>,
@@ -57,19 +57,19 @@ impl OpenStretch {
     }
 }
 
-/// The first microsecond that passes a lower bound.
+/// Returns the first microsecond that meets a lower bound.
 pub(crate) fn first(bound: &Bound) -> Option<i64> {
     let (micros, size) = micros(&bound.value)?;
     if bound.inclusive { Some(micros) } else { micros.checked_add(size) }
 }
 
-/// The first microsecond after an upper bound.
+/// Returns the first microsecond after an upper bound.
 pub(crate) fn after(bound: &Bound) -> Option<i64> {
     let (micros, size) = micros(&bound.value)?;
     if bound.inclusive { micros.checked_add(size) } else { Some(micros) }
 }
 
-/// A time's first microsecond and how long it lasts.
+/// Returns the first microsecond of a time, and its length in microseconds.
 fn micros(value: &Value) -> Option<(i64, i64)> {
     const DAY: i64 = 86_400_000_000;
     match value {
@@ -79,7 +79,7 @@ fn micros(value: &Value) -> Option<(i64, i64)> {
     }
 }
 
-/// The reading of microseconds: the kind of the time dimension and the query's zone.
+/// The meaning of microseconds: the kind of the time dimension and the query's time zone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock<'a> {
     pub kind: TimeKind,
@@ -95,7 +95,8 @@ impl Clock<'_> {
         })
     }
 
-    /// The start of the bucket that holds a moment: local time for days and more, else as stored.
+    /// Returns the start of the bucket that contains a moment: in local time for buckets of a day or more, else as
+    /// stored.
     fn bucket(&self, micros: i64, granularity: Granularity) -> Option<i64> {
         let local = self.local(micros)?;
         let start = micros_of(bucket_start(local, granularity));
@@ -105,7 +106,7 @@ impl Clock<'_> {
         Some(start)
     }
 
-    /// The bucket of a moment as a number, so that neighbours differ by one.
+    /// Returns the number of the bucket that contains a moment. Adjacent buckets have adjacent numbers.
     fn position(&self, micros: i64, granularity: Granularity) -> Option<i64> {
         let start = self.bucket(micros, granularity)?;
         Some(match units_of(granularity) {
@@ -117,8 +118,8 @@ impl Clock<'_> {
         })
     }
 
-    /// A range as local time, its end exclusive. The first moment of a day stands for its midnight,
-    /// which some days lack.
+    /// Returns a range in local time with an exclusive end. The first moment of a day counts as its midnight, because
+    /// some days have none.
     fn local_range(&self, stretch: Stretch) -> Option<(DateTime, DateTime)> {
         let local = |micros| {
             let local = self.local(micros)?;
@@ -131,10 +132,10 @@ impl Clock<'_> {
     }
 }
 
-/// Returns the time dimension that groups run along.
+/// Returns the time dimension of the axis. `what` is the feature that needs it.
 ///
 /// # Errors
-/// There is none, or there are several. `what` asks for it.
+/// The query has no such dimension, or several.
 pub(super) fn axis(
     what: &str,
     groups: &[Group],
@@ -172,14 +173,14 @@ pub(super) fn axis(
     }
 }
 
-/// The finest, or a day where weeks do not nest with months.
+/// Returns the finest granularity, or a day if weeks and months occur, which do not nest.
 fn step(granularities: &[Granularity]) -> Granularity {
     let finest = granularities[0];
     let nests = finest != Granularity::Week || granularities.iter().all(|g| *g == Granularity::Week);
     if nests { finest } else { Granularity::Day }
 }
 
-/// Returns the intersection of all ranges on an axis; of several facts' own ranges, the first.
+/// Returns the intersection of all ranges on an axis. If several facts have ranges of their own, the first counts.
 fn stretch_along(by: GroupBy, ranges: &[RangeFilter]) -> OpenStretch {
     let of_axis = |range: &&RangeFilter| match by {
         GroupBy::Dimension(id) => range.dimension == id,
@@ -193,10 +194,10 @@ fn stretch_along(by: GroupBy, ranges: &[RangeFilter]) -> OpenStretch {
     }
 }
 
-/// By how many buckets the groups over the compared dimension are moved.
+/// Returns the number of buckets by which each group over the compared dimension is moved.
 ///
 /// # Errors
-/// A side of one of the two stretches is open.
+/// One of the two periods is unbounded on a side.
 pub(super) fn shifts(
     groups: &[Group],
     range: &RangeFilter,
@@ -218,7 +219,7 @@ pub(super) fn shifts(
     Ok(shifts)
 }
 
-/// `1 year`, `4 weeks`: how far back.
+/// An interval to move back by, such as `1 year` or `4 weeks`.
 struct Shift {
     count: i64,
     unit: Granularity,
@@ -237,8 +238,8 @@ fn parse_shift(text: &Arc<str>) -> Result<Shift, QueryError> {
     Ok(Shift { count, unit })
 }
 
-/// A range moved back, as local time with an exclusive end. Ends are moved by calendar unit and
-/// clamped to the month's end; whole months stay whole months.
+/// Returns a range moved back, in local time with an exclusive end. The ends are moved by calendar units and limited to
+/// the end of the month; whole months stay whole months.
 pub(super) fn moved_back(test: &Test, shift: &Arc<str>, clock: Clock<'_>) -> Result<(DateTime, DateTime), QueryError> {
     let Shift { count, unit } = parse_shift(shift)?;
     let stretch = Stretch::of(test).ok_or(QueryError::CompareNeedsRange)?;

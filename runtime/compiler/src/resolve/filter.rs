@@ -1,9 +1,9 @@
-//! Filters: operators and values against the type of their member.
+//! Filters: checks operators and values against the types of their members.
 //!
-//! In: a [`Filter`] tree with values as sent. Out: a [`Predicate`] whose values have the member's
-//! type. Comparison never casts silently (semantics, rule 13).
+//! In: a [`Filter`] tree with values as they were sent. Out: a [`Predicate`] whose values have the members' types.
+//! Values are never cast silently (semantics, rule 13).
 
-use super::names::{Found, Names};
+use super::names::{NamedMember, Names};
 use super::time::TimeAxis;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, Dimension, DimensionId, DimensionType, MeasureKind, Model, SqlPart, TimeKind,
@@ -12,13 +12,13 @@ use crate::query::resolved::{Bound, Operand, Predicate, Test, TextMatch, ValueId
 use crate::query::{DateRange, Filter, MAX_FILTER_DEPTH, MemberRef, Operator, QueryError};
 use crate::types::{LogicalType, Value};
 
-/// Values in one list.
+/// The largest number of values in one list.
 const MAX_LIST_VALUES: usize = 10_000;
-/// Conditions in one query.
+/// The largest number of conditions in one query.
 const MAX_CONDITIONS: usize = 1_000;
 
-/// Why a condition never fits its dimension as it is declared, whatever the column, the time and the zone; and
-/// which of the values it is, where it is one. What only a query can tell, it tells.
+/// Returns the error of a condition that can never fit its dimension as declared, whatever the column, the time and
+/// the time zone; and the index of the value at fault, if one is. Errors that depend on the query are not found here.
 pub(crate) fn refusal(
     dimension: &Dimension,
     member: &MemberRef,
@@ -31,12 +31,12 @@ pub(crate) fn refusal(
     let test = |operator: Operator, values: &[Value]| {
         Condition { member, comparable, operator, target: FilterTarget::Rows, zone: &zone, now }.test(values)
     };
-    let is_misfit = |value: &Value| {
+    let is_unfit = |value: &Value| {
         let operator = if values.len() == 1 { operator } else { Operator::Equals };
         matches!(test(operator, std::slice::from_ref(value)), Err(QueryError::ValueDoesNotFit { .. }))
     };
     match test(operator, values).err()? {
-        error @ QueryError::ValueDoesNotFit { .. } => Some((error, values.iter().position(is_misfit))),
+        error @ QueryError::ValueDoesNotFit { .. } => Some((error, values.iter().position(is_unfit))),
         error @ (QueryError::OperatorNotAllowed { .. } | QueryError::ValueCount { .. }) => Some((error, None)),
         _ => None,
     }
@@ -60,18 +60,18 @@ enum Comparable {
 
 pub(super) struct Filters<'a> {
     pub names: &'a Names<'a>,
-    /// The meaning of `metric_time`: the primary time of the fact whose rows are tested, on groups
-    /// that of the first.
+    /// The dimension that `metric_time` refers to: on rows, the primary time of the tested fact; on groups, that of the
+    /// first fact.
     pub metric_time: Option<DimensionId>,
     pub zone: &'a jiff::tz::TimeZone,
     pub now: jiff::Timestamp,
 }
 
 impl Filters<'_> {
-    /// Returns whether a conjunct names a measure, so that it applies to groups.
+    /// Returns whether a condition names a measure, so that it applies to groups.
     pub(super) fn has_value(&self, filter: &Filter) -> Result<bool, QueryError> {
         match filter {
-            Filter::Condition { member, .. } => Ok(matches!(self.names.operand(member)?, Found::Value(_))),
+            Filter::Condition { member, .. } => Ok(matches!(self.names.operand(member)?, NamedMember::Value(_))),
             Filter::And(all) | Filter::Or(all) => {
                 let mut any = false;
                 for filter in all {
@@ -83,7 +83,7 @@ impl Filters<'_> {
         }
     }
 
-    /// Returns whether a filter means another column in each fact.
+    /// Returns whether a filter refers to another column in each fact.
     pub(super) fn has_metric_time(filter: &Filter) -> bool {
         match filter {
             Filter::Condition { member, .. } => member.is_metric_time(),
@@ -134,13 +134,13 @@ impl Filters<'_> {
 
     fn operand(&self, member: &MemberRef, target: FilterTarget) -> Result<(Operand, Comparable), QueryError> {
         match self.names.operand(member)? {
-            Found::Value(value) => Ok((Operand::Value(value), value_type(self.names.model, value))),
-            Found::Dimension(id) => {
+            NamedMember::Value(value) => Ok((Operand::Value(value), value_type(self.names.model, value))),
+            NamedMember::Dimension(id) => {
                 self.names.check_granularity(member, id, member.granularity)?;
                 let operand = Operand::Dimension { id, granularity: member.granularity };
                 Ok((operand, self.comparable(id, member, target)))
             }
-            Found::MetricTime => {
+            NamedMember::MetricTime => {
                 let id = self.metric_time.ok_or(QueryError::MetricTimeOfNothing)?;
                 self.names.check_granularity(member, id, member.granularity)?;
                 let granularity = member.granularity;
@@ -150,7 +150,9 @@ impl Filters<'_> {
                 };
                 Ok((operand, self.comparable(id, member, target)))
             }
-            Found::Segment(_) => Err(QueryError::UnknownSegment { name: member.text.clone(), nearest: Vec::new() }),
+            NamedMember::Segment(_) => {
+                Err(QueryError::UnknownSegment { name: member.text.clone(), nearest: Vec::new() })
+            }
         }
     }
 
@@ -184,7 +186,7 @@ struct Condition<'a> {
 }
 
 impl Condition<'_> {
-    /// The test that the operator makes of `values` on the member.
+    /// Returns the operator's test with `values` as operands.
     fn test(&self, values: &[Value]) -> Result<Test, QueryError> {
         let Condition { member, comparable, operator, .. } = *self;
         let valid = valid_operators(comparable);
@@ -316,7 +318,7 @@ impl Condition<'_> {
         }
     }
 
-    /// The test of two bounds, both included.
+    /// Returns the test of a lower and an upper bound, both inclusive.
     fn between(&self, values: &[Value]) -> Result<Test, QueryError> {
         let [low, high] = values else { return Err(self.count("[low, high]", values.len())) };
         if let Comparable::Time { .. } = self.comparable {
@@ -327,7 +329,7 @@ impl Condition<'_> {
         Ok(Test::Range { low: bound(low), high: bound(high) })
     }
 
-    /// The test of a start and an end, or of words such as `last 7 days`.
+    /// Returns the test of a start and an end, or of a phrase such as `last 7 days`.
     fn date_range(&self, values: &[Value]) -> Result<Test, QueryError> {
         let Comparable::Time { kind, column_type } = self.comparable else {
             return Err(self.count("[start, end]", values.len()));
@@ -340,8 +342,8 @@ impl Condition<'_> {
         self.axis(kind, column_type).within(&range)
     }
 
-    /// Reads a value by the member's type; text is accepted for every type, as surfaces without
-    /// types send nothing else.
+    /// Reads a value by the member's type. A string is accepted for every type, because surfaces without types send
+    /// only strings.
     fn scalar(&self, value: &Value) -> Result<Value, QueryError> {
         let fitted = match self.comparable {
             Comparable::Text => match value {
@@ -395,7 +397,7 @@ impl Comparable {
     }
 }
 
-/// The operators that make sense for a type, in the order of the interface's table.
+/// Returns the operators that a type allows, in the order of the interface's table.
 fn valid_operators(comparable: Comparable) -> &'static [Operator] {
     use Operator::*;
     match comparable {
@@ -424,7 +426,7 @@ fn valid_operators(comparable: Comparable) -> &'static [Operator] {
     }
 }
 
-/// Returns the type that a finished value is compared as: only `min` and `max` keep their column's type.
+/// Returns the type of a finished value in comparisons: only `min` and `max` keep their column's type.
 fn value_type(model: &Model, value: ValueId) -> Comparable {
     let snippet = match value {
         ValueId::Metric(id) => &model.metric(id).body,
@@ -456,7 +458,7 @@ fn aggregate_type(cube: &Cube, aggregate: &Aggregate) -> Comparable {
     }
 }
 
-/// Decimal text, with an exponent only as a double.
+/// Reads a number; one with an exponent becomes a double.
 pub(crate) fn number(text: &str) -> Option<Value> {
     if let Ok(integer) = text.parse::<i64>() {
         return Some(Value::Integer(integer));
@@ -473,7 +475,7 @@ pub(crate) fn number(text: &str) -> Option<Value> {
     text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::Float)
 }
 
-/// With a digit on each side of the point, and no zeros before the first.
+/// Returns a decimal number with a digit on each side of the point and without leading zeros.
 fn plain_decimal(is_negative: bool, digits: &str) -> String {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let whole = match whole.trim_start_matches('0') {
@@ -500,7 +502,7 @@ fn display(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// The table of operators and types in the reference of queries.
+    /// Compares the table of operators and types with the reference of queries.
     #[test]
     fn the_reference_says_which_operators_fit() {
         let reference = include_str!("../../../docs/reference/query.md");

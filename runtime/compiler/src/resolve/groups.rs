@@ -1,4 +1,4 @@
-//! Group-by columns: what names and granularities stand for, and what metrics allow.
+//! Resolves group-by columns: their names and granularities, and the restrictions of metrics.
 
 use std::sync::Arc;
 
@@ -73,7 +73,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Instants and wall clocks meet in days, and not in anything finer.
+    /// Refuses `metric_time` below a day if the facts have instants and wall-clock times, which are comparable only by
+    /// day.
     fn check_metric_time(&self, groups: &[Group], facts: &[CubeId]) -> Result<(), QueryError> {
         let is_fine = |g: &Group| g.by == GroupBy::MetricTime && g.granularity.is_none_or(Granularity::is_sub_day);
         if !groups.iter().any(is_fine) {
@@ -92,7 +93,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A cube's primary time, if the caller knows of it.
+    /// Returns a cube's primary time if the caller may see it.
     pub(super) fn own_time(&self, fact: CubeId) -> Result<DimensionId, QueryError> {
         let id = primary_time(self.names.model, fact)?;
         match self.names.access.can_name(Member::Dimension(id)) {

@@ -1,7 +1,7 @@
-//! Finding what a name in a query stands for, or the nearest names to it.
+//! Resolves the names in a query, and finds similar names for unknown ones.
 //!
-//! In: a [`MemberRef`] and the query's `cube`. Out: ids. A name without a dot is first a member of the
-//! query's cube, then a metric.
+//! In: a [`MemberRef`] and the query's `cube`. Out: ids. A name without a dot is first a member of the query's cube,
+//! then a metric.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct Names<'a> {
     pub model: &'a Model,
     pub access: &'a Access<'a>,
     cube: Option<&'a Cube>,
-    /// The names are the project's own, so cubes that are not public count.
+    /// True for names in the project's own files, which may name cubes that are not public.
     is_internal: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Names<'a> {
         Ok(Names { model, access, cube, is_internal: false })
     }
 
-    /// For names that the project itself wrote.
+    /// Resolves names in the project's own files.
     pub(super) fn internal(access: &'a Access<'a>) -> Self {
         Names { model: access.model(), access, cube: None, is_internal: true }
     }
@@ -53,17 +53,17 @@ impl<'a> Names<'a> {
     /// A measure or a metric.
     pub(super) fn value(&self, name: &MemberRef) -> Result<ValueId, QueryError> {
         match self.any(name) {
-            Some(Found::Value(value)) if name.granularity.is_none() => self.open(name, value),
-            Some(Found::Value(_)) => Err(wrong_kind(name, ExpectedMember::PlainMeasure, "measure")),
-            Some(Found::Dimension(_) | Found::MetricTime) => {
+            Some(NamedMember::Value(value)) if name.granularity.is_none() => self.open(name, value),
+            Some(NamedMember::Value(_)) => Err(wrong_kind(name, ExpectedMember::PlainMeasure, "measure")),
+            Some(NamedMember::Dimension(_) | NamedMember::MetricTime) => {
                 Err(wrong_kind(name, ExpectedMember::Measure, "dimension"))
             }
-            Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Measure, "segment")),
+            Some(NamedMember::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Measure, "segment")),
             None => Err(self.unknown_value(name)),
         }
     }
 
-    /// A measure or metric made of one that does not exist for the caller can't be computed.
+    /// Checks that all measures and metrics that a value refers to exist for the caller.
     fn open(&self, name: &MemberRef, value: ValueId) -> Result<ValueId, QueryError> {
         let is_open = match value {
             ValueId::Measure(id) => self.access.sees_parts(id),
@@ -74,10 +74,10 @@ impl<'a> Names<'a> {
 
     pub(super) fn dimension(&self, name: &MemberRef) -> Result<DimensionId, QueryError> {
         match self.any(name) {
-            Some(Found::Dimension(id)) => Ok(id),
-            Some(Found::Value(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "measure")),
-            Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "segment")),
-            Some(Found::MetricTime) => {
+            Some(NamedMember::Dimension(id)) => Ok(id),
+            Some(NamedMember::Value(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "measure")),
+            Some(NamedMember::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "segment")),
+            Some(NamedMember::MetricTime) => {
                 Err(wrong_kind(name, ExpectedMember::DimensionOfOneCube, "time of each measure's own"))
             }
             None => Err(self.unknown_dimension(name)),
@@ -89,11 +89,11 @@ impl<'a> Names<'a> {
         if name.is_metric_time() { Ok(GroupBy::MetricTime) } else { self.dimension(name).map(GroupBy::Dimension) }
     }
 
-    /// A dimension or a value, for filters and orders.
-    pub(super) fn operand(&self, name: &MemberRef) -> Result<Found, QueryError> {
+    /// Returns the dimension or value of a name in a filter or an order.
+    pub(super) fn operand(&self, name: &MemberRef) -> Result<NamedMember, QueryError> {
         match self.any(name) {
-            Some(Found::Segment(_)) => Err(wrong_kind(name, ExpectedMember::DimensionOrMeasure, "segment")),
-            Some(Found::Value(value)) => self.open(name, value).map(Found::Value),
+            Some(NamedMember::Segment(_)) => Err(wrong_kind(name, ExpectedMember::DimensionOrMeasure, "segment")),
+            Some(NamedMember::Value(value)) => self.open(name, value).map(NamedMember::Value),
             Some(found) => Ok(found),
             None if name.cube().is_none() => Err(self.unknown_value(name)),
             None => Err(self.unknown_dimension(name)),
@@ -114,24 +114,24 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn any(&self, name: &MemberRef) -> Option<Found> {
+    fn any(&self, name: &MemberRef) -> Option<NamedMember> {
         if name.is_metric_time() {
-            return Some(Found::MetricTime);
+            return Some(NamedMember::MetricTime);
         }
         match self.member(name) {
-            Some(Member::Measure(id)) => Some(Found::Value(ValueId::Measure(id))),
-            Some(Member::Dimension(id)) => Some(Found::Dimension(id)),
-            Some(Member::Segment(id)) => Some(Found::Segment(id)),
-            // A member that the caller can't see doesn't make way: the name would then mean something that no
-            // hook was told of.
+            Some(Member::Measure(id)) => Some(NamedMember::Value(ValueId::Measure(id))),
+            Some(Member::Dimension(id)) => Some(NamedMember::Dimension(id)),
+            Some(Member::Segment(id)) => Some(NamedMember::Segment(id)),
+            // A metric does not replace a member that is hidden from the caller: the name would then refer to
+            // something else than in the facts that hooks saw.
             None if name.cube().is_none() && self.cube.is_none_or(|cube| cube.member(name.member()).is_none()) => {
-                self.model.metric_named(name.member()).map(|id| Found::Value(ValueId::Metric(id)))
+                self.model.metric_named(name.member()).map(|id| NamedMember::Value(ValueId::Metric(id)))
             }
             None => None,
         }
     }
 
-    /// The granularity is one that the dimension offers.
+    /// Checks that the dimension has the granularity.
     pub(super) fn check_granularity(
         &self,
         name: &MemberRef,
@@ -177,7 +177,7 @@ impl<'a> Names<'a> {
         QueryError::UnknownDimension { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
     }
 
-    /// Returns the members to suggest. Those that don't exist for the caller, or read such, are left out.
+    /// Returns whether a member may be suggested: it exists for the caller, and so does everything that it reads.
     fn shows(&self, cube: &Cube, member: &str) -> bool {
         !self.access.is_closed(cube)
             && cube.member(member).is_some_and(|member| self.access.can_name(member) && self.access.offers(member))
@@ -188,7 +188,7 @@ impl<'a> Names<'a> {
         shown.map(|m| (qualified(cube, &m.name), m.name.clone()))
     }
 
-    /// Returns the time kind of grouped values: whole days and more are local.
+    /// Returns the time kind of grouped values: buckets of a day or more are local times.
     pub(super) fn grouped_kind(&self, id: DimensionId, granularity: Option<Granularity>) -> TimeKind {
         match granularity {
             Some(g) if !g.is_sub_day() => TimeKind::WallClock,
@@ -199,7 +199,7 @@ impl<'a> Names<'a> {
 
 /// The member that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum NamedMember {
     Value(ValueId),
     Dimension(DimensionId),
     Segment(SegmentId),
@@ -218,7 +218,7 @@ fn qualified(cube: &Cube, member: &str) -> Arc<str> {
     format!("{}.{member}", cube.name).into()
 }
 
-/// Names that a message lists at most.
+/// The largest number of names in a message.
 const MAX_SUGGESTIONS: usize = 20;
 
 fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a Arc<str>>) -> Vec<Arc<str>> {

@@ -1,12 +1,12 @@
-//! The order made complete: the caller's keys or the default, then the ties.
+//! Completes the order of a query: the caller's keys or the default, then the remaining groups.
 
 use super::Resolver;
-use super::names::Found;
+use super::names::NamedMember;
 use crate::query::resolved::{Group, GroupBy, OrderKey, OrderTarget, SelectedValue};
 use crate::query::{MemberRef, OrderBy, QueryError};
 
 impl Resolver<'_> {
-    /// The caller's keys or the default, then the remaining groups as ties.
+    /// Returns the caller's keys or the default, followed by the remaining groups.
     pub(super) fn order(&self, groups: &[Group], values: &[SelectedValue]) -> Result<Vec<OrderKey>, QueryError> {
         let mut keys: Vec<OrderKey> = Vec::with_capacity(self.query.order.len() + groups.len());
         for OrderBy { member, descending } in &self.query.order {
@@ -54,13 +54,13 @@ impl Resolver<'_> {
             return Ok(OrderTarget::Selected(index));
         }
         match self.names.operand(name)? {
-            Found::Value(value) => Ok(match values.iter().position(|v| v.value == value) {
+            NamedMember::Value(value) => Ok(match values.iter().position(|v| v.value == value) {
                 Some(index) => OrderTarget::Selected(index),
                 None => OrderTarget::Value(value),
             }),
-            Found::Dimension(id) => self.group_target(name, GroupBy::Dimension(id), groups),
-            Found::MetricTime => self.group_target(name, GroupBy::MetricTime, groups),
-            Found::Segment(_) => Err(QueryError::OrderNotSelected { field: name.text.clone() }),
+            NamedMember::Dimension(id) => self.group_target(name, GroupBy::Dimension(id), groups),
+            NamedMember::MetricTime => self.group_target(name, GroupBy::MetricTime, groups),
+            NamedMember::Segment(_) => Err(QueryError::OrderNotSelected { field: name.text.clone() }),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The conditions on rows: filters, ranges, the stretch that a range is compared with, metrics' own filters.
+//! The conditions on rows: filters, ranges, the period that a range is compared with, and the filters of metrics.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Resolver<'_> {
         Filters { names: self.names, metric_time, zone: self.zone, now: self.environment.now }
     }
 
-    /// The conjuncts for rows as they are, and those for groups resolved.
+    /// Splits filters into those on rows, unresolved, and those on groups, resolved.
     pub(super) fn split_filters<'q>(
         &'q self,
         groups: &[Group],
@@ -67,7 +67,8 @@ impl Resolver<'_> {
         Ok(filters)
     }
 
-    /// A range is never widened to its grain, so the granularity plays no part.
+    /// Resolves the ranges of the query. A range is never widened to whole buckets, so the granularity has no effect
+    /// here.
     pub(super) fn ranges(&self, facts: &[CubeId]) -> Result<Vec<RangeFilter>, QueryError> {
         let mut ranges = Vec::new();
         for TimeDimension { member, range, .. } in &self.query.time_dimensions {
@@ -105,7 +106,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The stretch that the query's one range is compared with, and how its groups are moved to meet.
+    /// Resolves the period that the query's range is compared with, and the shifts of its groups.
     pub(super) fn compare(
         &self,
         compare: &CompareRange,
@@ -156,7 +157,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The filters of every metric that the query computes, also of metrics inside metrics.
+    /// Returns the filters of every metric that the query computes, including metrics inside other metrics.
     pub(super) fn metric_filters(&self, used: &[ValueId]) -> Result<Vec<(MetricId, Vec<Predicate>)>, QueryError> {
         let model = self.names.model;
         let names = Names::internal(self.names.access);

@@ -1,8 +1,7 @@
-//! Reading time: what a date, a timestamp, a label or a phrase means, as bounds on a dimension
-//! (semantics, rules 16 to 18).
+//! Reads times: dates, timestamps, labels and phrases as bounds on a dimension (semantics, rules 16 to 18).
 //!
-//! In: text, the query's timezone, the current time. Out: [`Test`]s whose bounds have the type of the
-//! column they are compared with, so that the column itself is never converted.
+//! In: text, the query's time zone, the current time. Out: [`Test`]s whose bounds have the type of the compared column,
+//! so that the column itself is never converted.
 
 use std::sync::Arc;
 
@@ -22,24 +21,23 @@ pub(super) struct TimeAxis<'a> {
     pub member: &'a str,
     pub kind: TimeKind,
     pub column_type: LogicalType,
-    /// The test is on the start of a bucket of this size, not on the value itself.
+    /// The size of the buckets whose starts are tested; `None` if the value itself is tested.
     pub granularity: Option<Granularity>,
     pub zone: &'a TimeZone,
     pub now: Timestamp,
 }
 
-/// A point or a stretch of local or absolute time, as the user wrote it.
+/// A point or a period of local or absolute time, as the user wrote it.
 #[derive(Debug, Clone, PartialEq)]
 enum Moment {
-    /// A day, week, month … or an hour's label: from the start to before the end. An end past year
-    /// 9999 is open.
+    /// A day, week, month, …, or the label of an hour, with an exclusive end. An end after year 9999 is unbounded.
     Stretch {
         start: DateTime,
         end: Option<DateTime>,
     },
     Local(DateTime),
     Instant(Timestamp),
-    /// A label finer than a day with an offset: from the instant to before the end.
+    /// A label of less than a day with an offset: from an instant to an exclusive end.
     InstantStretch {
         start: Timestamp,
         end: Timestamp,
@@ -77,7 +75,7 @@ impl TimeAxis<'_> {
         })
     }
 
-    /// `gt`, `gte`, `lt`, `lte`: a date as a bound means the whole day.
+    /// Returns the test of `gt`, `gte`, `lt` or `lte`. A date as a bound stands for the whole day.
     pub(super) fn after(&self, text: &str, or_within: bool) -> Result<Test, QueryError> {
         let moment = self.moment(text)?;
         if or_within {
@@ -175,7 +173,7 @@ impl TimeAxis<'_> {
         })
     }
 
-    /// The first bucket start at or after an instant, as an instant.
+    /// Returns the first bucket start at or after an instant, as an instant.
     fn instant_ceiling(&self, point: Timestamp) -> Option<Value> {
         let Some(granularity) = self.granularity else { return Some(self.instant(point)) };
         let local = self.zone.to_datetime(point);
@@ -191,7 +189,7 @@ impl TimeAxis<'_> {
         Some(self.instant(begun.checked_add(span_of(granularity, 1)?).ok()?))
     }
 
-    /// The first bucket start at or after `point`: a bucket's start passes `>= point` when its values do.
+    /// Returns the first bucket start at or after `point`. A bucket's start passes `>= point` if all its values do.
     fn ceiling(&self, point: DateTime) -> Option<DateTime> {
         let Some(granularity) = self.granularity else { return Some(point) };
         let start = bucket_start(point, granularity);
@@ -267,7 +265,8 @@ fn is_reversed(low: &Bound, high: &Bound) -> bool {
     }
 }
 
-/// `today`, `this week`, `last 7 days` (the whole days before today) … as local dates, end exclusive.
+/// Reads a phrase such as `today`, `this week` or `last 7 days` (the whole days before today) as local dates with an
+/// exclusive end.
 fn relative(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
     let day = |offset: i64| today.checked_add(offset.days()).ok();
     match words {
@@ -296,7 +295,7 @@ fn relative(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
     }
 }
 
-/// So many buckets; `None` where the calendar has no such span.
+/// Returns the length of a number of buckets; `None` if the calendar cannot represent it.
 pub(crate) fn span_of(granularity: Granularity, count: i64) -> Option<Span> {
     let span = Span::new();
     let span = match granularity {
@@ -370,8 +369,8 @@ pub(crate) fn micros_of(point: DateTime) -> i64 {
     i64::from(days_of(point.date())) * 86_400 * SECOND + seconds * SECOND + i64::from(time.subsec_nanosecond()) / 1_000
 }
 
-/// One moment as a value of a temporal type: a date, a local time, or an instant, which is in UTC where
-/// no offset is written.
+/// Reads one moment as a value of a temporal type: a date, a local time, or an instant. An instant without an offset is
+/// in UTC.
 pub(crate) fn time_point(text: &str, ty: LogicalType) -> Option<Value> {
     if ty == LogicalType::Date {
         return parse_date(text).map(|date| Value::Date(days_of(date)));
@@ -389,7 +388,7 @@ pub(crate) fn time_point(text: &str, ty: LogicalType) -> Option<Value> {
     }
 }
 
-/// Every way to write a time. `granularity` decides whether `…T15:00` is a label or a moment.
+/// Reads a time in any supported notation. `granularity` decides whether `…T15:00` is a label or a moment.
 fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> {
     if text.len() > 64 || !text.is_ascii() {
         return None;
@@ -400,10 +399,9 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
     };
     let date = parse_date(date).filter(|date| has_year(*date))?;
     let (clock, offset) = split_offset(clock)?;
-    let (time, written) = parse_clock(clock)?;
+    let (time, unit) = parse_clock(clock)?;
     let point = date.to_datetime(time);
-    let label =
-        granularity.filter(|g| *g == written && g.is_sub_day()).or((written == Granularity::Hour).then_some(written));
+    let label = granularity.filter(|g| *g == unit && g.is_sub_day()).or((unit == Granularity::Hour).then_some(unit));
     match (offset, label) {
         (None, None) => Some(Moment::Local(point)),
         (None, Some(size)) => Some(Moment::Stretch { start: point, end: bucket_end(point, size) }),
@@ -417,7 +415,7 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
     }
 }
 
-/// Years are 0001 to 9999; the calendar's own go back further.
+/// Returns whether a date's year is between 0001 and 9999. The calendar library also has earlier years.
 pub(super) fn has_year(date: Date) -> bool {
     date.year() >= 1
 }
@@ -459,7 +457,7 @@ fn parse_date(text: &str) -> Option<Date> {
     Date::new(digits(0, 4)?, digits(5, 7)? as i8, digits(8, 10)? as i8).ok()
 }
 
-/// `Z`, `+HH:MM`, `-HH` … at the end of a clock.
+/// Splits `Z`, `+HH:MM`, `-HH`, … off the end of a time.
 fn split_offset(clock: &str) -> Option<(&str, Option<jiff::tz::Offset>)> {
     if let Some(rest) = clock.strip_suffix(['Z', 'z']) {
         return Some((rest, Some(jiff::tz::Offset::UTC)));
@@ -480,7 +478,7 @@ fn split_offset(clock: &str) -> Option<(&str, Option<jiff::tz::Offset>)> {
     Some((rest, Some(offset)))
 }
 
-/// `HH`, `HH:MM`, `HH:MM:SS` or with a fraction, and the finest unit that was written.
+/// Reads `HH`, `HH:MM`, `HH:MM:SS`, or the last with a fraction. Also returns the finest unit in the text.
 fn parse_clock(text: &str) -> Option<(Time, Granularity)> {
     let two = |s: &str| (s.len() == 2 && s.bytes().all(|b| b.is_ascii_digit())).then(|| s.parse::<i8>().ok())?;
     let mut parts = text.splitn(3, ':');

@@ -1,4 +1,4 @@
-//! The parts of values: the metrics inside them, the cubes whose rows they need, running totals.
+//! Analyzes values: the metrics inside them, the cubes whose rows they need, and running totals.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,12 +23,13 @@ pub(super) fn used_values(values: &[SelectedValue], filters: &[Predicate], order
     used
 }
 
-/// The cubes whose rows a value is computed from, each once, in the order of first use.
+/// Returns the cubes whose rows a value is computed from, each once, in the order of first use.
 pub(super) fn fact_cubes(model: &Model, value: ValueId, found: &mut Vec<CubeId>) {
     collect_facts(model, value, &mut HashSet::new(), found);
 }
 
-/// Each value is visited once: `number` measures may name one another many times over.
+/// Collects the cubes of a value. Each value is visited once, because `number` measures may refer to one another many
+/// times.
 fn collect_facts(model: &Model, value: ValueId, seen: &mut HashSet<ValueId>, found: &mut Vec<CubeId>) {
     if !seen.insert(value) {
         return;
@@ -70,7 +71,7 @@ pub(super) fn metrics_of(model: &Model, value: ValueId, found: &mut Vec<MetricId
     inner.into_iter().for_each(|id| metrics_of(model, ValueId::Metric(id), found));
 }
 
-/// The name of the first running total that a value is made of.
+/// Returns the name of the first running total inside a value.
 pub(super) fn running_total_in(model: &Model, value: ValueId) -> Option<Arc<str>> {
     let within = |snippet: &Snippet| {
         let mut inner = Vec::new();

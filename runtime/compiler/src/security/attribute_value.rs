@@ -1,18 +1,18 @@
-//! Compares the values of callers' attributes: in `when`, and beside columns.
+//! Compares the values of callers' attributes, in `when` and with columns.
 //!
-//! In: two values, or a value and the type of the column that it meets. Out: equal or not, or the value
-//! as that type. The type that an identity provider gives a claim is not under the author's control, so
-//! the same number may arrive as `1`, `1.0` or `"1"`. The rule:
+//! In: two values, or a value and the type of the column that it is compared with. Out: whether they are equal, or the
+//! value converted to that type. The identity provider decides the type of a claim, not the author, so
+//! the same number may arrive as `1`, `1.0` or `"1"`. The rules:
 //!
-//! - Numbers are equal by numeric value, however they are written: `1`, `1.0` and `1e0`.
-//! - A number equals a text that is a plain decimal number of that value: `"1"` and `"1.0"`, but not
-//!   `"01"`, `"+1"`, `" 1"` or `"1e0"`, which stay texts.
-//! - A boolean equals itself and its name as a text in any ASCII case: `"true"`, `"TRUE"`. It equals no
+//! - Numbers are equal by numeric value, in any notation: `1`, `1.0` and `1e0`.
+//! - A number equals a string that is a plain decimal number of that value: `"1"` and `"1.0"`, but not
+//!   `"01"`, `"+1"`, `" 1"` or `"1e0"`.
+//! - A boolean equals itself and its name as a string in any ASCII case: `"true"`, `"TRUE"`. It never equals a
 //!   number.
-//! - Two texts are equal if they have the same characters: `"1"` and `"1.0"` are two texts.
-//! - Null equals nothing, itself included.
+//! - Two strings are equal if they have the same characters: `"1"` and `"1.0"` differ.
+//! - Null equals nothing, not even null.
 //!
-//! Two texts are never read as numbers, because `unless_attributes` would then exempt callers of `"1.10"`
+//! Two strings are never read as numbers, because `unless_attributes` would then exempt callers of `"1.10"`
 //! where the author wrote `"1.1"`. The rule is therefore not transitive.
 
 use std::sync::Arc;
@@ -35,8 +35,8 @@ pub(crate) fn are_equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// A value as a text: a number in its shortest plain notation, without zeros at its ends. `None` for a
-/// number that is too long to be written out.
+/// Converts a value to a string: a number in its shortest plain notation, without leading or trailing zeros. `None`
+/// for null and for a number whose plain notation is too long.
 pub(crate) fn text(value: &Value) -> Option<Arc<str>> {
     match value {
         Value::Text(text) => Some(text.clone()),
@@ -46,7 +46,7 @@ pub(crate) fn text(value: &Value) -> Option<Arc<str>> {
     }
 }
 
-/// A value as a number; `None` for a text that is no plain decimal number.
+/// Converts a value to a number; `None` for a string that is not a plain decimal number.
 pub(crate) fn number(value: &Value) -> Option<Value> {
     match value {
         Value::Integer(_) | Value::Float(_) => Some(value.clone()),
@@ -58,7 +58,7 @@ pub(crate) fn number(value: &Value) -> Option<Value> {
     }
 }
 
-/// A value as a boolean; `None` for everything but booleans and their names.
+/// Converts a value to a boolean; `None` unless it is a boolean or the name of one.
 pub(crate) fn boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Boolean(is_true) => Some(*is_true),
@@ -68,16 +68,16 @@ pub(crate) fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-/// Returns whether an unquoted number of a project's file would be a text in a claim: `+7`, `1e2`.
-pub(crate) fn is_ambiguous(written: &str) -> bool {
-    !is_plain_number(written)
+/// Returns whether an unquoted number of a project's file would be a string in a claim: `+7`, `1e2`.
+pub(crate) fn is_ambiguous(source: &str) -> bool {
+    !is_plain_number(source)
 }
 
 fn is_number(value: &Value) -> bool {
     matches!(value, Value::Integer(_) | Value::Decimal(_) | Value::Float(_))
 }
 
-/// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: JSON's numbers without exponents.
+/// Returns whether a string matches `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: a number of JSON without an exponent.
 fn is_plain_number(text: &str) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -88,7 +88,7 @@ fn is_plain_number(text: &str) -> bool {
     is_digits(whole) && (whole == "0" || !whole.starts_with('0')) && fraction.is_none_or(is_digits)
 }
 
-/// A number as `0.digits * 10^exponent`, the digits without zeros at either end; zero has no digits.
+/// A number as `0.digits * 10^exponent`. The digits have no zeros at either end; zero has no digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Number {
     is_negative: bool,
@@ -128,7 +128,7 @@ impl Number {
         Some(Number { is_negative: text.starts_with('-'), digits, exponent: point.checked_add(exponent)? })
     }
 
-    /// Without an exponent; `None` for one of more than [`MAX_DIGITS`] digits.
+    /// Returns the number without an exponent; `None` if it has more than [`MAX_DIGITS`] digits.
     fn plain(&self) -> Option<String> {
         if self.digits.is_empty() {
             return Some("0".to_owned());
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn numbers_in_other_notations_are_ambiguous() {
-        for (written, expected) in [
+        for (source, expected) in [
             ("7", false),
             ("-7", false),
             ("0", false),
@@ -265,7 +265,7 @@ mod tests {
             (".5", true),
             ("5.", true),
         ] {
-            assert_eq!(is_ambiguous(written), expected, "{written}");
+            assert_eq!(is_ambiguous(source), expected, "{source}");
         }
     }
 }

@@ -1,21 +1,21 @@
-//! The ways in which a caller is authenticated.
+//! The methods by which a caller authenticates.
 //!
 //! In: the word of a policy or of a caller file. Out: an [`AuthMethod`]. Absent: the check of credentials, which
 //! happens before a query reaches the compiler.
 
-/// The way in which a caller proved their identity.
+/// The method by which a caller proved their identity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum AuthMethod {
     /// Without credentials.
     #[default]
     Anonymous,
     ApiKey,
-    /// With an access token of this server, an application or an identity provider.
+    /// An access token of this server, an application or an identity provider.
     Jwt,
     /// A sign-in through an identity provider. Only its audit records have this method: the requests of the session
     /// carry an access token, which is [`AuthMethod::Jwt`].
     OAuth,
-    /// As the operator, on the command line of the server's machine.
+    /// The command line on the server's machine, which the operator uses.
     Operator,
 }
 
@@ -24,7 +24,7 @@ impl AuthMethod {
     pub const OF_REQUESTS: [AuthMethod; 4] =
         [AuthMethod::Anonymous, AuthMethod::ApiKey, AuthMethod::Jwt, AuthMethod::Operator];
 
-    /// The word for this method in policies, hooks, logs and audit records.
+    /// Returns the word for this method in policies, hooks, logs and audit records.
     pub const fn as_str(self) -> &'static str {
         match self {
             AuthMethod::Anonymous => "anonymous",
@@ -35,7 +35,7 @@ impl AuthMethod {
         }
     }
 
-    /// Returns the method of a request that a word names, or `None` for any other word.
+    /// Returns the method of a request that a word names; `None` for any other word.
     pub fn of_request(word: &str) -> Option<AuthMethod> {
         AuthMethod::OF_REQUESTS.into_iter().find(|method| method.as_str() == word)
     }

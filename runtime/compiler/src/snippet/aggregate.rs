@@ -1,6 +1,6 @@
-//! Aggregate calls in an author's SQL.
+//! Calls of aggregate functions in an author's SQL.
 //!
-//! In: a function call of the tree. Out: in a `number`, a hidden [`Aggregate`] over the own cube; in
+//! In: a function call of the tree. Out: in a `number`, a hidden [`Aggregate`] over the own cube; in expressions over
 //! rows, a problem. Not here: aggregations by a measure's `type` (`build`).
 
 use crate::diagnostic::Code;
@@ -18,7 +18,7 @@ pub(crate) struct Call {
     pub(crate) filter: Option<Expr>,
 }
 
-/// Functions that make one value of many rows, in the warehouses at hand.
+/// The aggregate functions of the supported warehouses.
 const AGGREGATES: &[&str] = &[
     "any_value",
     "approx_count_distinct",
@@ -90,7 +90,7 @@ pub(crate) fn name(function: &Function) -> Option<&str> {
     }
 }
 
-/// Takes a call apart; the problem names what a number measure can't hold.
+/// Splits a call into its parts. The problem names the part that a `number` measure does not support.
 pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     let name = name(function).unwrap_or_default().to_ascii_uppercase();
     let unsupported = |what: &str| {

@@ -1,10 +1,10 @@
-//! The expressions that somebody without the operator's authority may write.
+//! The allow-list of expressions for cubes that are registered while the server runs.
 //!
-//! In: the `sql` of a member that is registered while the server runs, and the warehouse's grammar. Out:
-//! nothing, or what is not allowed. A list of what is known to compute from its row's own columns: names,
-//! references in braces, literals, operators, CASE, CAST and the functions below. Whatever is not on it is
-//! refused: subqueries, which would read other tables; functions that read files, settings or the network;
-//! windows. Names are resolved later, when the cube is built.
+//! In: the `sql` of a member of a registered cube, and the warehouse's grammar. Out: nothing, or the first construct
+//! that is not allowed. The allow-list contains constructs that only compute from their row's own columns: names,
+//! references in braces, literals, operators, CASE, CAST and the functions below. All others are refused: subqueries,
+//! which would read other tables; functions that read files, settings or the network; windows. Names are resolved
+//! later, when the cube is built.
 
 use std::ops::ControlFlow;
 
@@ -20,7 +20,8 @@ const MAX_BYTES: usize = 8 * 1024;
 const MAX_TOKENS: usize = 1_000;
 const MAX_DEPTH: usize = 40;
 
-/// In lower case. None of them reads anything but its arguments, on any warehouse, or makes much of little.
+/// The allowed functions, in lower case. On every warehouse, they read only their arguments and do not return much
+/// larger values.
 const FUNCTIONS: &[&str] = &[
     "abs",
     "avg",
@@ -80,10 +81,10 @@ const FUNCTIONS: &[&str] = &[
 /// In lower case.
 const SYSTEM_SCHEMAS: &[&str] =
     &["information_schema", "mysql", "performance_schema", "pg_catalog", "pg_toast", "sys", "system"];
-/// Tables that are found without a schema.
+/// The prefixes of system tables that are found without a schema.
 const SYSTEM_PREFIXES: &[&str] = &["duckdb_", "pg_", "pragma_", "sqlite_", "svl_", "stl_", "stv_"];
 
-/// Schemas that an engine of Spark's kind takes for a file format, and the table's name for a path. In lower case.
+/// Schemas that engines like Spark read as a file format, with the table's name as a path. In lower case.
 const FILE_FORMATS: &[&str] = &[
     "avro",
     "binaryfile",
@@ -158,17 +159,17 @@ pub fn check_expression(sql: &str, warehouse: &str) -> Result<(), NotAllowed> {
     }
 }
 
-/// Checks a text that is taken as it stands.
+/// Checks a string that is used as it is.
 ///
 /// # Errors
-/// It holds Jinja.
+/// The string contains Jinja.
 pub fn check_template(text: &str) -> Result<(), NotAllowed> {
     if ["{{", "{%", "{#"].iter().any(|tag| text.contains(tag)) { Err(NotAllowed::Jinja) } else { Ok(()) }
 }
 
-/// Checks a `sql_table`: a table's name in plain words, and none of the warehouse's own. Quoted names are left to
-/// the operator: to some engines they are files. So may be plain words: whether there is such a table, the
-/// warehouse's catalog says.
+/// Checks a `sql_table`: the plain name of a table that is not the warehouse's own. Only operators may use quoted
+/// names, because some engines read them as files. Some engines also read plain names as files; therefore the
+/// warehouse's catalog is searched for the table.
 ///
 /// # Errors
 /// [`NotAllowed`]
@@ -193,13 +194,13 @@ pub fn check_table(table: &str, warehouse: &str) -> Result<(), NotAllowed> {
     }
 }
 
-/// Returns whether a registered `sql_table` has to be in the warehouse's catalog: a caller without `admin` may have
-/// written it, now or while less was refused.
+/// Returns whether a registered `sql_table` must be in the warehouse's catalog, because a caller without `admin` may
+/// have written it, also under the weaker checks of earlier versions.
 pub fn is_looked_up(table: &str, warehouse: &str) -> bool {
     matches!(check_table(table, warehouse), Ok(()) | Err(NotAllowed::FileTable { .. }))
 }
 
-/// References read as names: what they stand for is checked where it is defined.
+/// Replaces references by names. The items that they refer to are checked where they are defined.
 fn without_braces(sql: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(sql.len()), sql);
     while let Some((before, after)) = rest.split_once('{') {
@@ -273,7 +274,7 @@ impl Visitor for Check {
     }
 }
 
-/// A star among the arguments: whole rows, which masks of columns don't cover.
+/// Returns a star among the arguments: it stands for whole rows, which masks of columns do not cover.
 fn star_of(function: &Function) -> Option<String> {
     let FunctionArguments::List(list) = &function.args else { return None };
     list.args.iter().find_map(|argument| match argument {

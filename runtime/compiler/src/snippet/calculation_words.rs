@@ -1,13 +1,13 @@
 //! Typing mistakes in words of a closed list, such as the types of measures.
 //!
-//! In: a word and the words of the list. Out: the word that was meant. Words that name other calculations, such as
+//! In: a word and the words of the list. Out: the word that the author meant. Words for other calculations, such as
 //! `median`, are not typing mistakes.
 
 use super::aggregate::is_aggregate;
 use crate::text::nearest::{fold, likely};
 
-/// Returns the word of a closed list that a typing mistake made `word` of. A word with a meaning of its own, such
-/// as `median`, is not a typing mistake.
+/// Returns the word of a closed list that `word` is a misspelling of. A word with a meaning of its own, such as
+/// `median`, is not a misspelling.
 pub(crate) fn likely_word<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(word);
     let has_meaning = is_aggregate(&folded) || MEANINGFUL.contains(&&*folded);

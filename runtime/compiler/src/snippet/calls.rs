@@ -1,8 +1,8 @@
-//! Calls as the warehouse reads them, where the parser takes them for something else.
+//! Corrects calls that the parser understands otherwise than the warehouse.
 //!
-//! In: a tree as it was parsed. Out: another tree of the same text. To DuckDB `f(a = 1)` compares, and names no
-//! argument; `a -> b` looks into a document, unless it stands where a function takes a lambda. Who looks for the
-//! columns of a text would miss `a` otherwise, and so would masks.
+//! In: a tree as it was parsed. Out: a corrected tree of the same SQL. In DuckDB, `f(a = 1)` is a comparison and not a
+//! named argument; `a -> b` reads a field of a document, unless the function takes a lambda there. Without the
+//! correction, the search for columns would miss `a`, and so would masks.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,10 +13,10 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::{Dialect, DuckDbDialect, MySqlDialect, PostgreSqlDialect, RedshiftSqlDialect, SQLiteDialect};
 
-/// Schemas of the warehouse itself: in `main.f(x)` they don't name a column.
+/// The schemas of the warehouse itself: in `main.f(x)`, `main` is not a column.
 const SCHEMAS: [&str; 3] = ["main", "pg_catalog", "system"];
 
-/// Reads all calls of a tree as the warehouse does.
+/// Corrects all calls of a tree to the warehouse's reading.
 pub fn read_as_engine(tree: &mut impl VisitMut, dialect: &dyn Dialect) {
     let is_duckdb = dialect.is::<DuckDbDialect>();
     let looks_into_documents = is_duckdb
@@ -34,7 +34,7 @@ pub fn read_as_engine(tree: &mut impl VisitMut, dialect: &dyn Dialect) {
     let _ = tree.visit(&mut Settle { arrows: reading, lambdas: HashSet::new() });
 }
 
-/// Returns whether `email.upper()` is `upper(email)`.
+/// Returns whether the dialect reads `email.upper()` as `upper(email)`.
 pub(crate) fn has_methods(dialect: &dyn Dialect) -> bool {
     dialect.is::<DuckDbDialect>()
 }
@@ -48,7 +48,7 @@ pub fn method_of(name: &ObjectName) -> Option<Vec<&Ident>> {
     (!is_schema).then(|| of.to_vec())
 }
 
-/// Returns whether a function stands for columns that are picked by a pattern.
+/// Returns whether a function selects columns by a pattern.
 pub fn picks_columns(name: &ObjectName) -> bool {
     name.0.last().and_then(|part| part.as_ident()).is_some_and(|name| name.value.eq_ignore_ascii_case("columns"))
 }
@@ -58,13 +58,13 @@ pub fn picks_columns(name: &ObjectName) -> bool {
 enum Arrows {
     Lambdas,
     Documents,
-    /// A lambda behind the first argument of a function that takes one, else a document's.
+    /// A lambda after the first argument of a function that takes one, else a field of a document.
     Both,
 }
 
 struct Settle {
     arrows: Arrows,
-    /// The addresses of lambdas in the tree, which doesn't move while it is visited.
+    /// The addresses of lambdas in the tree, which does not move during the visit.
     lambdas: HashSet<usize>,
 }
 
@@ -118,7 +118,7 @@ impl VisitorMut for Settle {
     }
 }
 
-/// `a = b AND c` was read as an argument `a` that is `b AND c`.
+/// Corrects `a = b AND c`, which was parsed as a named argument `a` with the value `b AND c`.
 fn compared(name: Ident, value: Expr) -> Expr {
     let (mut rest, mut first) = (Vec::new(), value);
     loop {
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::snippet::grammar;
 
-    /// The text again, and the names of an expression that are no parameters.
+    /// Returns the corrected SQL, and the names in it that are not parameters.
     fn settled(sql: &str, warehouse: &str) -> (String, Vec<String>) {
         let dialect = grammar(warehouse);
         let mut expr = Parser::new(&*dialect).try_with_sql(sql).unwrap().parse_expr().unwrap();

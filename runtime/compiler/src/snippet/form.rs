@@ -25,7 +25,7 @@ pub(crate) fn is_atomic(expr: &Expr) -> bool {
     ) || matches!(expr, Expr::Cast { kind, .. } if !matches!(kind, sqlparser::ast::CastKind::DoubleColon))
 }
 
-/// Returns the expression inside all its parentheses.
+/// Returns an expression without its outer parentheses.
 pub(crate) fn without_brackets(mut expr: &Expr) -> &Expr {
     while let Expr::Nested(inner) = expr {
         expr = inner;

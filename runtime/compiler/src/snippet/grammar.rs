@@ -12,12 +12,12 @@ use super::parser_error::lower_first;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::SqlText;
 
-/// The grammar of a warehouse's type; a generic one for a type that the parser doesn't know.
+/// Returns the grammar of a warehouse's type, or a generic one if the parser does not know the type.
 pub fn grammar(warehouse: &str) -> Box<dyn Dialect> {
     dialect_from_str(warehouse).unwrap_or_else(|| Box::new(GenericDialect {}))
 }
 
-/// An error in a text, at a byte offset of it.
+/// An error in SQL, at a byte offset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     pub(crate) code: Code,
@@ -37,7 +37,7 @@ impl Problem {
         self
     }
 
-    /// At the very name that is unknown, where the place is a reference in braces or with a dot.
+    /// Narrows the place to the unknown name, if the place is a reference in braces or with a dot.
     pub(crate) fn narrowed(self, text: &str) -> Problem {
         if !matches!(self.code, Code::UnknownMember | Code::UnknownCube | Code::UnknownMetric) {
             return self;
@@ -67,7 +67,8 @@ impl Problem {
     }
 }
 
-/// The byte offset of a parser's line and column (characters, from 1); the text's end for "nowhere".
+/// Returns the byte offset of a parser's line and column, which count characters from 1. A missing location is the end
+/// of the text.
 pub fn offset_of(text: &str, location: Location) -> usize {
     if location.line == 0 {
         return text.trim_end().len();
@@ -78,7 +79,7 @@ pub fn offset_of(text: &str, location: Location) -> usize {
     (line_start + in_line.map_or(line.len(), |(at, _)| at)).min(text.len())
 }
 
-/// Byte offsets of places that only go forward, each found from the one before.
+/// Byte offsets of places in ascending order, each found from the one before.
 pub(crate) struct Offsets<'t> {
     text: &'t str,
     at: usize,
@@ -106,7 +107,7 @@ impl<'t> Offsets<'t> {
     }
 }
 
-/// The tokens of a text, comments and spaces among them, strings as written.
+/// Returns the tokens of SQL, with comments and spaces. Escapes in string literals stay as they are.
 pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
     let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
     let tokens = tokenizer.tokenize_with_location().map_err(|error| {
@@ -137,9 +138,9 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
     }
 }
 
-/// A place for a value that is bound: it would take one of those that the host binds.
-pub(crate) fn placeholder(written: &str) -> Problem {
-    let message = format!("placeholder `{written}` is not allowed: no values are bound here");
+/// Reports a placeholder for a bound value, which would take one of the values that the host binds.
+pub(crate) fn placeholder(placeholder: &str) -> Problem {
+    let message = format!("placeholder `{placeholder}` is not allowed: no values are bound here");
     Problem::new(Code::Placeholder, message, "write the value itself")
 }
 
@@ -165,7 +166,8 @@ pub(crate) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Probl
     }
 }
 
-/// A name of the warehouse. Tokens are as written, so the quotes inside a quoted name are still doubled.
+/// Returns an identifier as a name in the warehouse. Tokens keep their escapes, so quotes inside a quoted name are
+/// still doubled.
 pub fn column_name(ident: &Ident) -> ColumnName {
     let text = match ident.quote_style {
         Some('[') => ident.value.replace("]]", "]"),
@@ -179,7 +181,7 @@ pub fn is_space(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 
-/// A character that nobody sees, and that SQL doesn't take for a space.
+/// Returns whether a token is an invisible character that SQL does not treat as a space.
 pub(crate) fn is_unseen(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Char('\u{200b}' | '\u{2060}' | '\u{feff}'))
 }

@@ -1,8 +1,8 @@
-//! Errors of the SQL parser as problems of an author's text.
+//! Converts errors of the SQL parser to problems of an author's SQL.
 //!
-//! In: an error of sqlparser and the tokens that it was parsing. Out: a [`Problem`] at a place of the text, with a
-//! hint. sqlparser reports the expected word, the found word and the place as one text and has no codes for them, so
-//! this module reads that text. No other module does.
+//! In: an error of sqlparser and the tokens that it was parsing. Out: a [`Problem`] at a place of the SQL, with a hint.
+//! sqlparser reports the expected word, the found word and the place as one text without a code, so this module reads
+//! that text. No other module does.
 
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
@@ -10,8 +10,8 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use super::grammar::{Problem, is_space, is_unseen, offset_of, unseen};
 use crate::diagnostic::Code;
 
-/// Returns the problem that an error of the parser states, at its place. `readable` turns stand-ins back into the
-/// author's text.
+/// Returns the problem that an error of the parser reports, at its place. `readable` replaces stand-ins by the author's
+/// SQL.
 pub(crate) fn explain(
     error: &ParserError,
     text: &str,
@@ -87,7 +87,7 @@ pub(crate) fn explain(
     Problem::new(Code::SqlSyntax, message, hint).at(offset(words[at]), found.chars().count())
 }
 
-/// A word before the place that is nearly a keyword: the parser took it for another name.
+/// Returns the problem of a misspelt keyword before the place: the parser took it for a name.
 fn misspelt_keyword(before: &[&TokenWithSpan], text: &str) -> Option<Problem> {
     const KEYWORDS: [&str; 14] = [
         "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "LEFT", "INNER", "UNION", "SELECT", "BETWEEN",

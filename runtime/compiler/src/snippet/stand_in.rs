@@ -1,25 +1,25 @@
-//! Names that stand for something else while SQL is parsed.
+//! Names that replace references and finished parts while SQL is parsed.
 //!
-//! In: references and finished parts. Out: names that no author can write, their indexes, and printed text that is cut
-//! at them. Absent: what a reference means (`model::scope`).
+//! In: references and finished parts. Out: names that no author can write, their indexes, and printed text that is
+//! split at them. Absent: the meaning of a reference (`model::scope`).
 
 use sqlparser::ast::Ident;
 
 use super::SqlPart;
 
-/// Begin a stand-in for a reference, end any stand-in, begin one for a finished part, and mark a name
-/// that does not mean a column. Authors' texts can't hold them.
+/// The characters that begin a stand-in for a reference, end any stand-in, begin one for a finished part, and mark a
+/// name that does not refer to a column. Authors' SQL cannot contain them.
 pub(crate) const REFERENCE: char = '\u{E000}';
 pub(crate) const END: char = '\u{E001}';
 pub(crate) const PART: char = '\u{E002}';
 pub(crate) const PLAIN: char = '\u{E003}';
 
-/// Returns the name that stands for the part of an index.
+/// Returns the stand-in of the part at an index.
 pub(crate) fn part_name(index: usize) -> String {
     format!("{PART}{index}{END}")
 }
 
-/// The index inside a stand-in of one kind.
+/// Returns the index in a stand-in of one kind; `None` if the name is not one.
 pub(crate) fn stand_in(ident: &Ident, kind: char) -> Option<usize> {
     if ident.quote_style.is_some() {
         return None;
@@ -27,7 +27,7 @@ pub(crate) fn stand_in(ident: &Ident, kind: char) -> Option<usize> {
     ident.value.strip_prefix(kind)?.strip_suffix(END)?.parse().ok()
 }
 
-/// Cuts printed text at the stand-ins of finished parts.
+/// Splits printed text at the stand-ins of finished parts.
 pub(crate) fn cut(printed: &str, parts: &[SqlPart]) -> Vec<SqlPart> {
     let mut out = Vec::new();
     let mut text = String::new();

@@ -1,7 +1,7 @@
-//! The tables and files that calls of functions in FROM read.
+//! The tables and files that function calls in FROM read.
 //!
-//! In: a call. Out: [`Reads`], by the function's name, for the engines together. A function that is not listed
-//! may read anything. Not here: macros and functions that a warehouse defines itself in place of these.
+//! In: a call. Out: [`Reads`], by the function's name, the same for all engines. A function that is not listed may read
+//! anything. Not here: macros and functions that a warehouse defines itself instead of these.
 
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
@@ -10,15 +10,15 @@ use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Valu
 pub(crate) enum Reads {
     /// Its arguments alone.
     Nothing,
-    /// Files at the paths of its first argument; `is_directory`: a path is a folder's.
+    /// The files at the paths of its first argument. `is_directory`: the path of a folder.
     Files {
         is_directory: bool,
     },
     /// A table in a database file: `sqlite_scan('shop.db', 'orders')`.
     TableInFile,
-    /// A table of another server, by the last argument.
+    /// A table of another server, which the last argument names.
     RemoteTable,
-    /// Tables by the names in its first argument.
+    /// The tables that its first argument names.
     Tables,
     /// The tables of the queries in its arguments.
     Query,
@@ -127,7 +127,7 @@ const DIRECTORIES: &[&str] = &[
 ];
 const QUERIES: &[&str] = &["external_query", "mysql_query", "postgres_query", "query", "sqlite_query"];
 const REMOTE_TABLES: &[&str] = &["mysql_scan", "postgres_scan", "postgres_scan_pushdown"];
-/// Functions that read more than their arguments wherever an expression can be, in lower case.
+/// Functions that read more than their arguments and are allowed in any expression, in lower case.
 const READING_SCALARS: &[&str] = &[
     "cursor_to_xml",
     "database_to_xml",
@@ -152,7 +152,7 @@ const READING_SCALARS: &[&str] = &[
 ];
 
 impl Reads {
-    /// By the last part of a function's name, in lower case.
+    /// Returns the tables and files of a function, by the last part of its name in lower case.
     pub(crate) fn of(function: &str) -> Reads {
         let is_in = |list: &[&str]| list.contains(&function);
         match function {
@@ -173,7 +173,7 @@ pub(crate) fn is_reading_scalar(function: &str) -> bool {
     READING_SCALARS.contains(&function) || function.starts_with("dictget")
 }
 
-/// The arguments as texts; `None` for one that is computed.
+/// Returns the string literals of each argument; `None` for a computed argument.
 pub(crate) fn texts(args: &[FunctionArg]) -> Vec<Option<Vec<String>>> {
     args.iter().map(|arg| value(arg).and_then(literals)).collect()
 }
@@ -206,7 +206,7 @@ fn value(arg: &FunctionArg) -> Option<&Expr> {
     }
 }
 
-/// A text, or a list of texts.
+/// Returns the string literals of an expression that is one literal or a list of them.
 pub(crate) fn literals(expr: &Expr) -> Option<Vec<String>> {
     let all = |parts: Vec<Option<Vec<String>>>| {
         let texts: Option<Vec<Vec<String>>> = parts.into_iter().collect();

@@ -5,7 +5,7 @@
 //! others are tables'. Comparisons are conservative: names that may mean the same rows compare as the same, since a
 //! false difference would open what a policy protects. Not here: symbolic links, and the working directory.
 
-/// Suffixes by which engines take the name of a table for a file.
+/// The suffixes by which engines read the name of a table as a file.
 const FILE_SUFFIXES: &[&str] = &[
     "arrow", "avro", "br", "bz2", "csv", "db", "ddb", "dta", "duckdb", "feather", "geojson", "gz", "ipc", "json",
     "jsonl", "ndjson", "orc", "parq", "parquet", "psv", "sas7bdat", "sav", "shp", "snappy", "sqlite", "sqlite3", "tsv",
@@ -13,10 +13,10 @@ const FILE_SUFFIXES: &[&str] = &[
 ];
 /// Qualifiers of Spark's path tables: `` parquet.`/lake/orders` ``.
 const FORMATS: &[&str] = &["avro", "binaryfile", "csv", "delta", "hudi", "iceberg", "json", "orc", "parquet", "text"];
-/// More of them in one comparison compare as the same.
+/// The largest number of recursive patterns in one comparison. With more, the names count as the same.
 const MAX_RECURSIVE_GLOBS: usize = 4;
 
-/// The canonical name of a table that is named by parts, outermost first, and other names that an engine may read
+/// Returns the canonical name of a table with several parts, outermost first, and other names that an engine may read
 /// the parts as.
 pub(crate) fn of_parts(parts: &[String]) -> (String, Vec<String>) {
     let joined = parts.join(".");
@@ -34,12 +34,12 @@ pub(crate) fn of_parts(parts: &[String]) -> (String, Vec<String>) {
     (of_table(&joined), others)
 }
 
-/// The canonical name of a table whose name is one text.
+/// Returns the canonical name of a table whose name is one string.
 pub(crate) fn of_table(text: &str) -> String {
     if has_path(text) { of_file(text) } else { text.to_lowercase().replace(['"', '`'], "") }
 }
 
-/// The canonical name of a file, or of several if the path is a pattern.
+/// Returns the canonical name of a file, or of several files if the path is a pattern.
 pub(crate) fn of_file(path: &str) -> String {
     let path = path.to_lowercase().replace('\\', "/").replace(['"', '`'], "");
     let path = without_scheme(path.trim_start_matches('@'));
@@ -58,7 +58,7 @@ pub(crate) fn of_file(path: &str) -> String {
     ["/", &components.join("/"), mark].concat()
 }
 
-/// The canonical name of a file that may be a directory of files.
+/// Returns the canonical name of a file that may be a directory of files.
 pub(crate) fn of_directory(path: &str) -> String {
     of_file(&[path, "/"].concat())
 }
@@ -67,7 +67,7 @@ fn has_path(text: &str) -> bool {
     text.contains(['/', '\\']) || text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
-/// A location without its scheme and without what addresses no file: a query or a fragment.
+/// Returns a location without its scheme, query and fragment.
 fn without_scheme(path: &str) -> String {
     if let Some(local) = path.strip_prefix("file:") {
         return with_escapes_open(local);
@@ -102,8 +102,8 @@ pub(crate) fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
-/// Returns whether a canonical name may mean several tables or files. Tables have patterns with `*` alone: a name is a
-/// file's only by its folder or its suffix.
+/// Returns whether a canonical name may stand for several tables or files. In names of tables, only `*` is a pattern,
+/// because a name is a file's only by its folder or its suffix.
 pub(crate) fn is_pattern(name: &str) -> bool {
     if is_file(name) || has_file_suffix(name) { has_glob(name) } else { name.contains('*') }
 }
@@ -118,14 +118,15 @@ pub(crate) fn last_component(name: &str) -> &str {
     name.trim_end_matches('/').rsplit(separator).next().unwrap_or(name)
 }
 
-/// A key that names share if they compare as the same; `None` for names that have to be compared with all.
+/// Returns a key that is equal for names that compare as the same; `None` for names that must be compared with all
+/// others.
 pub(crate) fn index_key(name: &str) -> Option<&str> {
     let last = name.rsplit('/').next().unwrap_or(name);
     let is_open = if is_file(name) { has_glob(last) || !last.contains('.') } else { is_pattern(last) };
     (!is_open).then(|| last.rsplit('.').next().unwrap_or(last))
 }
 
-/// The names under which columns of a table are known: `orders` and `raw.orders` may be one table.
+/// Returns the names by which columns of a table may be qualified: `orders` and `raw.orders` may be one table.
 pub(crate) fn column_owners(parts: &[&str]) -> Vec<String> {
     let file_name = |name: &str| name.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let Some(last) = parts.last() else { return Vec::new() };
@@ -135,7 +136,7 @@ pub(crate) fn column_owners(parts: &[&str]) -> Vec<String> {
     owners
 }
 
-/// Returns whether two canonical names may mean the same table or file, or one of them a part of the other.
+/// Returns whether two canonical names may refer to the same table or file, or one of them to a part of the other.
 pub(crate) fn is_same(a: &str, b: &str) -> bool {
     match (is_file(a), is_file(b)) {
         (false, false) => is_same_table(a, b),
@@ -149,8 +150,8 @@ fn has_file_suffix(table: &str) -> bool {
     table.split(['.', '?', '*']).any(|part| FILE_SUFFIXES.contains(&part))
 }
 
-/// `orders` and `raw.orders` may be the same table, and so may `db.orders` and `db.raw.orders`: engines leave out
-/// the schema too.
+/// Compares names of tables. `orders` and `raw.orders` may be the same table, and so may `db.orders` and
+/// `db.raw.orders`, because engines allow names without the schema.
 fn is_same_table(a: &str, b: &str) -> bool {
     let ends_with = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
     let lacks_schema = |long: &str, short: &str| {
@@ -165,7 +166,7 @@ fn is_same_table(a: &str, b: &str) -> bool {
     (is_pattern(a) || is_pattern(b)) && (patterns_overlap(a, b) || are_same_parts())
 }
 
-/// A relative path is compared with the end of a longer one: the folder that it is relative to is not known.
+/// Compares paths. A relative path is compared with the end of a longer one, because its base folder is unknown.
 fn is_same_file(a: &str, b: &str) -> bool {
     let components = |name: &'_ str| -> Vec<String> {
         name.split('/').filter(|component| !component.is_empty()).map(str::to_owned).collect()
@@ -210,7 +211,7 @@ enum Symbol {
     Any,
 }
 
-/// A pattern's symbols. Classes and alternatives count as any text.
+/// Returns the symbols of a pattern. Character classes and alternatives match any string.
 fn symbols(pattern: &str) -> Vec<Symbol> {
     let mut symbols = Vec::with_capacity(pattern.len());
     let mut characters = pattern.chars();
@@ -234,7 +235,7 @@ fn symbols(pattern: &str) -> Vec<Symbol> {
     symbols
 }
 
-/// Returns whether some text matches both patterns.
+/// Returns whether some string matches both patterns.
 fn patterns_overlap(a: &str, b: &str) -> bool {
     if a == b {
         return true;
@@ -243,7 +244,7 @@ fn patterns_overlap(a: &str, b: &str) -> bool {
         return false;
     }
     let (a, b) = (symbols(a), symbols(b));
-    // `row[j]`: the symbols of `a` from the current one on and those of `b` from `j` on have a text in common.
+    // `row[j]`: some string matches both the symbols of `a` from the current one on and those of `b` from `j` on.
     let mut row: Vec<bool> = vec![false; b.len() + 1];
     for i in (0..=a.len()).rev() {
         let below = row.clone();
@@ -325,7 +326,7 @@ mod tests {
         assert!(is_same(&of_directory("/mnt/lake/orders"), &of_file("lake/orders/part.parquet")));
     }
 
-    /// Compared with matching each of all short texts.
+    /// Compares the result with matching every short string.
     #[test]
     fn overlapping_patterns_are_found() {
         fn matches(pattern: &[Symbol], text: &[char]) -> bool {

@@ -1,8 +1,8 @@
 //! The tables and files that SQL names.
 //!
-//! In: a query's text and the warehouse's grammar. Out: canonical names (`table_names`), also of what functions in
-//! FROM read (`table_functions`). Names that a WITH gives to its own queries are left out. `None` means that the text
-//! may read anything. Not here: what models and views behind the names read (`model::tables`).
+//! In: SQL and the warehouse's grammar. Out: canonical names (`table_names`), including those that functions in FROM
+//! read (`table_functions`). Names that a WITH gives to its own queries are left out. `None` means that the SQL may
+//! read anything. Not here: the tables of models and views behind the names (`model::tables`).
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -21,10 +21,10 @@ use super::table_names::{of_directory, of_file, of_parts, of_table};
 /// The parser recurses on longer texts.
 const MAX_TOKENS: usize = 4_000;
 
-/// A view or a table that a statement creates of a query.
+/// A view or table that a statement creates from a query.
 pub(crate) struct CreatedView {
     pub(crate) name: String,
-    /// The names that its query reads; `None`: it may read anything.
+    /// The names that its query reads; `None` if it may read anything.
     pub(crate) named: Option<BTreeSet<String>>,
 }
 
@@ -32,7 +32,7 @@ fn last_part(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// The views and tables that a statement creates of a query. A statement that the parser can't read creates none.
+/// Returns the views and tables that a statement creates from a query; none if the statement cannot be parsed.
 pub(crate) fn created_views(statement: &str, dialect: &dyn Dialect) -> Vec<CreatedView> {
     let parsed = Parser::new(dialect).with_recursion_limit(60).try_with_sql(statement);
     let Ok(statements) = parsed.and_then(|mut parser| parser.parse_statements()) else { return Vec::new() };
@@ -49,7 +49,8 @@ pub(crate) fn created_views(statement: &str, dialect: &dyn Dialect) -> Vec<Creat
         .collect()
 }
 
-/// Canonical names of tables and files, without those that a WITH around them gives to a query of its own.
+/// Returns the canonical names of tables and files, without names that an enclosing WITH gives to its queries. `None`
+/// if the SQL may read anything.
 pub(crate) fn names_in(text: &str, dialect: &dyn Dialect) -> Option<BTreeSet<String>> {
     let statements = Parser::new(dialect).with_recursion_limit(60).try_with_sql(text).ok()?.parse_statements().ok()?;
     in_tree(&statements, has_escapes(text, dialect), dialect)
@@ -64,12 +65,12 @@ fn in_tree(tree: &impl Visit, has_escapes: bool, dialect: &dyn Dialect) -> Optio
     (!names.is_unknown).then_some(names.found)
 }
 
-/// Returns whether literals in the text may mean other characters than they show.
+/// Returns whether string literals may contain escaped characters.
 fn has_escapes(text: &str, dialect: &dyn Dialect) -> bool {
     dialect.supports_string_literal_backslash_escape() && text.contains('\\')
 }
 
-/// The same of a text that no parser here can read, or that is very long: none.
+/// Returns the tables that SQL names; none if it cannot be parsed or is very long.
 pub fn tables_named_in(text: &str, dialect: &dyn Dialect) -> BTreeSet<String> {
     let is_short = tokenize(text, dialect).is_ok_and(|tokens| tokens.len() <= MAX_TOKENS);
     if is_short { names_in(text, dialect).unwrap_or_default() } else { BTreeSet::new() }
@@ -80,12 +81,12 @@ struct Names {
     found: BTreeSet<String>,
     /// The names that each enclosing query defines.
     bound: Vec<BTreeSet<String>>,
-    /// Queries in texts of their own: `query('SELECT …')`.
+    /// Queries in string literals, such as `query('SELECT …')`.
     nested: Vec<String>,
     /// Which table is read is computed.
     is_unknown: bool,
     has_escapes: bool,
-    /// The relation that is visited next is a function's name.
+    /// True if the relation that is visited next is a function call.
     is_call: bool,
 }
 
@@ -186,8 +187,8 @@ impl Visitor for Names {
     }
 }
 
-/// The names of a WITH that mean its own queries wherever they stand in it. One that is named before it is defined
-/// may be a table there, so it counts as one everywhere.
+/// Returns the names of a WITH that always refer to its own queries. A name that is used before its definition may be a
+/// table there, so it counts as a table everywhere.
 fn bound_by(with: &With) -> BTreeSet<String> {
     let alias = |cte: &Cte| cte.alias.name.value.to_lowercase();
     let mut before: BTreeSet<String> = BTreeSet::new();
@@ -203,8 +204,8 @@ fn bound_by(with: &With) -> BTreeSet<String> {
     bound.map(|cte| key(&cte.alias.name)).collect()
 }
 
-/// Returns whether engines take a query's own name for its own rows: only in the second part of a UNION. Anywhere else
-/// the name may be a table's, also behind RECURSIVE.
+/// Returns whether a query's own name refers to its own rows: only in the second part of a UNION. Elsewhere the name
+/// may be a table's, also after RECURSIVE.
 fn is_recursive(cte: &Cte) -> bool {
     let own = cte.alias.name.value.to_lowercase();
     match cte.query.body.as_ref() {
@@ -219,7 +220,8 @@ fn is_recursive(cte: &Cte) -> bool {
     }
 }
 
-/// Quoted and unquoted names are the same to some engines only.
+/// Returns a key of a name. A quoted name keeps its case and differs from the unquoted one, because only some engines
+/// treat the two as equal.
 fn key(name: &Ident) -> String {
     if name.quote_style.is_some() { format!("\"{}", name.value) } else { name.value.to_lowercase() }
 }
@@ -330,7 +332,7 @@ mod tests {
             let found = names_in(text, dialect);
             let found = found.map(|names| names.into_iter().collect::<Vec<_>>());
             match expected {
-                // A text that the parser refuses counts as reading anything.
+                // SQL that the parser refuses may read anything.
                 None => assert_eq!(found, None, "{text}"),
                 Some(name) => assert!(found.is_none_or(|names| names.iter().any(|own| own == name)), "{text}"),
             }

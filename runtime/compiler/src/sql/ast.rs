@@ -1,6 +1,6 @@
-//! SQL as a tree. Text exists only in `print`.
+//! The tree of a SQL statement. Text exists only in `print`.
 //!
-//! In: nothing; made by `lower`. Out: what `print` walks. Nodes borrow from the model and the plan.
+//! In: made by `lower`. Out: the input of `print`. Nodes borrow from the model and the plan.
 
 use crate::model::{ColumnName, Cube};
 use crate::sql::dialect_profile::Op;
@@ -22,7 +22,7 @@ pub(crate) struct Select<'a> {
     pub joins: Vec<JoinClause<'a>>,
     /// ANDed.
     pub filters: Vec<SqlExpr<'a>>,
-    /// Groups by the first so many items.
+    /// The number of leading items to group by.
     pub group_by: usize,
     /// ANDed.
     pub having: Vec<SqlExpr<'a>>,
@@ -31,7 +31,7 @@ pub(crate) struct Select<'a> {
 }
 
 impl<'a> Select<'a> {
-    /// All rows of a source, nothing grouped.
+    /// Selects all rows of a source without groups.
     pub(crate) fn new(items: Vec<(SqlExpr<'a>, Name<'a>)>, from: impl Into<Option<Source<'a>>>) -> Self {
         Select {
             with: Vec::new(),
@@ -60,17 +60,17 @@ pub(crate) enum Source<'a> {
         cube: &'a Cube,
         alias: &'a str,
     },
-    /// A table's rows, by the parts of its name.
+    /// The rows of a table, by the parts of its name.
     Table {
         name: &'a [ColumnName],
         alias: &'a str,
     },
-    /// A cube's rows that a query chose.
+    /// The rows of a query over a cube.
     Rows {
         query: Box<Query<'a>>,
         alias: &'a str,
     },
-    /// Rows under this name, each with a number of its own in this column.
+    /// Rows with an alias, and with a column that numbers them.
     Numbered {
         source: Box<Source<'a>>,
         alias: &'a str,
@@ -117,7 +117,7 @@ pub(crate) enum OrderBy<'a> {
 pub(crate) enum Name<'a> {
     /// The client's own key.
     Key(&'a str),
-    /// `g0`, `a1`: a group or an aggregate between two levels.
+    /// `g0`, `a1`: a group or an aggregate that is passed from an inner query to an outer one.
     Numbered(char, usize),
     Fixed(&'static str),
 }
@@ -134,12 +134,12 @@ pub(crate) enum TimeFunction {
 pub(crate) enum SqlExpr<'a> {
     /// The author's own syntax.
     Text(&'a str),
-    /// The author's column, of rows in scope.
+    /// An author's column, of rows in scope.
     Column {
         alias: &'a str,
         name: &'a ColumnName,
     },
-    /// A function of the dialect's own, by the name that its template has.
+    /// A function of the dialect, by the name of its template.
     Call {
         name: &'static str,
         args: Vec<SqlExpr<'a>>,
@@ -158,19 +158,19 @@ pub(crate) enum SqlExpr<'a> {
         is_atomic: bool,
     },
     Param(&'a Value),
-    /// A value that the compiler worked out itself; bound like any other.
+    /// A value that the compiler computed. It is bound like any other.
     Value(Value),
-    /// Bound values between commas, at least one. `is_compared`: text by code point, as everywhere.
+    /// Bound values between commas, at least one. `is_compared`: strings are compared by code point.
     ParamList {
         values: &'a [Value],
         is_compared: bool,
     },
-    /// A string that the host vouches for: a zone's name.
+    /// A string that does not come from a caller, such as the name of a time zone.
     String(&'a str),
     Integer(i64),
-    /// With a type where the engine would guess another.
+    /// Null, with a type if the engine would infer another one.
     Null(Option<LogicalType>),
-    /// The engine's name of a type, in a cast.
+    /// The engine's name of a type, for a cast.
     TypeName(LogicalType),
     Boolean(bool),
     CountRows,
@@ -207,8 +207,8 @@ pub(crate) enum SqlExpr<'a> {
         value: Box<SqlExpr<'a>>,
         otherwise: Option<Box<SqlExpr<'a>>>,
     },
-    /// `sum(…) OVER (PARTITION BY … ORDER BY …)`: over all rows up to this one, or without an order
-    /// over all.
+    /// `sum(…) OVER (PARTITION BY … ORDER BY …)`: over all rows up to this one, or over all rows if there are no order
+    /// keys.
     SumOver {
         argument: Box<SqlExpr<'a>>,
         partition: Vec<SqlExpr<'a>>,

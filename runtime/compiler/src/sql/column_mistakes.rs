@@ -1,9 +1,10 @@
 //! Columns whose type in the warehouse does not fit their dimension or measure, or the column that a join compares
 //! them with.
 //!
-//! In: a model with its column types, and the types of what joins compare. Out: warnings, since the rest can be served.
-//! A type that nobody knows is never judged, nor is one that the dialect writes like a type that fits: there a text may
-//! be a time, and an integer a boolean. Texts take everything. Not here: asking the warehouse (app).
+//! In: a model with its column types, and the types that joins compare. Out: warnings, since other members can be
+//! served. Unknown types are not checked, nor is a type that has the same name in the dialect as a fitting one: there a
+//! string may be a time, and an integer a boolean. Any type fits a string dimension. Not here: asking the warehouse
+//! (app).
 
 use super::dialect_profile::DialectProfile;
 use super::join_comparison::{comparisons, dimension_of};
@@ -16,15 +17,16 @@ use crate::model::{
 use crate::snippet::grammar;
 use crate::types::LogicalType;
 
-/// A column that its member cannot be created of.
+/// The code of a column whose type does not fit its member.
 pub const COLUMN_MISMATCH: Code = Code::ColumnMismatch;
 
 const NUMBERS: &[LogicalType] = &[LogicalType::Integer, LogicalType::Decimal, LogicalType::Float];
 const TIMES: &[LogicalType] = &[LogicalType::Date, LogicalType::Timestamp, LogicalType::TimestampTz];
-/// Whole numbers are booleans where a comparison gives 0 or 1.
+/// Integers are booleans in engines whose comparisons return 0 or 1.
 const BOOLEANS: &[LogicalType] = &[LogicalType::Boolean, LogicalType::Integer];
 
-/// Every such column, each place once: cubes that extend another have its members.
+/// Returns a warning for every such column. Each place is reported once, although cubes that extend another share its
+/// members.
 pub fn column_mistakes(model: &Model, types: &ColumnTypes, profile: &DialectProfile) -> Vec<Diagnostic> {
     let mut mistakes: Vec<Diagnostic> = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
@@ -73,7 +75,8 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
     ))
 }
 
-/// A join whose condition compares text with another type: some engines refuse it, others convert each value.
+/// Warns of a join whose condition compares a string with another type: some engines refuse it, others convert each
+/// value.
 fn of_join(
     model: &Model,
     cube: &Cube,
@@ -113,7 +116,7 @@ fn source_text(model: &Model, sql: &Snippet) -> String {
     sql.parts.iter().map(text).collect()
 }
 
-/// Returns the verb of an aggregation that only numbers allow.
+/// Returns the verb of an aggregation that needs numbers, for messages.
 fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
     match aggregate.function {
         AggregateFunction::Sum => Some("adds up"),
@@ -133,7 +136,7 @@ fn mismatch(
         return None;
     }
     match found {
-        LogicalType::Text => Some(("a text", "string")),
+        LogicalType::Text => Some(("a string", "string")),
         LogicalType::Integer | LogicalType::Decimal | LogicalType::Float => Some(("a number", "number")),
         LogicalType::Boolean => Some(("true or false", "boolean")),
         LogicalType::Date => Some(("a date", "time")),

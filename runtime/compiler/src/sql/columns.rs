@@ -1,4 +1,4 @@
-//! The columns of an answer: keys and formats of values.
+//! The columns of a result: their keys and the formats of their values.
 
 use super::compiled::{ColumnFormat, ResultColumn};
 use crate::model::{AggregateFunction, DimensionType, TimeKind};
@@ -44,7 +44,7 @@ fn time_format(plan: &LogicalPlan<'_>, kind: TimeKind) -> ColumnFormat {
     }
 }
 
-/// Only the smallest and the largest are of the values' own type.
+/// Returns the aggregate of a `min` or `max`, which have the type of their values.
 fn extreme<'a>(plan: &'a LogicalPlan<'_>, value: &PlannedValue<'_>) -> Option<&'a PlannedAggregate<'a>> {
     let ValueExpr::Aggregate(index) = value.expression else { return None };
     let planned = &plan.aggregates[index];

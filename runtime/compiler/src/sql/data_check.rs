@@ -1,12 +1,12 @@
-//! Statements that look for rows which break what a project says of its keys and joins.
+//! Statements that find rows that violate a project's keys and joins.
 //!
-//! In: a model. Out: a typed list of [`DataCheck`]s, each a claim and one SELECT of what contradicts it:
-//! none, if the claim holds. The rows are raw: the operator asks, so no policy is applied. Not here:
-//! running them and finding words (app).
+//! In: a model. Out: a typed list of [`DataCheck`]s, each a claim and one SELECT of the rows that violate it. The rows
+//! are raw: the operator asks, so no policy is applied. Not here: running the statements and wording their results
+//! (app).
 //!
-//! Every statement has the same columns: the offending key, how many rows have it, how many such keys
-//! there are, how many rows these have. Rows of a source are told apart by a number of their own, so
-//! that a broken key can't hide a broken join.
+//! Every statement has the same columns: the offending key, the number of rows with it, the number of such keys, and
+//! the number of rows with any of them. The rows of a source are numbered, so that a broken key cannot hide a broken
+//! join.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -43,25 +43,26 @@ pub enum Claim {
     KeyIsUnique,
     /// No two rows of the target have the same values in the columns that it is joined on.
     TargetIsUnique { target: CubeId, relationship: Relationship },
-    /// No row finds more than one row of the target.
+    /// Each row has at most one row of the target.
     FindsAtMostOne { target: CubeId, relationship: Relationship },
-    /// Each row finds a row of the target.
+    /// Each row has a row of the target.
     FindsOne { target: CubeId },
-    /// No row of the target is found by more than one row.
+    /// Each row of the target belongs to at most one row.
     IsFoundOnce { target: CubeId },
-    /// The rows of a model or a query can be read at all.
+    /// The rows of a model or a query can be read.
     IsReadable,
 }
 
-/// A claim, and the statement that contradicts it.
+/// A claim, and the statement that searches for rows that violate it.
 #[derive(Debug, Clone)]
 pub struct DataCheck {
     pub claim: Claim,
     pub cube: CubeId,
-    /// The dimension, join or cube that claims it.
+    /// The place of the dimension, join or cube that makes the claim.
     pub span: Option<Span>,
-    /// Names of the statement's first columns, an offending key. Behind them, from
-    /// [`DataCheck::counts_at`]: rows of this key, offending keys, rows of all these.
+    /// The names of the statement's first columns, which are an offending key. The columns after them, from
+    /// [`DataCheck::counts_at`], are the number of rows with this key, of offending keys, and of rows with any of
+    /// these.
     pub key: Vec<Arc<str>>,
     pub counts_at: usize,
     /// The meanings of the first columns; empty if only the warehouse knows them.
@@ -69,11 +70,11 @@ pub struct DataCheck {
     pub text: String,
 }
 
-/// A statement that cannot be created: of which cube, where it claims what was to be checked, and why.
+/// A statement that cannot be created: its cube, the place of the claim, and the error.
 pub type Unmade = (CubeId, Option<Span>, QueryError);
 
-/// All checks of a model, cube by cube. An alias has the rows and joins of its cube, so nothing of its
-/// own to prove. Where a statement cannot be created, the cube and its place come with the error.
+/// Returns all checks of a model, cube by cube. Aliases are left out, because they have the rows and joins of their
+/// cubes. If a statement cannot be created, the item is an error with the cube and the place.
 pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCheck, Unmade>> {
     let mut checks = Vec::new();
     let mut proven: HashSet<(CubeId, Vec<&ColumnName>)> = HashSet::new();
@@ -107,7 +108,7 @@ struct OfCube<'m> {
 struct Parts<'a> {
     key: Vec<(SqlExpr<'a>, Arc<str>)>,
     columns: Vec<ResultColumn>,
-    /// Tells rows apart where the key that is shown can't.
+    /// Distinguishes rows that the shown key does not.
     row: Option<SqlExpr<'a>>,
     from: Source<'a>,
     joins: Vec<JoinClause<'a>>,
@@ -152,7 +153,7 @@ impl<'m> OfCube<'m> {
         self.check(claim, span, Parts { key, columns, row: None, from, joins, filters, is_repeated })
     }
 
-    /// Counts all rows of a model and finds none.
+    /// Creates a statement that reads all rows of a model, and returns none.
     fn readable(&self) -> Result<DataCheck, QueryError> {
         let alias = &*self.cube.name;
         let rows = Select::new(vec![(SqlExpr::CountRows, Name::Fixed(ROW_COUNT))], self.rows(alias));
@@ -186,7 +187,8 @@ impl<'m> OfCube<'m> {
         checks
     }
 
-    /// Returns whether the columns contain the target's primary key, which has its own check, or came before.
+    /// Returns whether the columns contain the target's primary key, which has a check of its own, or have been checked
+    /// already.
     fn is_proven(
         &self,
         pairs: &[[JoinOperand<'m>; 2]],
@@ -230,7 +232,7 @@ impl<'m> OfCube<'m> {
         self.check(claim, join.span.clone(), parts)
     }
 
-    /// A claim about pairs of rows, shown by what the condition reads of the row that offends.
+    /// Creates a claim about pairs of rows. Its key is the columns of the offending row that the condition reads.
     fn joined(
         &self,
         join: &'m Join,
@@ -348,7 +350,7 @@ impl<'m> OfCube<'m> {
             .collect()
     }
 
-    /// A side's value as `owner` means it, and its name.
+    /// Returns the value of one side of a comparison in the scope of `owner`, and its name.
     fn value<'a>(&self, scope: &RowScope<'a>, owner: usize, side: JoinOperand<'a>) -> (SqlExpr<'a>, Arc<str>)
     where
         'm: 'a,

@@ -1,8 +1,9 @@
 //! Recognizes statements whose result may change although the data does not.
 //!
-//! In: the text of a statement, authors' SQL included. Out: whether every function in it returns the same for the same
-//! rows, as far as names tell. The text is read word by word, on no dialect's grammar: a doubt counts as a function
-//! whose result changes. Absent: functions that a database's owner defines, and views that call one.
+//! In: the text of a statement, including authors' SQL. Out: whether every function in it returns the same values for
+//! the same rows, judged by the functions' names. The text is read word by word, without the grammar of a dialect. If a
+//! part is ambiguous, the statement counts as changing. Absent: functions that a database's owner defines, and views
+//! that call one.
 
 /// Words that are functions without parentheses in some dialect, or that choose rows at random.
 const WORDS: &[&str] = &[
@@ -92,19 +93,20 @@ const FUNCTIONS: &[&str] = &[
     "yesterday",
 ];
 
-/// Functions that mean the current time if they have no argument.
+/// Functions that return the current time if they have no argument.
 const WITHOUT_ARGUMENTS: &[&str] =
     &["date", "datetime", "julianday", "time", "timestamp", "unix_timestamp", "unixepoch"];
 
-/// Texts that some engines read as the current time.
+/// Strings that some engines read as the current time.
 const TEXTS: &[&str] = &["localtime", "now", "today", "tomorrow", "yesterday"];
 
-/// Returns whether a statement gives the same result as long as its data is the same. What is in doubt is not.
+/// Returns whether a statement gives the same result as long as its data is the same; false if that is uncertain.
 pub fn is_deterministic(text: &str) -> bool {
     scan(text, Backslash::InDoubt)
 }
 
-/// Returns whether the result of an expression changes without its data, whatever a backslash means in the dialect.
+/// Returns whether the result of an expression may change although its data does not, whatever a backslash means in the
+/// dialect.
 pub(crate) fn is_changing(text: &str) -> bool {
     !scan(text, Backslash::Plain) && !scan(text, Backslash::Escape)
 }
@@ -112,7 +114,7 @@ pub(crate) fn is_changing(text: &str) -> bool {
 /// The meaning of a backslash before a quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backslash {
-    /// A backslash precedes the quote, which ends the string in some dialects and not in others.
+    /// A backslash before the quote, which ends the string in some dialects only.
     InDoubt,
     Plain,
     Escape,
@@ -151,7 +153,7 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the content of a quoted piece and the text after it; `None` if its end is in doubt.
+/// Returns the content of a quoted string and the text after it; `None` if the end of the string is ambiguous.
 fn quoted(text: &str, quote: char, backslash: Backslash) -> Option<(&str, &str)> {
     let content = &text[1..];
     let mut from = 0;

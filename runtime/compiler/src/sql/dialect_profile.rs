@@ -1,15 +1,14 @@
 //! The validated profile of a dialect component: quoting, placeholders, templates, type names.
 //!
-//! In: a [`RawProfile`], untrusted strings as a component returned them. Out: a [`DialectProfile`]
-//! whose templates are lexed into segments. Not here: the component itself (plugin-host) and any
-//! knowledge of a particular warehouse; a dialect is data.
+//! In: a [`RawProfile`] with untrusted strings of a component. Out: a [`DialectProfile`] whose templates are split into
+//! segments. Not here: the component itself (plugin-host), and code for a particular warehouse; a dialect is data.
 
 use std::fmt;
 
 use crate::sql::template::{Template, TemplateError};
 use crate::types::{Granularity, LogicalType};
 
-/// Operators that a dialect supplies a template for. The order is the contract's (`terrane:types/ir.op`).
+/// Operators for which a dialect supplies templates, in the order of the contract (`terrane:types/ir.op`).
 macro_rules! ops {
     ($($variant:ident $name:literal $arity:expr),* $(,)?) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,7 +57,7 @@ pub enum PlaceholderStyle {
     ColonN,
     AtPn,
     Pyformat,
-    /// No bound parameters: values are printed as literals.
+    /// The dialect has no bound parameters; values are printed as literals.
     None,
 }
 
@@ -105,8 +104,8 @@ pub struct Features {
     pub punctuated_names: bool,
 }
 
-/// The quotes of names and strings. In a checked profile the delimiters are one of a few known
-/// pairs, and `reserved` is upper case, sorted and without doubles.
+/// The quotes of names and strings. In a checked profile the delimiters are one of a few known pairs, and `reserved` is
+/// in upper case, sorted and without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quoting {
     pub ident_open: String,
@@ -116,8 +115,8 @@ pub struct Quoting {
     pub ident_escape: String,
     pub string_quote: String,
     pub string_prefix: String,
-    /// The escape of `'` inside a text: `''`, or `\u0027`, and then control characters and `$` are
-    /// written likewise.
+    /// The escape of `'` inside a string literal: `''`, or `\u0027`, in which case control characters and `$` are
+    /// escaped in the same way.
     pub string_escape: String,
     pub string_escape_backslash: bool,
     pub folding: CaseFolding,
@@ -125,7 +124,7 @@ pub struct Quoting {
     pub reserved: Vec<String>,
 }
 
-/// One operator template as the component wrote it. `arity` and `ty` narrow an overload.
+/// A template of an operator, as the component returned it. `arity` and `ty` restrict it to an overload.
 #[derive(Debug, Clone)]
 pub struct RawOp {
     pub op: Op,
@@ -147,7 +146,7 @@ pub struct RawTime {
     pub label: Option<String>,
 }
 
-/// A profile as a component returned it: nothing in it is trusted yet.
+/// A profile as a component returned it, which has not been checked.
 #[derive(Debug, Clone)]
 pub struct RawProfile {
     pub name: String,
@@ -169,18 +168,18 @@ pub struct RawProfile {
     pub extra: Vec<(String, String)>,
 }
 
-/// The templates of one granularity. `trunc`: {0} is a timestamp in the query's zone. `add`: {0} an
-/// expression, {1} a count. `diff`: {0} and {1} are timestamps. `part`: {0} a timestamp.
+/// The templates of one granularity. `trunc`: {0} is a timestamp in the query's time zone. `add`: {0} is an expression,
+/// {1} a number of steps. `diff`: {0} and {1} are timestamps. `part`: {0} is a timestamp.
 #[derive(Debug, Clone)]
 pub struct TimeTemplates {
     pub trunc: Template,
-    /// Hour and finer, outside UTC: {0} is the instant, {1} the same in local time; the start of the
-    /// local bucket as an instant. `None`: truncating the instant is the same.
+    /// For granularities of an hour and less, outside UTC: {0} is an instant and {1} the same time as local time; the
+    /// result is the start of the local bucket as an instant. `None` if truncating the instant has the same result.
     pub trunc_instant: Option<Template>,
     pub add: Template,
     pub diff: Template,
     pub part: Template,
-    /// `None`: the host renders the label itself.
+    /// The template of a bucket's label; `None` if the host prints the label itself.
     pub label: Option<Template>,
 }
 
@@ -192,7 +191,7 @@ pub(super) struct OpOverload {
     pub(super) template: Template,
 }
 
-/// A validated dialect. Made by [`DialectProfile::check`] only.
+/// A validated dialect. Only [`DialectProfile::check`] creates one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DialectProfile {
@@ -203,20 +202,22 @@ pub struct DialectProfile {
     pub limit: LimitStyle,
     pub default_null_order: NullOrder,
     pub features: Features,
-    /// {0} is the quoted text `'2024-01-31'`. Prints as an atom.
+    /// A date: {0} is a string literal such as `'2024-01-31'`. Needs no parentheses as an operand.
     pub date_literal: Template,
-    /// {0} is the quoted text `'2024-01-31 15:00:00.000000'`. Prints as an atom.
+    /// A timestamp: {0} is a string literal such as `'2024-01-31 15:00:00.000000'`. Needs no parentheses as an operand.
     pub timestamp_literal: Template,
-    /// {0} is the quoted text `'2024-01-31 15:00:00.000000+00:00'`. Prints as an atom.
+    /// An instant: {0} is a string literal such as `'2024-01-31 15:00:00.000000+00:00'`. Needs no parentheses as an
+    /// operand.
     pub timestamp_tz_literal: Template,
     pub true_literal: Template,
     pub false_literal: Template,
-    /// {0} is the whole statement, at the end. `None`: the warehouse explains nothing.
+    /// The statement for the warehouse's plan: {0}, at the end, is the whole query. `None` if the warehouse cannot
+    /// explain queries.
     pub explain: Option<Template>,
     pub extra: Vec<(String, String)>,
     /// Differs between profiles that differ.
     pub(crate) digest: u64,
-    /// By operator, so that a lookup walks a handful of overloads.
+    /// The overloads by operator, so that a lookup visits few of them.
     pub(super) ops: Vec<Vec<OpOverload>>,
     /// By granularity.
     pub(super) times: Vec<TimeTemplates>,
@@ -224,10 +225,10 @@ pub struct DialectProfile {
     pub(super) types: Vec<String>,
 }
 
-/// Why a profile was refused: the place in the profile, and the fault.
+/// The reason why a profile was refused: the place in the profile, and the fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ProfileError {
-    /// Like `ops.contains`, `times.week.trunc`, `quoting.ident-open`.
+    /// The place, such as `ops.contains`, `times.week.trunc` or `quoting.ident-open`.
     pub place: String,
     pub fault: ProfileFault,
 }
@@ -255,7 +256,7 @@ impl fmt::Display for ProfileError {
 }
 
 impl Quoting {
-    /// Writes a name: bare where the warehouse would read it back as the same name, else quoted.
+    /// Writes a name, without quotes if the warehouse reads it as the same name, else with quotes.
     pub fn write_name(&self, out: &mut String, name: &str) {
         if self.is_plain(name) {
             out.push_str(name);
@@ -264,7 +265,7 @@ impl Quoting {
         }
     }
 
-    /// Writes a name between delimiters, with what would end it escaped.
+    /// Writes a name in quotes, and escapes quotes inside it.
     pub fn write_quoted_name(&self, out: &mut String, name: &str) {
         let escapes_backslash = self.ident_escape.starts_with('\\');
         out.push_str(&self.ident_open);
@@ -280,8 +281,8 @@ impl Quoting {
         out.push_str(&self.ident_close);
     }
 
-    /// Writes a text literal. Values travel as parameters; this is for warehouses without them, for
-    /// zone names, and for SQL that is only shown.
+    /// Writes a string literal. Values are bound as parameters; this is for warehouses without them, for the names of
+    /// time zones, and for SQL that is only shown.
     pub fn write_text(&self, out: &mut String, text: &str) {
         out.push_str(&self.string_prefix);
         out.push_str(&self.string_quote);
@@ -299,8 +300,8 @@ impl Quoting {
         out.push_str(&self.string_quote);
     }
 
-    /// Returns whether the name means itself without quotes: a word that isn't reserved and isn't folded
-    /// into another one.
+    /// Returns whether the name needs no quotes: it is a word that is not reserved, and the warehouse does not change
+    /// its case.
     pub fn is_plain(&self, name: &str) -> bool {
         let is_word_byte = |b: u8| match self.folding {
             CaseFolding::ToLower => b.is_ascii_lowercase() || b == b'_',
@@ -321,13 +322,13 @@ impl Quoting {
 }
 
 impl DialectProfile {
-    /// The template for `op` called with `arity` arguments of type `ty`: an overload that names both
-    /// wins over one that names the type, then the arity, then neither.
+    /// Returns the template of `op` for `arity` arguments of type `ty`. An overload for both the type and the arity is
+    /// preferred, then one for the type, then one for the arity, then one for neither.
     pub fn op(&self, op: Op, arity: usize, ty: Option<LogicalType>) -> Option<&Template> {
         self.best(op, None, arity, ty)
     }
 
-    /// The template of the named function (operator `call`).
+    /// Returns the template of the named function (operator `call`).
     pub fn function(&self, name: &str, arity: usize, ty: Option<LogicalType>) -> Option<&Template> {
         self.best(Op::Call, Some(name), arity, ty)
     }
@@ -346,7 +347,7 @@ impl DialectProfile {
         &self.times[granularity as usize]
     }
 
-    /// The warehouse's name of a type, for casts.
+    /// Returns the warehouse's name of a type, for casts.
     pub fn type_name(&self, ty: LogicalType) -> &str {
         &self.types[ty as usize]
     }

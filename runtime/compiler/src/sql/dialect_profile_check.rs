@@ -1,10 +1,9 @@
-//! From what a component said to a profile that may be printed with.
+//! Checks the profile of a dialect component.
 //!
-//! In: a [`RawProfile`], untrusted. Out: a [`DialectProfile`], or every fault found, each with its
-//! place. A checked profile has all the operators, granularities and types that the printer asks
-//! for, quotes from a short list of known pairs, and templates that use every argument they are
-//! given, so that no filter can silently disappear. Not here: whether a template *means* what its
-//! operator says; conformance cases judge that.
+//! In: an untrusted [`RawProfile`]. Out: a [`DialectProfile`], or every fault with its place. A checked profile has all
+//! operators, granularities and types that the printer needs, quotes from a short list of known pairs, and templates
+//! that use each of their arguments, so that no filter can disappear. Not here: whether a template has the *meaning* of
+//! its operator; conformance cases test that.
 
 use std::collections::HashSet;
 
@@ -24,8 +23,8 @@ const MAX_NAME_BYTES: usize = 64;
 const MAX_WORD_BYTES: usize = 128;
 const MAX_EXTRA_BYTES: usize = 4 * 1024;
 
-/// Operators that every profile has for any argument type, with the number of arguments asked for;
-/// `None` is any number.
+/// Operators that every profile must have for any argument type, each with its number of arguments; `None` for any
+/// number.
 const REQUIRED_OPS: &[(Op, Option<usize>)] = &[
     (Op::Not, Some(1)),
     (Op::Eq, Some(2)),
@@ -59,13 +58,13 @@ const REQUIRED_OPS: &[(Op, Option<usize>)] = &[
     (Op::Max, Some(1)),
 ];
 
-/// Both ways into local time, by the type of what is stored.
+/// The types for which a profile needs conversions to local time.
 const ZONED_TYPES: [LogicalType; 2] = [LogicalType::TimestampTz, LogicalType::Timestamp];
 
-/// Types that a profile may leave out; their name is then that of text.
+/// Types that a profile may leave out. They then have the name of the string type.
 const OPTIONAL_TYPES: [LogicalType; 3] = [LogicalType::Geo, LogicalType::Binary, LogicalType::Unknown];
 
-/// Opening and closing delimiter of a name, and what stands for the closing one inside.
+/// The known quotes of names: the opening one, the closing one, and the escape of the closing one.
 const NAME_QUOTES: &[(&str, &str, &str)] =
     &[("\"", "\"", "\"\""), ("\"", "\"", "\\\""), ("`", "`", "``"), ("`", "`", "\\`"), ("[", "]", "]]")];
 
@@ -106,7 +105,7 @@ impl DialectProfile {
     }
 }
 
-/// The parts as far as they are sound; complete when no fault was found.
+/// The checked parts of a profile. All of them are there if no fault was found.
 struct Checked {
     quoting: Quoting,
     ops: Vec<Vec<OpOverload>>,
@@ -164,7 +163,7 @@ impl Checked {
     }
 }
 
-/// The digest of everything that a component said.
+/// Returns the digest of everything that a component returned.
 fn digest(raw: &RawProfile) -> u64 {
     let digest = Sha256::digest(format!("{raw:?}"));
     digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
@@ -180,13 +179,13 @@ impl Faults {
         self.found.push(ProfileError { place: place.into(), fault: fault.into() });
     }
 
-    /// Quotes the offending value, cut short and printable.
+    /// Reports an invalid value, shortened and printable.
     fn value(&mut self, place: impl Into<String>, value: &str) {
         let shown: String = value.chars().take(40).flat_map(char::escape_debug).collect();
         self.add(place, ProfileFault::Value(shown));
     }
 
-    /// Lexes a template and sees that it uses each of its first `needed` arguments.
+    /// Splits a template into segments, and checks that it uses each of its first `needed` arguments.
     fn template(&mut self, place: &str, sql: &str, holes: Option<u8>, needed: u8) -> Option<Template> {
         match Template::parse(sql, holes) {
             Ok(template) => match (0..needed).find(|hole| !template.uses(*hole)) {
@@ -328,7 +327,7 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
     ops
 }
 
-/// Returns whether a fault of this operator was reported, so that it isn't reported as missing too.
+/// Returns whether a fault of this operator was reported, so that it is not reported as missing as well.
 fn is_faulty(faults: &Faults, op: Op) -> bool {
     faults.found.iter().any(|e| {
         e.place
@@ -410,7 +409,7 @@ fn check_time(raw: &RawTime, faults: &mut Faults) -> Option<TimeTemplates> {
     if raw.trunc_instant.is_some() && !raw.granularity.is_sub_day() {
         faults.value(place("trunc-instant"), raw.granularity.as_str());
     }
-    // Read every part before the first `?`, so that all faults are told at once.
+    // Read every part before the first `?`, so that all faults are reported at once.
     let trunc = faults.template(&place("trunc"), &raw.trunc, Some(1), 1);
     let trunc_instant = raw.trunc_instant.as_ref().map(|t| faults.template(&place("trunc-instant"), t, Some(2), 1));
     let add = faults.template(&place("add"), &raw.add, Some(2), 2);
@@ -427,7 +426,7 @@ fn check_time(raw: &RawTime, faults: &mut Faults) -> Option<TimeTemplates> {
     })
 }
 
-/// `None` inside means refused, `None` outside means not given.
+/// Flattens an optional template. The inner `None` is a refused template, the outer one a template that is not given.
 fn lift(checked: Option<Option<Template>>) -> Option<Option<Template>> {
     match checked {
         None => Some(None),
@@ -458,7 +457,8 @@ fn check_types(raw: &[(LogicalType, String)], faults: &mut Faults) -> Vec<String
     types
 }
 
-/// Plain words with arguments: `DOUBLE PRECISION`, `DECIMAL(38, 6)`, `Nullable(DateTime64(6, 'UTC'))`.
+/// Returns whether a string is a type's name: words with arguments, such as `DOUBLE PRECISION`, `DECIMAL(38, 6)` or
+/// `Nullable(DateTime64(6, 'UTC'))`.
 fn is_type_name(name: &str) -> bool {
     name.len() <= MAX_WORD_BYTES
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -466,7 +466,7 @@ fn is_type_name(name: &str) -> bool {
         && Template::parse(name, Some(0)).is_ok()
 }
 
-/// A literal's template around its quoted text: `DATE {0}` or a call or a cast. It prints as an atom.
+/// Checks the template of a literal: `DATE {0}`, a call or a cast, which needs no parentheses as an operand.
 fn literal(place: &str, sql: &str, faults: &mut Faults) -> Option<Template> {
     let mut template = faults.template(place, sql, Some(1), 1)?;
     let is_typed = matches!(
@@ -490,7 +490,7 @@ fn atom(place: &str, sql: &str, faults: &mut Faults) -> Option<Template> {
     Some(template)
 }
 
-/// `EXPLAIN … {0}`: words that neither run the statement nor write anywhere.
+/// Checks the template `EXPLAIN … {0}`: its words must neither run the statement nor write anything.
 fn check_explain(sql: &str, faults: &mut Faults) -> Option<Template> {
     if sql.is_empty() {
         return None;
@@ -517,7 +517,7 @@ fn check_explain(sql: &str, faults: &mut Faults) -> Option<Template> {
     }
 }
 
-/// If `[…]` quotes a name, the same bracket in a template would hide its content.
+/// Refuses `[` in templates if `[…]` quotes names, because the bracket would hide the text after it.
 fn refuse_square_brackets(raw: &RawProfile, faults: &mut Faults) {
     let ops = raw.ops.iter().map(|op| (op_place(op), op.sql.as_str()));
     let times = raw.times.iter().flat_map(|t| {

@@ -1,4 +1,4 @@
-//! Author's snippets, dimensions, time buckets, aggregates and row filters as SQL expressions.
+//! Converts authors' snippets, dimensions, time buckets, aggregates and row filters to SQL expressions.
 //!
 //! In: nodes of the plan. Out: nodes of the SQL tree, in the scope of one fact's joined rows.
 
@@ -18,23 +18,23 @@ pub(super) struct Expressions<'a> {
     plan: &'a LogicalPlan<'a>,
     protection: &'a Protection<'a>,
     pub(super) has_filter_clause: bool,
-    /// A decimal without a scale of its own holds any.
+    /// True if a decimal type without a scale can represent any scale.
     pub(super) has_unbounded_decimals: bool,
     texts: Texts,
     /// Unless it is UTC.
     zone: Option<Zone<'a>>,
-    /// The engine keeps instants in a zone, and is asked for them in UTC.
+    /// True if the engine stores instants with a time zone, and returns them in UTC only on request.
     has_zones: bool,
     /// True if the dialect has [`HASH`] and [`PARTIAL`].
     masks: [bool; 2],
-    /// Expressions are over the rows of this table.
+    /// The pre-aggregation whose table the expressions read; `None` for rows of cubes.
     stored: Option<&'a Rollup>,
 }
 
-/// The functions behind masks, as a dialect names its templates, and how many arguments they take.
+/// The functions of masks: the names of their templates and the numbers of their arguments.
 const HASH: (&str, usize) = ("mask_hash", 1);
 const PARTIAL: (&str, usize) = ("mask_partial", 2);
-/// The text that a partial mask shows behind the first character.
+/// The suffix that a partial mask shows after the first character.
 const PARTIAL_SUFFIX: &str = "***";
 
 impl<'a> Expressions<'a> {
@@ -54,12 +54,12 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// Returns whether a table of groups holds a dimension's comparable form beside its value.
+    /// Returns whether a table of groups stores a dimension's comparable form beside its value.
     pub(super) fn stores_key(&self, dimension: &Dimension) -> bool {
         self.texts.collates && dimension.ty == DimensionType::String
     }
 
-    /// The same over the rows of a pre-aggregation's table.
+    /// Returns the same converter for the rows of a pre-aggregation's table.
     pub(super) fn over(&self, rollup: &'a Rollup) -> Self {
         Expressions { stored: Some(rollup), ..self.clone() }
     }
@@ -73,12 +73,12 @@ impl<'a> Expressions<'a> {
         self.scope(&fact.tree).snippet(owner, snippet)
     }
 
-    /// A dimension's own value, comparable by code point if it is text.
+    /// Returns a dimension's own value; a string is comparable by code point.
     pub(super) fn dimension(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
         self.scope(&fact.tree).comparable(id)
     }
 
-    /// A dimension as the caller may see it.
+    /// Returns a dimension's value as the caller may see it.
     pub(super) fn shown(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
         self.shown_in(self.scope(&fact.tree), id)
     }
@@ -110,7 +110,7 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// The start of a time's bucket, in UTC if it is an instant, as a value of the column's own type.
+    /// Returns the start of a time's bucket as a value of the column's own type; an instant is truncated in UTC.
     fn truncated(&self, value: SqlExpr<'a>, granularity: Granularity, ty: LogicalType) -> SqlExpr<'a> {
         // A day has no hours to hide.
         if ty == LogicalType::Date && granularity.is_sub_day() {
@@ -121,8 +121,8 @@ impl<'a> Expressions<'a> {
         if ty == LogicalType::Unknown { bucket } else { bucket.cast(ty) }
     }
 
-    /// A fact's n-th group-by column, moved if the fact is of the other stretch and clamped if what
-    /// was before the range counts.
+    /// Returns the n-th group-by column of a fact. It is moved if the fact is of the compared period, and set to the
+    /// first step if it is before a range whose history counts.
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
         let (scope, id) = (self.scope(&fact.tree), fact.groups[index]);
         match self.plan.groups[index].granularity {
@@ -165,7 +165,7 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// The kind and type of a time in the rows that are read: stored buckets of a day or more are local times.
+    /// Returns the kind and type of a time in the rows that are read. Stored buckets of a day or more are local times.
     fn time_of(&self, id: DimensionId) -> (TimeKind, LogicalType) {
         let dimension = self.plan.model.dimension(id);
         match self.stored.and_then(|rollup| rollup.bucket_of(id)) {
@@ -175,8 +175,8 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// Returns the expression that is put into buckets, and the granularity. Under a mask of buckets it is the coarser
-    /// of the two, in the query's zone, where buckets of the one are made of those of the other.
+    /// Returns the expression to truncate, and the granularity. Under a mask of buckets, it is the coarser of the two
+    /// granularities, in the query's time zone, in which its buckets consist of those of the finer one.
     fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, requested: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
             let (dimension, coarser) = (self.plan.model.dimension(id), requested.max(*most));
@@ -189,8 +189,8 @@ impl<'a> Expressions<'a> {
         (self.shown_in(scope, id), requested)
     }
 
-    /// Days and more are local time; hours and finer are stretches of instants, so that the hour that
-    /// comes twice in autumn stays two.
+    /// Returns the start of a bucket. Buckets of a day or more are in local time. Shorter buckets are ranges of
+    /// instants, so that the hour that occurs twice in autumn has two buckets.
     fn bucket(
         &self,
         value: SqlExpr<'a>,
@@ -226,7 +226,7 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// A coarser bucket of a step that is itself a bucket.
+    /// Returns the coarser bucket of a step that is itself a bucket.
     pub(super) fn bucket_of_step(
         &self,
         step: SqlExpr<'a>,
@@ -244,12 +244,12 @@ impl<'a> Expressions<'a> {
         self.bucket(step, granularity, kind, ty, instants).cast(self.bucket_type(granularity, dimension))
     }
 
-    /// A step that is known, in microseconds.
+    /// Returns a known step, given in microseconds.
     pub(super) fn step(&self, micros: i64, ty: LogicalType) -> SqlExpr<'a> {
         SqlExpr::Value(micros_as(micros, ty)).cast(ty)
     }
 
-    /// A condition on the rows of a tree.
+    /// Returns a condition on the rows of a tree of joins.
     pub(super) fn predicate(&self, tree: &'a JoinTree<'a>, predicate: &'a Predicate) -> SqlExpr<'a> {
         self.scope(tree).predicate(predicate, true)
     }
@@ -260,7 +260,7 @@ impl<'a> Expressions<'a> {
         own.chain(self.further_conditions(fact, planned)).collect()
     }
 
-    /// The same without the filters of the aggregate itself.
+    /// Returns the conditions on aggregated rows without the filters of the aggregate itself.
     pub(super) fn further_conditions(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Vec<SqlExpr<'a>> {
         let mut conditions = Vec::new();
         for metric in &planned.metrics {
@@ -293,18 +293,18 @@ impl<'a> Expressions<'a> {
         })
     }
 
-    /// A string that compares by code point.
+    /// Returns a string in the form that compares by code point.
     pub(super) fn comparable_text(&self, value: SqlExpr<'a>) -> SqlExpr<'a> {
         if self.texts.collates { SqlExpr::op(Op::Collate, vec![value]) } else { value }
     }
 }
 
-/// Returns whether the dialect has a form of its own for texts that compare by code point.
+/// Returns whether the dialect has a special form for strings that compare by code point.
 pub(crate) fn collates(profile: &DialectProfile) -> bool {
     profile.op(Op::Collate, 1, None).is_some_and(|template| template.segments != [Segment::Hole(0)])
 }
 
-/// The distance from `about`, as a double, to a power.
+/// Returns the distance of a value from `about`, as a double, raised to a power.
 fn moment<'a>(value: SqlExpr<'a>, about: &'a Value, power: u32) -> SqlExpr<'a> {
     let distance = SqlExpr::op(Op::Sub, vec![value.cast(LogicalType::Float), SqlExpr::Param(about)]);
     let product = |left, _| SqlExpr::op(Op::Mul, vec![left, distance.clone()]);
@@ -343,7 +343,7 @@ pub(super) fn op_of(function: AggregateFunction) -> Op {
     }
 }
 
-/// An aggregate function over an argument, or over rows.
+/// Returns the call of an aggregate function over an argument, or over rows.
 pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
     let aggregate = planned.aggregate;
     let op = op_of(aggregate.function);

@@ -1,8 +1,8 @@
-//! Types of expressions, as far as SQL defines them alike for every warehouse.
+//! Types of expressions that SQL defines in the same way for every warehouse.
 //!
-//! In: an expression and the types of its columns. Out: its type, or `Unknown`: functions of one engine, operators that
-//! an engine defines for several types, and whatever depends on an unknown type. Warehouses that report the types of
-//! expressions are asked first (`probe`); SQLite reports those of columns only.
+//! In: an expression and the types of its columns. Out: its type, or `Unknown`: for functions of one engine, for
+//! operators that an engine defines for several types, and for expressions of an unknown type. If the warehouse can
+//! report the types of expressions, its answer has priority (`probe`); SQLite reports only types of columns.
 
 use sqlparser::ast::{
     BinaryOperator, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -98,19 +98,19 @@ impl Typing<'_> {
         }
     }
 
-    /// The type of a value that is one of several; null is of every type.
+    /// Returns the common type of values of which one is used; null has every type.
     fn common<'e>(&self, values: impl Iterator<Item = &'e Expr>) -> LogicalType {
         let is_null = |expr: &&Expr| matches!(expr, Expr::Value(value) if value.value == Value::Null);
         values.filter(|value| !is_null(value)).map(|value| self.of(value)).reduce(common).unwrap_or(Unknown)
     }
 }
 
-/// The type itself if it is a number's.
+/// Returns the type if it is numeric, else `Unknown`.
 fn number(ty: LogicalType) -> LogicalType {
     if matches!(ty, Integer | Decimal | Float) { ty } else { Unknown }
 }
 
-/// The type of a part of a value: bytes stay bytes, everything else is read as text.
+/// Returns the type of a substring: bytes stay bytes, all other types become strings.
 fn text_of(ty: LogicalType) -> LogicalType {
     match ty {
         Text | Integer | Decimal | Float | Boolean => Text,
@@ -138,7 +138,7 @@ fn of_literal(value: &Value) -> LogicalType {
     }
 }
 
-/// The type that a name means in CAST and before a typed text.
+/// Returns the type that a name has in CAST and in typed literals.
 fn of_name(name: &DataType) -> LogicalType {
     use DataType as Name;
     match name {

@@ -20,7 +20,7 @@ use crate::snippet::stand_in::{PART, cut, part_name, stand_in};
 use crate::snippet::tokenize;
 use crate::types::LogicalType;
 
-/// The depth of the conditions that are read; a project's own texts are no deeper.
+/// The deepest nesting of conditions that are read. A project's own SQL is never deeper.
 const MAX_DEPTH: usize = 60;
 
 /// The comparisons of a condition, in reading order.
@@ -37,7 +37,7 @@ pub(super) struct Operand {
     form: Expr,
 }
 
-/// Reads the comparisons of a condition. SQL that the grammar does not accept a second time has none.
+/// Reads the comparisons of a condition; none if the grammar does not accept the printed SQL.
 pub(super) fn comparisons<'s>(on: &'s Snippet, dialect: &dyn Dialect) -> Comparisons<'s> {
     let pairs = match &on.parts[..] {
         // The usual join needs no parser.
@@ -50,8 +50,8 @@ pub(super) fn comparisons<'s>(on: &'s Snippet, dialect: &dyn Dialect) -> Compari
 }
 
 impl Comparisons<'_> {
-    /// Returns the SQL of the values whose types the warehouse can report: each operand that is more than a constant,
-    /// and each column inside one. [`Self::type_of`] knows them by their numbers.
+    /// Returns the SQL of the operands whose types the warehouse can report, with their numbers for [`Self::type_of`]:
+    /// each operand that is more than a constant, and each column inside one.
     pub(super) fn probed(&self) -> impl Iterator<Item = (u32, Snippet)> {
         let is_inside = |part: &SqlPart| {
             let mut larger = self.pairs.iter().flatten().filter(|operand| operand.sql.parts.len() > 1);
@@ -64,7 +64,7 @@ impl Comparisons<'_> {
         values.filter_map(move |(number, sql)| Some((number, sql.filter(is_variable)?)))
     }
 
-    /// Returns the type of the n-th operand: as the warehouse reported it, or else as its form says.
+    /// Returns the type of the n-th operand: the reported one, or else that of its form.
     ///
     /// `reported` has the types of [`Self::probed`] by number; `shown` has the type of a column that a dimension shows.
     pub(super) fn type_of(
@@ -92,7 +92,7 @@ impl Operand {
         Operand { sql: single(part.clone()), form: Expr::Identifier(Ident::new(part_name(index))) }
     }
 
-    /// Returns whether engines read the operand as the type of the other side.
+    /// Returns whether engines convert the operand to the type of the other side.
     fn is_adaptable(&self) -> bool {
         let Expr::Value(value) = without_brackets(&self.form) else { return false };
         !matches!(value.value, Value::Number(..) | Value::Boolean(_))
@@ -103,7 +103,7 @@ fn single(part: SqlPart) -> Snippet {
     Snippet { parts: vec![part], is_atomic: true, ..Snippet::default() }
 }
 
-/// The dimension whose value an operand is.
+/// Returns the dimension that an operand reads.
 pub(super) fn dimension_of(model: &Model, operand: &SqlPart) -> Option<DimensionId> {
     match operand {
         SqlPart::Dimension(id) => Some(*id),
@@ -137,7 +137,7 @@ fn parsed(parts: &[SqlPart], dialect: &dyn Dialect) -> Option<Vec<[Operand; 2]>>
 
 struct Finder<'p> {
     parts: &'p [SqlPart],
-    /// The number of enclosing queries and lambdas, whose names mean something else.
+    /// The number of enclosing subqueries and lambdas, in which names have another meaning.
     hidden: usize,
     pairs: Vec<[Operand; 2]>,
 }

@@ -1,7 +1,7 @@
-//! Values as SQL text, by the dialect's literal templates.
+//! Prints values as SQL literals, by the dialect's templates.
 //!
-//! In: a value. Out: text appended to a buffer. Values are written only where nothing can be bound:
-//! for people to read, or where an engine has no parameters.
+//! In: a value. Out: text appended to a buffer. Values are printed only if they cannot be bound: in SQL for people to
+//! read, and for engines without parameters.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::dialect_profile::{DialectProfile, Op};
 use super::template::{Segment, Template};
 use crate::types::{LogicalType, Value};
 
-/// A value as a literal. Writing to a String never fails.
+/// Appends a value as a literal.
 pub(super) fn value(profile: &DialectProfile, value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("NULL"),

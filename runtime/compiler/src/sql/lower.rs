@@ -1,12 +1,12 @@
-//! A secured plan to a SQL tree (semantics, "Shape of the SQL").
+//! Lowers a secured plan to a SQL tree (semantics, "Shape of the SQL").
 //!
-//! One fact becomes one flat SELECT … GROUP BY that a person would have written. Several facts are
-//! each grouped on their own; their groups are stacked by UNION ALL, with nulls for the others'
-//! aggregates, and merged by an outer GROUP BY. Where rows are added for steps of time, the stack is
-//! a named query, so that the steps can be made from it. Joins are what the plan says, nothing more.
+//! One fact becomes one flat SELECT … GROUP BY, as a person would write it. Several facts are grouped separately;
+//! their groups are stacked by UNION ALL, with nulls for the others' aggregates, and merged by an outer GROUP BY. If
+//! rows are added for steps of time, the stack is a named query from which the steps are made. Joins are exactly those
+//! of the plan.
 
 mod fact;
-mod guard;
+mod protected_rows;
 mod rollup;
 mod steps;
 mod stored;
@@ -21,14 +21,14 @@ use crate::model::{Aggregate, AggregateFunction};
 use crate::plan::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Protection, SecuredPlan, ValueExpr};
 use crate::types::LogicalType;
 
-/// The column that holds the number of groups before paging.
+/// The column that contains the number of groups before paging.
 const TOTAL: &str = "total_rows";
-/// Pages that are known to hold all groups have fewer rows: a larger answer is read as a stream, which begins with the
-/// number of groups.
+/// The largest number of rows of a page that is known to contain all groups. A larger result is read as a stream, which
+/// begins with the number of groups.
 const MOST_HELD: u64 = 10_000;
-/// The column that holds how many rows were added for steps of time.
+/// The column that contains the number of rows that were added for steps of time.
 const ADDED: &str = "added_rows";
-/// In the merge: 1 for groups of selected facts, 0 for groups that are only looked up.
+/// A column of the merge: 1 for groups of selected facts, 0 for groups that are only looked up.
 const IS_SELECTED: &str = "is_selected";
 const MERGED: &str = "merged";
 const GROUPED: &str = "grouped";
@@ -42,7 +42,7 @@ pub struct Lowered<'a> {
     pub(crate) added_column: Option<usize>,
 }
 
-/// Lowers a plan for the page that was asked for.
+/// Lowers a plan for the requested page.
 pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowered<'a> {
     let plan = secured.plan();
     let lowering = Lowering::new(secured, profile);
@@ -60,7 +60,7 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     Lowered { query: Query::Select(Box::new(select)), total_column, added_column }
 }
 
-/// Returns whether the page holds all groups whatever the data is, so that their number is that of its rows.
+/// Returns whether the page contains all groups, whatever the data is, so that its number of rows is their number.
 fn holds_all_groups(secured: &SecuredPlan<'_>) -> bool {
     let plan = secured.plan();
     let is_first_page = plan.offset == 0 && plan.limit > 0;
@@ -69,8 +69,8 @@ fn holds_all_groups(secured: &SecuredPlan<'_>) -> bool {
         || is_first_page && secured.most_groups().is_some_and(|most| most < plan.limit.min(MOST_HELD))
 }
 
-/// Lowers a plan to the number of its groups, and of rows added for steps of time: for a page that
-/// came back empty and so carries neither.
+/// Lowers a plan to the number of its groups, and of rows added for steps of time. It is needed after an empty page,
+/// which contains neither number.
 pub fn lower_count<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowered<'a> {
     let lowering = Lowering::new(secured, profile);
     let mut answer = lowering.answer();
@@ -103,11 +103,11 @@ struct Lowering<'a> {
 enum Level {
     /// The aggregate call itself.
     Flat,
-    /// A column of the derived table that holds one row a group.
+    /// Reads a column of the derived table, which has one row per group.
     Grouped,
     /// Selects the only branch that is not null.
     Merged,
-    /// A column of the derived table in which steps were added and values run along them.
+    /// Reads a column of the derived table in which steps were added and values summed up along them.
     Carried,
 }
 
@@ -175,8 +175,8 @@ impl<'a> Lowering<'a> {
         self.plan.facts.iter().enumerate().map(branch).collect()
     }
 
-    /// One fact's groups and aggregates. In a merge it has a column for every aggregate of the plan,
-    /// and one that tells whether its groups are selected, if some are not.
+    /// Selects the groups and aggregates of one fact. In a merge, the select has a column for every aggregate of the
+    /// plan, and one that says whether the fact's groups are selected, if those of some fact are not.
     fn branch(&self, fact: &'a Fact<'a>, merge: Option<usize>) -> Select<'a> {
         let groups = 0..self.plan.groups.len();
         let mut items: Vec<_> = groups.map(|i| (self.group(fact, i), Name::Numbered('g', i))).collect();
@@ -196,7 +196,7 @@ impl<'a> Lowering<'a> {
         self.grouped(fact, items)
     }
 
-    /// Values over a derived table of groups.
+    /// Selects the values from a derived table of groups.
     fn outer(&self, groups: Query<'a>, level: Level) -> Select<'a> {
         let table = level.table();
         let column = |name| SqlExpr::Derived(table, name);
@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Returns the condition that a merged group belongs to some selected fact.
+    /// Returns the condition that a merged group is a group of a selected fact.
     fn only_selected(&self) -> Option<SqlExpr<'a>> {
         let is_looked_up = self.has_lookups() && !self.plan.groups.is_empty();
         is_looked_up.then(|| {
@@ -247,7 +247,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An aggregate out of the stack of branches.
+    /// Returns an aggregate of the stacked branches.
     fn merged(&self, index: usize) -> SqlExpr<'a> {
         let aggregate = self.plan.aggregates[index].aggregate;
         let is_extreme = matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
@@ -258,8 +258,8 @@ impl<'a> Lowering<'a> {
         if counts(aggregate.function) { SqlExpr::op(Op::Coalesce, vec![merged, SqlExpr::Integer(0)]) } else { merged }
     }
 
-    /// A null that stands for another fact's aggregate, in its type. Where the engine's decimals have a
-    /// scale it is left to the engine, which knows it.
+    /// Returns the null that stands for another fact's aggregate, in the aggregate's type. If the engine's decimals
+    /// have a scale, the engine infers the type.
     fn null_of(&self, aggregate: &Aggregate) -> SqlExpr<'a> {
         let ty = match aggregate.function {
             function if counts(function) => LogicalType::Integer,

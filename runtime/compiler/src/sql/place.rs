@@ -1,7 +1,7 @@
-//! Places in a project's files of what a warehouse can't read of a cube.
+//! The places in a project's files of SQL that the warehouse refuses.
 //!
-//! In: a [`ProbedMember`], the warehouse's complaint. Out: what a person calls it, and the place: the name in
-//! its SQL that the warehouse complains of, else where the member stands.
+//! In: a [`ProbedMember`] and the warehouse's error. Out: a name for people and the place: the name in the member's
+//! SQL that the error mentions, or else the place of the member.
 
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
@@ -9,18 +9,18 @@ use crate::ids::JoinOperandId;
 use crate::model::{Cube, CubeId, Model, Relation, named_in_error, shown_in_error};
 use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text};
 
-/// The part of a cube that an error of the warehouse is about.
+/// The part of a cube that an error of the warehouse refers to.
 #[derive(Debug)]
 pub struct Culprit {
     /// The name of the member for people.
     pub what: String,
-    /// The word in its SQL, else the member.
+    /// The place of the name in its SQL, or else of the member.
     pub span: Option<Span>,
     /// The word, where it was found.
     pub word: Option<String>,
 }
 
-/// The member and the place in its SQL that the warehouse's message is about.
+/// Returns the member, and the place in its SQL, that the warehouse's message refers to.
 pub fn culprit(model: &Model, definitions: &Definitions, cube: CubeId, member: ProbedMember, message: &str) -> Culprit {
     let (what, span) = named(model, cube, member);
     let texts = texts_of(model, definitions, cube, member);
@@ -31,8 +31,9 @@ pub fn culprit(model: &Model, definitions: &Definitions, cube: CubeId, member: P
     }
 }
 
-/// The place in what a cube's rows are read from that the warehouse's message is about: the word that it complains of,
-/// else a table's name. Where models stand between, a word may be anybody's, so only the engine's own arrow counts.
+/// Returns the place in the cube's relation that the warehouse's message refers to: the name in the message, or else
+/// the name of the table. If the relation contains models, the name may belong to any of them, so only the engine's
+/// arrow counts.
 pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> Option<Span> {
     let models = match &cube.relation {
         Relation::Query { models, .. } | Relation::Model { models, .. } => models.as_slice(),
@@ -50,7 +51,7 @@ pub fn relation_place(definitions: &Definitions, cube: &Cube, message: &str) -> 
     complained.or_else(|| relation.is_table.then(|| relation.sql.span()))
 }
 
-/// A cube and those it extends, itself first.
+/// Returns a cube and the cubes that it extends, itself first.
 fn line<'d>(definitions: &'d Definitions, cube: &str) -> Vec<&'d CubeDefinition> {
     let named = |name: &str| definitions.cubes.iter().find(|cube| *cube.name.value == *name);
     named(cube).map_or_else(Vec::new, |cube| cube.line(named))
@@ -96,7 +97,7 @@ fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<S
     }
 }
 
-/// The SQL of a member, as its own cube or the nearest that it extends has it.
+/// Returns the SQL of a member, as declared by its own cube or by the nearest cube that it extends.
 fn texts_of<'d>(model: &Model, definitions: &'d Definitions, cube: CubeId, member: ProbedMember) -> Vec<&'d SqlText> {
     let definition = model.cube(cube);
     let policy = |index: u32| {

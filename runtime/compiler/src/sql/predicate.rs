@@ -1,8 +1,8 @@
-//! Tests to SQL conditions in two-valued logic (semantics, rules 11 and 13).
+//! Converts tests to SQL conditions in two-valued logic (semantics, rules 11 and 13).
 //!
-//! In: a [`Test`] and the expression it is made on. Out: a condition that is true exactly for the
-//! values that pass; it may be null instead of false, which a WHERE can't tell apart, so negation is
-//! pushed down to the tests, where null is accounted for.
+//! In: a [`Test`] and the tested expression. Out: a condition that is true exactly for the values that pass. It may be
+//! null instead of false, which is the same in a WHERE. Therefore negation is applied to the tests themselves, which
+//! handle nulls.
 
 use super::ast::SqlExpr;
 use super::dialect_profile::Op;
@@ -14,9 +14,9 @@ use crate::types::Value;
 pub(super) struct Tested<'a> {
     /// Compared by code point.
     pub(super) value: SqlExpr<'a>,
-    /// Null where the value is, and nothing around it.
+    /// The value without a conversion around it; null if the value is null.
     pub(super) bare: Option<SqlExpr<'a>>,
-    /// Equal whenever the value is, perhaps more often, and what the engine has indexes of.
+    /// An expression that the engine has indexes for. It is equal for equal values, and may be equal for others too.
     pub(super) lookup: Option<SqlExpr<'a>>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Tested<'a> {
         Tested { value, bare: None, lookup: None }
     }
 
-    /// Returns the test on the value, behind the test on the column.
+    /// Returns the test on the value, combined with the test on the indexed expression.
     fn looked_up(&self, test: impl Fn(SqlExpr<'a>) -> SqlExpr<'a>) -> SqlExpr<'a> {
         let exact = test(self.value.clone());
         match self.lookup.clone() {
@@ -35,7 +35,7 @@ impl<'a> Tested<'a> {
     }
 }
 
-/// A predicate over operands that `operand` turns into what is tested.
+/// Lowers a predicate. `operand` converts its operands to tested expressions.
 pub(super) fn lower_predicate<'a>(
     predicate: &'a Predicate,
     is_negated: bool,

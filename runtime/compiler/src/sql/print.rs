@@ -1,9 +1,8 @@
-//! The SQL tree to text. The only place in the house where SQL text is made.
+//! Prints the SQL tree. No other module creates SQL text.
 //!
-//! In: a [`Lowered`] statement and a validated dialect. Out: the text and its bound values. Values
-//! become placeholders; names are quoted by the dialect's rules; syntax comes from its templates.
-//! One file, because the border is the file: a reviewer, and the test of the layers, read it to see all
-//! SQL that can leave.
+//! In: a [`Lowered`] statement and a validated dialect. Out: the text and its bound values. Values become placeholders,
+//! names are quoted by the dialect's rules, and syntax comes from its templates. This is one file, so that a reviewer
+//! and the layering test can read all code that creates SQL.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use crate::types::{LogicalType, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameters {
     Bound,
-    /// One runnable text, for people to read.
+    /// The values are part of the text, for people to read.
     Inline,
 }
 
@@ -39,8 +38,8 @@ pub fn print(
     printer.finish()
 }
 
-/// Queries of the project's authors by name, each after those that it reads, as one that runs: the rows of the
-/// last.
+/// Prints named queries of the project's authors, each after those that it reads, as one query that returns the rows of
+/// the last.
 pub(crate) fn print_queries(queries: &[(String, Arc<str>)]) -> Arc<str> {
     let Some(((last, text), rest)) = queries.split_last() else { return Arc::default() };
     if rest.is_empty() {
@@ -50,13 +49,12 @@ pub(crate) fn print_queries(queries: &[(String, Arc<str>)]) -> Arc<str> {
     format!("WITH {}\nSELECT * FROM {last}", named.join(",\n")).into()
 }
 
-/// All rows of a relation of the warehouse, whose name is quoted already.
+/// Prints a query for all rows of a relation. The relation's name must already be quoted.
 pub(crate) fn print_rows_of(relation: &str) -> Arc<str> {
     format!("SELECT * FROM {relation}").into()
 }
 
-/// Prints the statement that asks for the warehouse's plan of a statement. `None`: this dialect has
-/// none.
+/// Prints the statement that returns the warehouse's plan of a statement. `None` if the dialect has none.
 ///
 /// # Errors
 /// As [`print`].
@@ -375,8 +373,8 @@ impl Printer<'_> {
         }
     }
 
-    /// A column's name in a select list; a key that the engine can't hold gets a number. Answers are read
-    /// by position.
+    /// Prints a column's name in a select list. A key that the engine does not support is replaced by a number, because
+    /// results are read by position.
     fn name(&mut self, name: Name<'_>, index: usize) {
         match name {
             Name::Key(key) if self.holds(key) => self.quoted(key),
@@ -392,18 +390,19 @@ impl Printer<'_> {
         }
     }
 
-    /// If a dialect refuses signs, all keys are numbered, so that no key equals another's number.
+    /// Returns whether a key can be a column's name. If a dialect refuses some characters, all keys are numbered, so
+    /// that no key equals the number of another.
     fn holds(&self, key: &str) -> bool {
         self.profile.features.punctuated_names && key.len() <= self.profile.quoting.max_ident_bytes as usize
     }
 
-    /// A name of the model: bare where that is safe.
+    /// Prints a name of the model, without quotes if that is safe.
     fn identifier(&mut self, name: &str) {
         let profile = self.profile;
         profile.quoting.write_name(&mut self.out, name);
     }
 
-    /// A name of the warehouse: as its author wrote it.
+    /// Prints a name of the warehouse as its author wrote it.
     fn column_name(&mut self, name: &ColumnName) {
         if name.quoted { self.quoted(&name.text) } else { self.text(&name.text) }
     }
@@ -605,7 +604,7 @@ impl Printer<'_> {
         }
     }
 
-    /// AND or OR over all, each closed unless it binds tighter than both.
+    /// Prints the conjunction or disjunction of expressions, each in parentheses if necessary.
     fn connected(&mut self, connective: &str, all: &[SqlExpr<'_>]) {
         if let [single] = all {
             return self.expr(single);
@@ -629,7 +628,7 @@ impl Printer<'_> {
         if binds_tighter { self.expr(expr) } else { self.closed(expr) }
     }
 
-    /// As an operand: in brackets unless it is an atom or a call.
+    /// Prints an operand, in parentheses unless it is an atom or a call.
     fn closed(&mut self, expr: &SqlExpr<'_>) {
         if self.is_closed(expr) {
             return self.expr(expr);
@@ -664,7 +663,7 @@ impl Printer<'_> {
     }
 }
 
-/// The hole stands between a bracket or comma and the next: nothing can bind to its text.
+/// Returns whether a hole is between two brackets or commas, so that no operator can bind to its text.
 fn is_enclosed(segments: &[Segment], index: usize) -> bool {
     let opens = |segment: &Segment| matches!(segment, Segment::Text(text) if text.trim_end().ends_with(['(', ',']));
     let closes =

@@ -1,9 +1,8 @@
-//! Statements that show the warehouse's types of a cube's members, for a `describe` at load, and what of
-//! them it can't read.
+//! Statements from which the warehouse reports the types of a cube's members, and the members that it refuses.
 //!
-//! In: a cube. Out: one SELECT over its rows with a column for each of its expressions, which is
-//! described and never run, so no row filter is needed; or one for each, to find out which is refused.
-//! Types are inputs of the compiler. And one that shows all columns of a table, for lineage.
+//! In: a cube. Out: one SELECT over its rows with a column for each of its expressions, or one SELECT for each
+//! expression, to find out which are refused. The statements are described at load and never run, so they need no row
+//! filter. Another statement returns all columns of a table, for lineage.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ pub enum ProbedMember {
     Measure(MeasureId),
     /// The expression that a policy compares a caller's value with.
     Compared(ComparedId),
-    /// The argument of a hidden aggregate in a `number`: it has to be readable, and no more.
+    /// The argument of a hidden aggregate in a `number`. The probe only checks that the warehouse accepts it.
     WithinMeasure(MeasureId),
     /// A filter of a measure.
     Filter(MeasureId),
@@ -43,7 +42,7 @@ pub enum ProbedMember {
     Segment(u32),
     /// The cube's n-th join.
     Join(u32),
-    /// A value that a join compares and no dimension shows.
+    /// A value that a join compares and that no dimension shows.
     JoinOperand(JoinOperandId),
 }
 
@@ -54,7 +53,8 @@ pub struct TypeProbe {
     pub members: Vec<ProbedMember>,
 }
 
-/// The probe of one cube; of one without expressions, its rows alone, so that a table that isn't there is found.
+/// Returns the probe of one cube. If the cube has no expressions, the probe reads only its rows, to detect a missing
+/// table.
 ///
 /// # Errors
 /// A join that cannot be followed, or an operator that the dialect lacks.
@@ -64,7 +64,7 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
     probe(model, cube, profile, &found)
 }
 
-/// A statement whose columns are a table's, in their order.
+/// Returns a statement whose columns are those of a table, in their order.
 ///
 /// # Errors
 /// An operator that the dialect lacks.
@@ -72,7 +72,7 @@ pub fn columns_probe(table: &[ColumnName], profile: &DialectProfile) -> Result<S
     star(Source::Table { name: table, alias: PROBED }, profile)
 }
 
-/// A table that the project declares, and the statement whose columns are its own.
+/// A table that the project declares, and the statement that returns its columns.
 #[derive(Debug, Clone)]
 pub struct SourceProbe<'d> {
     /// `source.table`
@@ -81,7 +81,8 @@ pub struct SourceProbe<'d> {
     pub text: String,
 }
 
-/// One for each table of the sources, named as `source()` would write it; none where the dialect has no such statement.
+/// Returns a probe for each table of the sources, with the name that `source()` prints; none if the dialect has no such
+/// statement.
 pub fn source_probes<'d>(definitions: &'d Definitions, profile: &DialectProfile) -> Vec<SourceProbe<'d>> {
     let dialect = grammar(&definitions.warehouse);
     let part = |name: &Text| ColumnName {
@@ -98,7 +99,7 @@ pub fn source_probes<'d>(definitions: &'d Definitions, profile: &DialectProfile)
     tables.filter_map(probe).collect()
 }
 
-/// The same of a cube's rows.
+/// Returns a statement whose columns are those of a cube's rows.
 ///
 /// # Errors
 /// As [`columns_probe`].
@@ -117,7 +118,7 @@ fn star(source: Source<'_>, profile: &DialectProfile) -> Result<String, QueryErr
     print(&lowered, profile, Parameters::Inline).map(|(text, _)| text)
 }
 
-/// The cube's rows alone, and then a probe for each of its expressions.
+/// Returns a probe of the cube's rows without expressions, and then a probe for each expression.
 ///
 /// # Errors
 /// As [`type_probe`].
@@ -131,7 +132,7 @@ pub fn single_probes(model: &Model, cube: CubeId, profile: &DialectProfile) -> R
 /// A column of a probe.
 type Probed<'m> = (ProbedMember, Cow<'m, Snippet>);
 
-/// The values that the cube's joins compare and whose types no dimension shows.
+/// Returns the values that the cube's joins compare and whose types no dimension shows.
 fn join_operands<'m>(model: &'m Model, cube: CubeId, profile: &DialectProfile) -> Vec<Probed<'m>> {
     // An alias' own joins are its cube's.
     let Some(definition) = Some(model.cube(cube)).filter(|cube| cube.alias_of.is_none()) else { return Vec::new() };
@@ -151,7 +152,7 @@ fn join_operands<'m>(model: &'m Model, cube: CubeId, profile: &DialectProfile) -
     found
 }
 
-/// All expressions over a cube's rows whose cubes can be joined; the rest has been reported.
+/// Returns all expressions over a cube's rows whose cubes can be joined. The others have been reported.
 fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     let definition = model.cube(cube);
     let mut found: Vec<(ProbedMember, &Snippet)> = Vec::new();
@@ -186,8 +187,8 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     found
 }
 
-/// Returns the policies' SQL on the cube that names no value of the caller: with one there is nothing to
-/// describe, but for what it is compared with.
+/// Returns the policies' SQL on the cube without values of the caller. SQL with such values cannot be described; only
+/// the expressions that they are compared with can.
 fn policy_texts(model: &Model, cube: CubeId) -> impl Iterator<Item = (ProbedMember, &Snippet)> {
     let effects = (0u32..).zip(&model.policies).flat_map(move |(index, policy)| {
         policy.cubes.iter().filter(move |effect| effect.cube == cube && !effect.is_closed).map(move |of| (index, of))

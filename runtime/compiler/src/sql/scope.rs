@@ -1,10 +1,10 @@
-//! The joined rows of one select: what the names in snippets stand for, and which rows they are asked of.
+//! The joined rows of one select: the meaning of the names in snippets, and the rows that they are evaluated on.
 //!
-//! In: a join tree under a caller's row filters. Out: snippets, dimensions and conditions over its rows.
-//! An engine evaluates the conditions of a WHERE or ON in any order, and moves those of an outer select
-//! inwards, beside a row filter. So what can fail on a row stands in a CASE over the row filter of the cube
-//! that it reads, the one construct whose order engines promise: no hidden row makes a statement fail. A
-//! column that is only compared stays as it is, for indexes and hash joins.
+//! In: a join tree under a caller's row filters. Out: snippets, dimensions and conditions over its rows. An engine
+//! evaluates the conditions of a WHERE or ON in any order, and may move conditions of an outer select into an inner
+//! one, beside a row filter. So an expression that can fail on a row is put into a CASE over the row filter of the cube
+//! that it reads. CASE is the only construct whose order engines guarantee: no hidden row makes a statement fail. A
+//! column that is only compared is not put into a CASE, so that engines can use indexes and hash joins.
 
 use super::ast::{Name, SqlExpr};
 use super::dialect_profile::Op;
@@ -16,10 +16,10 @@ use crate::types::LogicalType;
 
 /// The column by which a select around a cube marks the rows that passed.
 pub(super) const PASSES: &str = "terrane_passes";
-/// A text column as its indexes have it: equal at least where the texts are, by code point.
+/// The form of a string column that its indexes use: equal for all strings that are equal by code point.
 pub(super) const LOOKUP: (&str, usize) = ("text_lookup", 1);
 
-/// The normalization of texts before a dialect compares them.
+/// The conversion of strings before a dialect compares them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Texts {
     pub(super) collates: bool,
@@ -27,22 +27,22 @@ pub(super) struct Texts {
     pub(super) looks_up: bool,
 }
 
-/// The joined rows of one fact: what names in snippets stand for.
+/// The joined rows of one fact, which the names in snippets refer to.
 #[derive(Clone, Copy)]
 pub(super) struct RowScope<'a> {
     pub(super) model: &'a Model,
     pub(super) tree: &'a JoinTree<'a>,
     pub(super) protection: &'a Protection<'a>,
     pub(super) texts: Texts,
-    /// The name of the root's rows, where it isn't the cube's.
+    /// The alias of the root's rows, if it is not the cube's name.
     root: Option<&'a str>,
-    /// The node whose row filter stands around what is written, or is it.
+    /// The node whose row filter encloses the expression, or whose row filter it is.
     passed: Option<NodeId>,
-    /// The rows are those of this table.
+    /// The pre-aggregation whose table the rows come from.
     stored: Option<&'a Rollup>,
 }
 
-/// The rows of a pre-aggregation's table.
+/// The alias of the rows of a pre-aggregation's table.
 pub(super) const STORED: &str = "stored";
 
 impl<'a> RowScope<'a> {
@@ -55,7 +55,7 @@ impl<'a> RowScope<'a> {
         RowScope { model, tree, protection, texts, root: None, passed: None, stored: None }
     }
 
-    /// The same over the rows of a pre-aggregation's table, if one is given.
+    /// Returns the scope over the rows of a pre-aggregation's table, if one is given.
     pub(super) fn over(self, stored: Option<&'a Rollup>) -> RowScope<'a> {
         RowScope { stored, ..self }
     }
@@ -71,24 +71,24 @@ impl<'a> RowScope<'a> {
         Some(SqlExpr::Derived(STORED, name))
     }
 
-    /// The stored column of a dimension that is nothing but this column.
+    /// Returns the stored column of a dimension that consists only of this column.
     fn stored_column(&self, cube: CubeId, name: &ColumnName) -> Option<SqlExpr<'a>> {
         let is_column = |id: &DimensionId| self.model.dimension(*id).is_column(cube, name);
         let index = self.stored?.dimensions.iter().position(is_column)?;
         Some(SqlExpr::Derived(STORED, Name::Numbered('d', index)))
     }
 
-    /// The name of the root's rows while they are filtered, or their own.
+    /// Returns the scope for conditions of a row filter. `root` is the alias of the filtered rows.
     pub(super) fn judging(self, root: Option<&'a str>) -> RowScope<'a> {
         RowScope { root, passed: Some(0), ..self }
     }
 
-    /// Inside a CASE over a node's row filter.
+    /// Returns the scope inside a CASE over a node's row filter.
     fn behind(self, node: NodeId) -> RowScope<'a> {
         RowScope { passed: Some(node), ..self }
     }
 
-    /// The name of a node's rows in SQL.
+    /// Returns the alias of a node's rows in SQL.
     pub(super) fn alias(&self, node: NodeId) -> &'a str {
         match node.checked_sub(1) {
             Some(index) => &self.tree.joins[index].alias,
@@ -100,7 +100,7 @@ impl<'a> RowScope<'a> {
         self.tree.find(self.model, 0, cube).unwrap_or(0)
     }
 
-    /// A snippet of a cube that was joined.
+    /// Returns a snippet of a joined cube.
     pub(super) fn in_cube(&self, cube: CubeId, snippet: &'a Snippet) -> SqlExpr<'a> {
         self.snippet(self.node_of(cube), snippet)
     }
@@ -127,7 +127,7 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// A snippet of a member of `owner`'s cube.
+    /// Returns a snippet of a member of `owner`'s cube.
     pub(super) fn snippet(&self, owner: NodeId, snippet: &'a Snippet) -> SqlExpr<'a> {
         match &snippet.parts[..] {
             [SqlPart::Dimension(id)] => self.dimension(owner, *id),
@@ -142,19 +142,19 @@ impl<'a> RowScope<'a> {
         self.parts(planned.from, &planned.join.on, Some(node), evaluation)
     }
 
-    /// A dimension as a member of `owner`'s cube means it. Where nothing was joined it is null,
-    /// whatever its SQL makes of nulls.
+    /// Returns a dimension that a member of `owner`'s cube refers to. It is null if no row is joined, also if its SQL
+    /// would turn null into a value.
     pub(super) fn dimension(&self, owner: NodeId, id: DimensionId) -> SqlExpr<'a> {
         self.value(owner, id, Evaluation::Infallible)
     }
 
-    /// A dimension of the root's members, comparable by code point if it is text.
+    /// Returns a dimension of the root's members; a string is comparable by code point.
     pub(super) fn comparable(&self, id: DimensionId) -> SqlExpr<'a> {
         let dimension = self.model.dimension(id);
         self.by_code_point(dimension, self.value(0, id, Evaluation::Infallible.and(compares_as_it_is(dimension))))
     }
 
-    /// Returns a dimension's expression, comparable by code point if it is text.
+    /// Returns the value of a dimension; a string is converted so that it compares by code point.
     pub(super) fn by_code_point(&self, dimension: &Dimension, value: SqlExpr<'a>) -> SqlExpr<'a> {
         if self.texts.collates && matches!(dimension.ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
@@ -162,7 +162,7 @@ impl<'a> RowScope<'a> {
         value
     }
 
-    /// A predicate over dimensions. `by_index`: where an index may answer.
+    /// Returns a predicate over dimensions. `by_index`: add a form that an index can answer.
     pub(super) fn predicate(&self, predicate: &'a Predicate, by_index: bool) -> SqlExpr<'a> {
         lower_predicate(predicate, false, &mut |on| self.tested(on, by_index))
     }
@@ -181,8 +181,9 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// Returns the conditions on the root's rows, ANDed. Conditions that can fail are evaluated only on rows that
-    /// passed those before it, and all of it behind what can't: no row that one filter hides makes another fail.
+    /// Returns the conditions on the root's rows, which are ANDed. Conditions that cannot fail come first. Each other
+    /// condition is evaluated only on rows that passed those before it, so that no row that one filter hides makes
+    /// another fail.
     pub(super) fn row_filters(&self, all: &[&'a Snippet], predicates: &[&'a Predicate]) -> Vec<SqlExpr<'a>> {
         let (mut certain, mut others) = (Vec::new(), Vec::new());
         for sql in all {
@@ -211,7 +212,7 @@ impl<'a> RowScope<'a> {
         certain
     }
 
-    /// Returns the condition that a node's row is visible; none if all are, or if it was checked.
+    /// Returns the condition that a node's row is visible; none if all rows are, or if it is already checked.
     fn guard(&self, node: NodeId) -> Option<Vec<SqlExpr<'a>>> {
         if self.passed == Some(node) {
             return None;
@@ -270,7 +271,7 @@ impl<'a> RowScope<'a> {
         SqlExpr::when(conditions, scope.parts(node, snippet, None, evaluation), None)
     }
 
-    /// `joined`: the node that an `on` condition is about to join.
+    /// Returns the parts of a snippet. `joined` is the node that an `on` condition is about to join.
     fn parts(
         &self,
         owner: NodeId,
@@ -318,8 +319,8 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// True where a row was joined: its key is there, or what it was joined on, or the join's own
-    /// condition holds.
+    /// Returns the condition that a row is joined: its key is not null, or a column that it is joined on, or the join's
+    /// condition is true.
     fn is_joined(&self, node: NodeId) -> SqlExpr<'a> {
         let cube = self.model.cube(self.tree.cube_of(node));
         let key = cube.primary_key.first().map(|index| &cube.dimensions[*index as usize].sql.parts[..]);
@@ -337,7 +338,7 @@ impl<'a> RowScope<'a> {
     }
 }
 
-/// The evaluation of an expression: on any row without an error, or only on rows that passed their guard.
+/// The way of evaluating an expression: on any row without an error, or only on rows that passed their guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evaluation {
     Infallible,
@@ -351,8 +352,8 @@ impl Evaluation {
     }
 }
 
-/// Values of queries meet the dimension's column in its own type, so that no engine converts the column.
-/// A text may hold a column of any type: what becomes a text never fails.
+/// Returns whether a dimension's column is compared without a cast. A query's values then have the column's own type,
+/// so that no engine converts the column. A string dimension is, because the conversion to a string never fails.
 fn compares_as_it_is(dimension: &Dimension) -> bool {
     use LogicalType::{Boolean, Decimal, Float, Integer};
     match dimension.ty {
@@ -363,8 +364,8 @@ fn compares_as_it_is(dimension: &Dimension) -> bool {
     }
 }
 
-/// A column of the joined cube that can't be null where the condition holds: the condition consists of
-/// equalities alone.
+/// Returns a column of the joined cube that cannot be null if the condition is true, because the condition consists of
+/// equalities.
 fn compared_column(on: &Snippet, joined: CubeId) -> Option<&ColumnName> {
     let is_plain = |text: &str| {
         let words = text.split(|c: char| c.is_whitespace() || c == '(' || c == ')').filter(|word| !word.is_empty());

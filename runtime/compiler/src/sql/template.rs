@@ -1,11 +1,10 @@
-//! Templates of a dialect profile, lexed once at load.
+//! Templates of a dialect profile, parsed once at load.
 //!
-//! Grammar: `{0}`..`{9}` are holes, `{*}` all arguments separated by commas, `{{` and `}}` escapes.
-//! In: untrusted text from a component. Out: segments that the printer fills. A template can choose
-//! among the syntax of one expression and nothing more: [`Template::parse`] refuses whatever could
-//! end the expression (`;`, a comma outside brackets), hide text (comments, dollar quotes), open a
-//! query of its own, name a parameter, or glue a hole's text to its neighbours.
-//! Not here: which operators a profile needs (`dialect_profile_check`), and filling the holes (`print`).
+//! Grammar: `{0}`..`{9}` are holes, `{*}` all arguments separated by commas, `{{` and `}}` escapes. In: untrusted text
+//! from a component. Out: segments that the printer fills. A template can only choose the syntax of one expression:
+//! [`Template::parse`] refuses text that could end the expression (`;`, a comma outside brackets), hide text (comments,
+//! dollar quotes), open a subquery, name a parameter, or join a hole's text to its neighbours. Not here: the operators
+//! that a profile needs (`dialect_profile_check`), and filling the holes (`print`).
 
 mod lex;
 
@@ -18,9 +17,8 @@ pub const MAX_TEMPLATE_BYTES: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pub segments: Vec<Segment>,
-    /// Printed as an argument of another operator it needs no parentheses: `f({0})`, not `{0} = {1}`.
-    /// A template that is one hole alone counts as closed: it prints exactly its argument, which the
-    /// printer has made closed.
+    /// True if the result needs no parentheses as an operand: `f({0})`, not `{0} = {1}`. A template of a single hole
+    /// counts as closed, because the printer adds parentheses to its argument if necessary.
     pub is_closed: bool,
 }
 
@@ -32,7 +30,7 @@ pub enum Segment {
     AllArguments,
 }
 
-/// Why a template was refused. `at` is a byte offset into the template's text.
+/// The reason why a template was refused. `at` is a byte offset in the template's text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     #[error("is empty")]
@@ -68,8 +66,8 @@ pub enum TemplateError {
 }
 
 impl Template {
-    /// Lexes and validates. `holes_allowed` is the number of arguments: holes `{0}` up to one below it
-    /// may stand, `{*}` may not; `None` for any number of arguments.
+    /// Parses and checks a template. `holes_allowed` is the number of arguments: only holes below it are allowed, and
+    /// `{*}` is not. `None` allows any number of arguments.
     pub fn parse(text: &str, holes_allowed: Option<u8>) -> Result<Template, TemplateError> {
         if text.trim().is_empty() {
             return Err(TemplateError::Empty);
@@ -94,7 +92,7 @@ impl Template {
     }
 }
 
-/// Words that start a query or a statement: none of them occurs in an expression of any dialect.
+/// Words that start a query or a statement. They never occur in an expression of any dialect.
 pub(super) const QUERY_WORDS: &[&str] = &[
     "SELECT",
     "VALUES",
@@ -140,15 +138,16 @@ pub(super) const QUERY_WORDS: &[&str] = &[
     "DUMPFILE",
 ];
 
-/// Words that some expression needs inside brackets (`FILTER (WHERE …)`, `WITHIN GROUP (ORDER BY …)`,
-/// `[OFFSET(0)]`), and that outside them would continue the host's query.
+/// Words that expressions may contain inside brackets (`FILTER (WHERE …)`, `WITHIN GROUP (ORDER BY …)`, `[OFFSET(0)]`).
+/// Outside brackets they would continue the host's query.
 const CLAUSE_WORDS: &[&str] =
     &["WHERE", "ORDER", "GROUP", "HAVING", "QUALIFY", "WINDOW", "LIMIT", "OFFSET", "USING", "AS", "ON"];
 
-/// Words that open a query when they come first: DuckDB reads `(FROM t)` as one.
+/// Words that start a query if they are the first word: DuckDB reads `(FROM t)` as one.
 const NEVER_FIRST: &[&str] = &["FROM", "WITH"];
 
-/// Brackets balance by kind, and a comma at the top would start another column.
+/// Checks that brackets of each kind balance, and that no comma is outside them: it would start another
+/// column.
 fn check_brackets(tokens: &[Token<'_>]) -> Result<(), TemplateError> {
     let mut open: Vec<(char, usize)> = Vec::new();
     for token in tokens {
@@ -262,8 +261,8 @@ fn segments(text: &str, tokens: &[Token<'_>]) -> Vec<Segment> {
     segments
 }
 
-/// An atom, a call, one pair of brackets around everything, a `CASE … END`, or one of these cast
-/// with `::`.
+/// Returns whether the tokens are an atom, a call, an expression in one pair of brackets, a `CASE … END`, or one of
+/// these with a `::` cast.
 fn is_closed(tokens: &[Token<'_>]) -> bool {
     if let Some(cast) = tokens.iter().rposition(|t| t.kind == Kind::Cast) {
         let ty = &tokens[cast + 1..];
@@ -313,7 +312,7 @@ fn is_case(tokens: &[Token<'_>]) -> bool {
     false
 }
 
-/// The index of the bracket that closes the one at `open`.
+/// Returns the index of the bracket that closes the one at `open`.
 fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (i, token) in tokens.iter().enumerate().skip(open) {

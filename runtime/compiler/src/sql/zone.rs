@@ -1,10 +1,10 @@
-//! The query's zone in SQL: by its name where the engine knows zones, else as a CASE over its offsets.
+//! Converts instants to the query's time zone in SQL: by the zone's name if the engine knows zones, else by a CASE over
+//! its offsets.
 //!
-//! In: an instant, and between which times it lies if filters say so. Out: the wall clock there. The
-//! changes of a zone come from the compiler's own tables, so an engine needs none. The CASE is a tree: a
-//! row is compared with a handful of changes and not with all of them, which is eight times faster over
-//! the 360 that New York has had and will have. Where no filter says until when, the changes go up to
-//! [`HORIZON`]; after the last one its offset holds.
+//! In: an instant, and its range if filters define one. Out: the wall-clock time in the zone. The changes of a zone's
+//! offset come from the compiler's own tables, so the engine needs none. The CASE is a tree: a row is compared with few
+//! changes and not with all of them, which is eight times faster for the 360 changes of New York. If no filter sets an
+//! end, changes up to [`HORIZON`] are included; after the last one, its offset stays.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -17,19 +17,19 @@ use crate::plan::{Fact, LogicalPlan};
 use crate::query::{AxisBounds, Operand, Predicate, Test};
 use crate::types::{Granularity, LogicalType, Value, is_utc};
 
-/// 2100-01-01, in seconds since 1970.
+/// 2100-01-01, in seconds since the Unix epoch.
 const HORIZON: i64 = 4_102_444_800;
-/// However far filters reach.
+/// The largest number of changes of a zone's offset in one statement, for any range of filters.
 const MAX_CHANGES: usize = 1_000;
 
-/// A zone other than UTC, as the engine can be told of it.
+/// The form in which the engine receives a zone other than UTC: its name, or its offsets.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Zone<'a> {
     Named(&'a str),
     Offsets(&'a TimeZone),
 }
 
-/// Between which instants a value lies, as microseconds since 1970; an open side is `None`.
+/// The range of a value, in microseconds since the Unix epoch; `None` for an unbounded side.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct InstantRange {
     pub(super) from: Option<i64>,
@@ -37,7 +37,7 @@ pub(super) struct InstantRange {
 }
 
 impl InstantRange {
-    /// Returns the range of steps that are finer than a day, counted as hours.
+    /// Returns the range of steps of less than a day, in hours.
     pub(super) fn of_steps(bounds: &AxisBounds) -> Self {
         const HOUR: i64 = 3_600_000_000;
         let length = i64::try_from(bounds.steps).unwrap_or(i64::MAX).saturating_mul(HOUR);
@@ -73,13 +73,13 @@ pub(super) fn has_zones(profile: &DialectProfile) -> bool {
     profile.op(Op::ToTimeZone, 2, Some(LogicalType::Timestamp)).is_some()
 }
 
-/// The wall clock of an instant, by an engine that knows the zone.
+/// Returns the wall-clock time of an instant, for an engine that knows the time zone.
 pub(super) fn in_zone<'a>(instant: SqlExpr<'a>, zone: &'a str, column_type: LogicalType) -> SqlExpr<'a> {
     let ty = if column_type == LogicalType::TimestampTz { column_type } else { LogicalType::Timestamp };
     SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }
 }
 
-/// Returns the range that the fact's filters leave of a time dimension.
+/// Returns the range of a time dimension that the fact's filters allow.
 pub(super) fn instant_range(fact: &Fact<'_>, id: DimensionId) -> InstantRange {
     let mut instants = InstantRange::default();
     fact.row_filters.iter().for_each(|filter| narrow(filter, id, &mut instants));
@@ -107,7 +107,7 @@ fn micros(value: &Value) -> Option<i64> {
     }
 }
 
-/// The offset at first, and from when on which one holds, in seconds.
+/// Returns the first offset, and the instants from which others apply. Offsets are in seconds.
 fn changes(zone: &TimeZone, instants: InstantRange) -> (i32, Vec<(Timestamp, i32)>) {
     let edge = |micros: i64| if micros < 0 { Timestamp::MIN } else { Timestamp::MAX };
     let instant = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or(edge(micros));

@@ -1,14 +1,14 @@
-//! The names nearest to one that was not found.
+//! Finds the names that are most similar to an unknown one.
 //!
-//! In: a name and what could have stood there. Out: candidates, nearest first, and phrases made of
-//! them. Used by every message that says "unknown".
+//! In: a name and the names that are allowed at its place. Out: candidates, nearest first, and phrases made of them.
+//! Every message about something unknown uses them.
 
 use std::fmt::Write as _;
 
-/// The number of names that a message may list.
+/// The largest number of names in a message.
 pub const MAX_NAMES: usize = 20;
 
-/// Candidates by distance to `name`, nearest first, then by name; at most `max`.
+/// Returns at most `max` candidates, ordered by their distance to `name` and then by name.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
     let wanted = fold(name);
     let mut scored: Vec<(u32, &str)> =
@@ -19,9 +19,10 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The candidate that a typing mistake made `name` of, if there is exactly one with the fewest mistakes.
+/// Returns the candidate of which `name` is most likely a misspelling, if exactly one has the fewest mistakes.
 ///
-/// Up to 4 characters may hold one mistake, up to 8 two, longer names three, and never half of a name.
+/// A name of up to 4 characters may have one mistake, of up to 8 two, and a longer one three, but fewer than half of
+/// its characters.
 pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = fold(name);
     let length = wanted.chars().count();
@@ -45,7 +46,7 @@ pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> 
     best.next().is_none().then_some(*candidate)
 }
 
-/// The candidate that resembles `name` most, if it shares a part with it or much of its letters.
+/// Returns the candidate that is most similar to `name`, if it shares a part with it or many of its letters.
 pub fn resembling<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = fold(name);
     let allowed = 200 + 100 * (wanted.chars().count() as u32 / 3).min(3);
@@ -56,7 +57,7 @@ pub fn resembling<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>)
     })
 }
 
-/// `did you mean a? known: a, b, c`, or that there is none.
+/// Returns `did you mean a? known: a, b, c`, or a phrase that says that there are no candidates.
 pub fn suggest<'a>(name: &str, what: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let near = nearest(name, candidates.iter().copied(), MAX_NAMES);
@@ -75,14 +76,14 @@ pub fn suggest<'a>(name: &str, what: &str, candidates: impl IntoIterator<Item = 
     text
 }
 
-/// Hundredths of an edit, so that a shared beginning breaks ties between equal distances.
+/// Returns the edit distance in hundredths, so that a shared beginning decides between equal distances.
 fn distance(wanted: &str, candidate: &str) -> u32 {
     let edits = strsim::osa_distance(wanted, candidate) as u32 * 100;
     let prefix = wanted.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count() as u32;
     edits + 50 - prefix.min(50)
 }
 
-/// Case, `_` and `-` make no difference between names that people mix up.
+/// Returns a name without its case, `_` and `-`, which people often confuse.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() }).take(200).collect()
 }

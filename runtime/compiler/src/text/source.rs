@@ -1,8 +1,8 @@
-//! Texts of a project that know where they stand.
+//! Texts of a project with their places in its files.
 //!
-//! In: the files of the tree. Out: [`Text`] and [`SqlText`], whose places become a [`Span`] only when they are
-//! shown. An offset inside a YAML scalar is found by walking the file beside the value, so that block, folded and
-//! quoted scalars have correct places.
+//! In: the files of the tree. Out: [`Text`] and [`SqlText`], whose places are converted to a [`Span`] only when they
+//! are shown. An offset inside a YAML scalar is found by reading the file and the value in parallel, so that block,
+//! folded and quoted scalars have correct places.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct SourceFile {
     pub text: Arc<str>,
 }
 
-/// A place in a file, with the file at hand.
+/// A place in a file, with the content of the file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Origin {
     pub file: Arc<SourceFile>,
@@ -40,7 +40,7 @@ impl Origin {
         Origin { file: Arc::clone(file), offset: 0, line: 1, column: 1, length: 1 }
     }
 
-    /// The place at a byte offset of a file, `length` characters long.
+    /// Returns the place of `length` characters at a byte offset of a file.
     pub fn at(file: &Arc<SourceFile>, offset: usize, length: u32) -> Origin {
         let mut end = offset.min(file.text.len());
         while !file.text.is_char_boundary(end) {
@@ -75,45 +75,45 @@ impl Text {
     }
 }
 
-/// SQL after Jinja, and how to get back to where it was written.
+/// SQL after Jinja, with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlText {
     pub text: Arc<str>,
     pub origin: Origin,
-    /// The text before Jinja, where that differs.
+    /// The source before Jinja, if it differs.
     pub template: Option<Arc<str>>,
 }
 
 impl SqlText {
-    /// A text without Jinja.
+    /// Returns text without Jinja as SQL.
     pub fn plain(text: &Text) -> SqlText {
         SqlText { text: Arc::clone(&text.value), origin: text.origin.clone(), template: None }
     }
 
-    /// The place of the text's first character.
+    /// Returns the place of the first character.
     pub fn span(&self) -> Span {
         self.origin.span()
     }
 
-    /// The place of `length` characters at a byte offset of [`SqlText::text`].
+    /// Returns the place of `length` characters at a byte offset of [`SqlText::text`].
     pub fn locate(&self, offset: usize, length: usize) -> Span {
-        let (written, offset) = match &self.template {
+        let (template, offset) = match &self.template {
             None => (&self.text, offset),
             Some(template) => (template, before_rendering(template, &self.text, offset)),
         };
-        self.locate_written(written, offset, length)
+        self.locate_in(template, offset, length)
     }
 
-    /// The place of a byte offset of the text before Jinja.
+    /// Returns the place of `length` characters at a byte offset of the source before Jinja.
     pub fn locate_template(&self, offset: usize, length: usize) -> Span {
-        let written = self.template.as_ref().unwrap_or(&self.text);
-        self.locate_written(written, offset, length)
+        let template = self.template.as_ref().unwrap_or(&self.text);
+        self.locate_in(template, offset, length)
     }
 
-    fn locate_written(&self, written: &str, offset: usize, length: usize) -> Span {
+    fn locate_in(&self, template: &str, offset: usize, length: usize) -> Span {
         let file = &self.origin.file;
         let source = file.text.get(self.origin.offset as usize..).unwrap_or_default();
-        let skipped = offset_in_source(written, source, offset);
+        let skipped = offset_in_source(template, source, offset);
         Origin::at(file, self.origin.offset as usize + skipped, length as u32).span()
     }
 }
@@ -160,7 +160,7 @@ fn offset_in_source(value: &str, source: &str, offset: usize) -> usize {
     at
 }
 
-/// Bytes of a double-quoted escape such as `\n`, `\x41` or `\u00e9`.
+/// Returns the number of bytes of an escape in double quotes, such as `\n`, `\x41` or `\u00e9`.
 fn escape_length(source: &str) -> usize {
     let length = match source.as_bytes().get(1) {
         Some(b'x') => 4,
@@ -171,8 +171,8 @@ fn escape_length(source: &str) -> usize {
     length.min(source.len())
 }
 
-/// The offset in a template of a byte offset in what it rendered to: literal text is matched piece by
-/// piece; what a tag produced points at the tag.
+/// Returns the offset in a template of a byte offset in its rendered text. Literal text is matched piece by piece; for
+/// text that a tag printed, the result is the tag's offset.
 fn before_rendering(template: &str, rendered: &str, offset: usize) -> usize {
     let (mut in_template, mut in_rendered) = (0, 0);
     loop {

@@ -28,7 +28,7 @@ pub(crate) struct Case {
     /// More files.
     #[serde(default)]
     files: BTreeMap<String, String>,
-    pub(crate) told: Vec<Told>,
+    pub(crate) reported: Vec<ExpectedDiagnostic>,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -48,7 +48,7 @@ struct Edit {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Told {
+pub(crate) struct ExpectedDiagnostic {
     pub(crate) code: String,
     #[serde(default)]
     severity: Option<Warning>,
@@ -67,7 +67,7 @@ enum Warning {
     Warning,
 }
 
-impl Told {
+impl ExpectedDiagnostic {
     pub(crate) fn is_warning(&self) -> bool {
         self.severity.is_some()
     }
@@ -157,11 +157,11 @@ pub(crate) fn base() -> SourceTree {
     tree
 }
 
-/// All that is told of a project, by place.
+/// Loads a project and returns all its diagnostics, ordered by place.
 pub(crate) fn load(tree: &SourceTree, env: &BTreeMap<String, String>) -> Vec<Diagnostic> {
     let inputs = Inputs { warehouse: "duckdb".into(), env: env.clone(), ..Inputs::default() };
-    let (definitions, mut told) = read(tree, &inputs);
-    told.extend(build(&definitions).1);
-    diagnostic::sort(&mut told);
-    told
+    let (definitions, mut diagnostics) = read(tree, &inputs);
+    diagnostics.extend(build(&definitions).1);
+    diagnostic::sort(&mut diagnostics);
+    diagnostics
 }

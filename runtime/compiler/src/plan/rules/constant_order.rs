@@ -1,6 +1,6 @@
-//! Order by keys whose masks are the same for all rows.
+//! Removes order keys whose masks are the same for all rows.
 //!
-//! Such a key orders nothing, and some engines refuse it. The shown columns order the rows in its place.
+//! Such a key has no effect, and some engines refuse it. The rows are ordered by the shown columns instead.
 
 use crate::plan::{LogicalPlan, PlannedOrder, PlannedTarget, Protection, SecuredPlan};
 

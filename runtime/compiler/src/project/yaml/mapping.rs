@@ -18,8 +18,8 @@ pub struct Mapping<'n> {
 }
 
 impl<'n> Mapping<'n> {
-    /// Reads the entries of a mapping. Reports each duplicate key; its first value counts. `label` names the mapping
-    /// in messages.
+    /// Reads the entries of a mapping. Reports each duplicate key and uses its first value. `label` is the name of the
+    /// mapping in messages.
     pub fn new(
         entries: impl IntoIterator<Item = &'n (Key, Node)>,
         label: &dyn Display,

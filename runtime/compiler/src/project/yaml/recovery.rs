@@ -1,36 +1,35 @@
-//! The slip of the pen that ended the reading of a YAML file.
+//! Finds the mistake that made the YAML parser stop.
 //!
-//! In: a text that the parser gave up on, and the line where it did. Out: the [`SyntaxMistake`] in the lines up
-//! to there, at its own place: the parser stops where it can't go on, which for a quote that is never
-//! closed is the end of the file. Not here: a second parser. What this reading, line by line, can't
-//! explain is told in the parser's own words.
+//! In: the text of a file, and the line where the parser stopped. Out: the [`SyntaxMistake`] at its own place, which
+//! may be far above: for a quote that is never closed the parser stops at the end of the file. Not here: a second
+//! parser. The lines are searched one by one for common mistakes; for all others the parser's message is shown.
 
 use std::ops::Range;
 
-/// A mistake, at bytes of the text.
+/// A mistake, with its range of bytes in the text.
 pub(super) struct SyntaxMistake {
     pub(super) at: Range<usize>,
     pub(super) message: String,
     pub(super) hint: String,
 }
 
-/// The first slip that can have stopped the parser in `line`, counted from 1.
+/// Returns the first mistake that can have stopped the parser in `line`, counted from 1.
 pub(super) fn find_mistake(text: &str, line: usize) -> Option<SyntaxMistake> {
     let mut reader = LineReader { text, levels: Vec::new(), last: Last::Opened };
     let mut at = 0;
-    for (number, written) in (1..).zip(text.split_inclusive('\n')) {
+    for (number, full_line) in (1..).zip(text.split_inclusive('\n')) {
         // What opens in a line above may be what the parser missed below, never the other way round.
         if number > line + 1 {
             return None;
         }
         if at < reader.skipped_to() {
-            at += written.len();
+            at += full_line.len();
             continue;
         }
-        if let Some(mistake) = reader.line(at, written.trim_end()) {
+        if let Some(mistake) = reader.line(at, full_line.trim_end()) {
             return Some(mistake);
         }
-        at += written.len();
+        at += full_line.len();
     }
     None
 }
@@ -51,11 +50,11 @@ impl Level {
 /// The end of the line before.
 #[derive(Clone, Copy)]
 enum Last {
-    /// A key or dash whose value may follow below.
+    /// A key or dash whose value may follow in the next lines.
     Opened,
-    /// A plain value, which may go on in lines further to the right.
+    /// A plain value, which may continue in lines that are indented more.
     Plain,
-    /// Something that ends at this byte, in a later line.
+    /// A value that ends at this byte, in a later line.
     SkipTo(usize),
 }
 
@@ -70,23 +69,23 @@ impl LineReader<'_> {
         if let Last::SkipTo(end) = self.last { end } else { 0 }
     }
 
-    fn line(&mut self, start: usize, written: &str) -> Option<SyntaxMistake> {
-        let content = written.trim_start();
-        let mut column = written.len() - content.len();
+    fn line(&mut self, start: usize, full_line: &str) -> Option<SyntaxMistake> {
+        let content = full_line.trim_start();
+        let mut column = full_line.len() - content.len();
         if content.is_empty() || content.starts_with('#') || content.starts_with("---") || content == "..." {
             return None;
         }
-        if let Some(tab) = written[..column].find('\t') {
-            let tabs = written[tab..column].chars().take_while(|c| *c == '\t').count();
+        if let Some(tab) = full_line[..column].find('\t') {
+            let tabs = full_line[tab..column].chars().take_while(|c| *c == '\t').count();
             return Some(SyntaxMistake {
                 at: start + tab..start + tab + tabs,
                 message: "a tab indents this line; YAML allows only spaces".to_owned(),
                 hint: "replace the tab by spaces: two for each level".to_owned(),
             });
         }
-        let leading = written.trim_start_matches(' ');
+        let leading = full_line.trim_start_matches(' ');
         if leading.starts_with('\u{a0}') {
-            let at = start + written.len() - leading.len();
+            let at = start + full_line.len() - leading.len();
             let length = leading.len() - leading.trim_start_matches('\u{a0}').len();
             return Some(SyntaxMistake {
                 at: at..at + length,
@@ -250,7 +249,7 @@ impl LineReader<'_> {
         None
     }
 
-    /// A line that is neither a key with its value nor the rest of a text above.
+    /// Returns the mistake of a line that is neither a key with its value nor continues a string above.
     fn no_key(&mut self, at: usize, column: usize, content: &str) -> Option<SyntaxMistake> {
         let deepest = self.levels.iter().rev().find(|level| matches!(level, Level::Key(_))).map(|level| level.column());
         let is_rest = match self.last {
@@ -278,7 +277,7 @@ impl LineReader<'_> {
         })
     }
 
-    /// The end of a block text: the first line that is not further to the right than its key.
+    /// Returns the end of a block scalar: the first line that is not indented more than its key.
     fn block_end(&self, at: usize) -> usize {
         let column = self.levels.last().map_or(0, |level| level.column());
         let mut end = at + self.text[at..].find('\n').map_or(self.text.len() - at, |newline| newline + 1);
@@ -292,7 +291,8 @@ impl LineReader<'_> {
         end
     }
 
-    /// Returns whether a quote or bracket runs over lines that begin with a key or a dash no further to the right.
+    /// Returns whether a quote or bracket continues over lines that begin with a key or a dash at the same or a smaller
+    /// indentation.
     fn swallows_keys(&self, from: usize, to: usize) -> bool {
         let column = self.levels.last().map_or(0, |level| level.column());
         self.text[from..to].split_inclusive('\n').skip(1).any(|line| {
@@ -322,7 +322,7 @@ fn unclosed(at: usize, open: char) -> SyntaxMistake {
     SyntaxMistake { at: at..at + 1, message: format!("unclosed `{open}`"), hint: format!("close it with `{close}`") }
 }
 
-/// The whole value in quotes that it doesn't have in it.
+/// Returns a mistake whose hint is the whole value in quotes of a kind that the value does not contain.
 fn in_quotes(at: usize, value: &str, message: &str, assign: impl Fn(&str) -> String) -> SyntaxMistake {
     let quoted = if value.contains('"') && !value.contains('\'') {
         format!("'{value}'")
@@ -344,7 +344,7 @@ fn key_of(content: &str) -> Option<usize> {
     (!content[from..colon].contains(" #") && !content[from..colon].contains(['{', '"'])).then_some(colon)
 }
 
-/// The byte after the quote that closes the one at `open`.
+/// Returns the byte offset after the quote that closes the one at `open`.
 fn closing_quote(text: &str, open: usize, quote: char) -> Option<usize> {
     let mut chars = text[open + 1..].char_indices().peekable();
     while let Some((index, c)) = chars.next() {
@@ -361,7 +361,7 @@ fn closing_quote(text: &str, open: usize, quote: char) -> Option<usize> {
     None
 }
 
-/// The byte after the bracket that closes the one at `open`, or the bracket that nothing closes.
+/// Returns the byte offset after the bracket that closes the one at `open`, or else the unclosed bracket.
 fn flow_end(text: &str, open: usize) -> Result<usize, (usize, char)> {
     let mut stack: Vec<(usize, char)> = Vec::new();
     let mut at = open;

@@ -1,7 +1,7 @@
-//! One fact: its rows, its joins, its groups and aggregates (semantics, rules 1 to 3 and 11).
+//! Lowers one fact: its rows, joins, groups and aggregates (semantics, rules 1 to 3 and 11).
 //!
-//! Where joins repeat the fact's rows, an inner select first brings each row down to one per group,
-//! and the outer one aggregates.
+//! If joins repeat the fact's rows, an inner select first reduces each row to one per group, and an outer select
+//! aggregates.
 
 use super::stored::{STATES, merged};
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
@@ -10,13 +10,13 @@ use crate::plan::{Fact, RowKey, SemiJoin};
 use crate::sql::dialect_profile::Op;
 use crate::sql::expression::call;
 
-/// The derived table that holds one row per group and row of the fact.
+/// The derived table with one row for each group and row of the fact.
 const ROWS: &str = "fact_rows";
 /// The column that numbers rows of a cube without a primary key.
 const ROW_NUMBER: &str = "terrane_row";
 
 impl<'a> Lowering<'a> {
-    /// A fact's n-th group-by column, at the level where it is aggregated.
+    /// Returns the n-th group-by column of a fact, at the level of its aggregation.
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
         match fact.distinct {
             _ if fact.stored.is_some() => SqlExpr::Derived(STATES, Name::Numbered('g', index)),
@@ -25,7 +25,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A dimension of rows that are not grouped.
+    /// Returns a dimension of rows that are not grouped.
     pub(super) fn row_dimension(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
         match &fact.distinct {
             Some(RowKey::PrimaryKey(keys)) => {
@@ -36,7 +36,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An aggregate over its fact's rows, or of the states that are stored of them.
+    /// Returns an aggregate over its fact's rows, or over stored states of them.
     pub(super) fn aggregate(&self, index: usize) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         match &self.plan.facts[planned.fact].stored {
@@ -45,7 +45,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The aggregate call over its fact's rows.
+    /// Returns the aggregate call over its fact's rows.
     pub(super) fn aggregate_of_rows(&self, index: usize) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         let fact = &self.plan.facts[planned.fact];
@@ -65,7 +65,7 @@ impl<'a> Lowering<'a> {
         call(planned, Some(SqlExpr::when(conditions, value, None)))
     }
 
-    /// `items` over a fact's rows, grouped by the plan's groups.
+    /// Selects `items` over a fact's rows, grouped by the plan's groups.
     pub(super) fn grouped(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let mut select = match &fact.distinct {
             _ if fact.stored.is_some() => self.of_states(fact, items),
@@ -79,8 +79,8 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// One row per group and row of the fact, with what each aggregate takes from it. Filters of
-    /// metrics behind a to-many hop let a row in if any of its joined rows passes, hence `max`.
+    /// Selects one row for each group and row of the fact, with the arguments of each aggregate. A row passes the
+    /// filters of a metric behind a to-many join if any of its joined rows passes, hence `max`.
     fn distinct_rows(&self, fact: &'a Fact<'a>, key: &'a RowKey) -> Select<'a> {
         let groups = 0..self.plan.groups.len();
         let mut items: Vec<_> = groups.map(|i| (self.expressions.group(fact, i), Name::Numbered('g', i))).collect();
@@ -115,7 +115,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// The fact's rows with their joins and filters.
+    /// Selects the fact's rows with their joins and filters.
     pub(super) fn rows(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let scope = self.scope(&fact.tree);
         let (from, own_guards) = self.guarded(fact.tree.cube, scope.alias(0));
@@ -134,7 +134,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Rows that find a joined row which passes.
+    /// Returns the condition that a row has a joined row that passes.
     fn semi_join(&self, fact: &'a Fact<'a>, semi_join: &'a SemiJoin<'a>) -> SqlExpr<'a> {
         let SemiJoin { from, outer, inner, tree, filters } = semi_join;
         let alias = self.scope(tree).alias(0);

@@ -1,8 +1,8 @@
-//! Statements that fill and check the tables of pre-aggregations.
+//! Statements that build and check the tables of pre-aggregations.
 //!
 //! In: the plan of a rollup's rows. Out: one flat SELECT: its groups under the names `t0`, `d0` …, `s0` …, its states
-//! under `a0` …. Where an engine compares texts other than by code point, a string is grouped by its comparable
-//! form, `k0` …, and stored as it is besides: authors' conditions compare it as the engine does. Absent: reading the
+//! under `a0` …. If an engine does not compare strings by code point, a string is grouped by its comparable form, `k0`
+//! …, and its value is stored as well, because authors' conditions compare it as the engine does. Absent: reading the
 //! tables for a query.
 
 use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};
@@ -12,7 +12,7 @@ use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::sql::scope::STORED;
 use crate::types::LogicalType;
 
-/// Lowers a plan of rollup rows. `segments`: groups by whether rows pass the rollup's segments too.
+/// Lowers a plan of rollup rows. `segments`: the rows are also grouped by whether they pass the rollup's segments.
 pub(crate) fn lower_rollup<'a>(
     secured: &'a SecuredPlan<'a>,
     profile: &DialectProfile,
@@ -61,7 +61,7 @@ pub(crate) fn lower_rollup<'a>(
     Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
 }
 
-/// Lowers the totals of a table's additive states, by their positions: `a0`, `a1` … in this order.
+/// Lowers the totals of a table's additive states: `a0`, `a1`, … in the order of `states`, which are positions.
 pub(crate) fn lower_stored_totals<'a>(rollup: &'a Rollup, states: &[usize], table: &'a [ColumnName]) -> Lowered<'a> {
     let total = |(position, index): (usize, &usize)| {
         let state = &rollup.states[*index];
@@ -73,7 +73,7 @@ pub(crate) fn lower_stored_totals<'a>(rollup: &'a Rollup, states: &[usize], tabl
     Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
 }
 
-/// The sum of a column of counts or sums: 0 without rows if these are counts.
+/// Returns the sum of a column of counts or sums; for counts, 0 without rows.
 pub(super) fn total_of(column: SqlExpr<'_>, ty: LogicalType) -> SqlExpr<'_> {
     let sum = SqlExpr::Op { op: Op::Sum, ty: Some(ty).filter(|ty| *ty != LogicalType::Unknown), args: vec![column] };
     match ty {

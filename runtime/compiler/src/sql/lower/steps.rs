@@ -1,9 +1,8 @@
-//! Rows for steps of time that have none, and values that run along them (semantics, rule 8, and
-//! `fill_gaps`).
+//! Adds rows for steps of time without rows, and sums values up along the steps (semantics, rule 8, and `fill_gaps`).
 //!
-//! The branches are stacked as the named query `parts`. The steps are made from numbers: from the
-//! query's range, or from the first to the last step in `parts`. Each key of the other groups gets a
-//! row of nulls for its steps, and the merge fills what the facts know.
+//! The branches are stacked as the named query `parts`. The steps are made from numbers, from the query's range or from
+//! the first to the last step in `parts`. Each combination of the other groups gets a row of nulls for its steps, and
+//! the merge adds the values of the facts.
 
 use super::{ADDED, GROUPED, IS_SELECTED, Lowering, MERGED, Name, Query, Select, Source, SqlExpr};
 use crate::model::Dimension;
@@ -43,7 +42,7 @@ impl<'a> Lowering<'a> {
         named
     }
 
-    /// Merged groups with the values that run along the axis.
+    /// Selects the merged groups with the values that are summed up along the axis.
     pub(super) fn carried(&self) -> Select<'a> {
         let column = |name| SqlExpr::Derived(GROUPED, name);
         let mut items: Vec<_> = self.names().map(|name| (column(name), name)).collect();
@@ -76,7 +75,7 @@ impl<'a> Lowering<'a> {
         groups.chain((0..self.plan.aggregates.len()).map(|index| Name::Numbered('a', index)))
     }
 
-    /// One row a group: those of the facts, and those of the steps.
+    /// Selects one row per group: the groups of the facts and those of the steps.
     fn with_steps(&self) -> Select<'a> {
         let column = |name| SqlExpr::Derived(MERGED, name);
         let groups = (0..self.plan.groups.len()).map(|index| Name::Numbered('g', index));
@@ -106,7 +105,7 @@ impl<'a> Lowering<'a> {
         columns.chain([(added, Name::Fixed(ADDED))]).collect()
     }
 
-    /// The steps of each key: all of them, or from the key's first.
+    /// Selects the steps of each key: all steps, or those from the key's first one.
     fn added_rows(&self) -> Select<'a> {
         let mut items = Vec::new();
         for index in 0..self.plan.groups.len() {
@@ -141,8 +140,8 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Groups of the axis that tell whether a step comes before another: the finest, or all where none
-    /// refines the others, as weeks and months.
+    /// Returns the groups of the axis that order its steps: the finest one, or all if none contains the others, as
+    /// weeks and months.
     fn starting_groups(&self) -> &'a [usize] {
         let Some(axis) = self.axis() else { return &[] };
         match &axis.groups[..] {
@@ -151,7 +150,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The combinations of the other groups, each with its first step.
+    /// Selects the combinations of the other groups, each with its first step.
     fn keys(&self) -> Select<'a> {
         let others = (0..self.plan.groups.len()).filter(|index| !self.is_on_axis(*index));
         let mut items: Vec<_> = others
@@ -184,12 +183,12 @@ impl<'a> Lowering<'a> {
         self.has_lookups().then(is_selected).into_iter().collect()
     }
 
-    /// The dimension that the axis is, as the first fact knows it.
+    /// Returns the dimension of the axis in the first fact.
     fn axis_dimension(&self, axis: &Axis) -> &'a Dimension {
         self.plan.model.dimension(self.plan.facts[0].groups[axis.groups[0]])
     }
 
-    /// A row for each step, with a column for each of the axis' groups.
+    /// Selects a row for each step, with a column for each group of the axis.
     fn steps(&self, axis: &'a Axis) -> Select<'a> {
         let dimension = self.axis_dimension(axis);
         let ty = self.expressions.bucket_type(axis.step, dimension);
@@ -250,8 +249,8 @@ impl<'a> Lowering<'a> {
         (extreme(Op::Min), last)
     }
 
-    /// From the first to the last step that some selected fact has; totals run to the end of a range
-    /// that has no start.
+    /// Selects the steps from the first to the last one of a selected fact. If a range has only an end, running totals
+    /// continue to that end.
     fn steps_of_parts(&self, axis: &Axis, ty: LogicalType) -> Select<'a> {
         // The first and the last step are within the first and the last bucket of each granularity.
         let (mut first, mut last) = self.ends_of_parts(axis, axis.groups[0], ty);
@@ -283,7 +282,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the earlier or the later of two points.
+/// Returns the earlier or the later of two points in time.
 fn chosen<'a>(op: Op, one: SqlExpr<'a>, other: SqlExpr<'a>) -> SqlExpr<'a> {
     let is_one = SqlExpr::op(op, vec![one.clone(), other.clone()]);
     SqlExpr::when(vec![is_one], one, Some(other))
@@ -293,7 +292,7 @@ fn named<'a>(name: &'static str) -> Source<'a> {
     Source::Named { name, alias: name }
 }
 
-/// The numbers from 0 with so many decimal places.
+/// Selects the numbers from 0 with at most `places` decimal digits.
 fn numbers<'a>(places: usize) -> Query<'a> {
     let digit = |place: usize| SqlExpr::Derived(PLACES[place], Name::Fixed("d"));
     let number = (1..places).fold(digit(0), |sum, place| {

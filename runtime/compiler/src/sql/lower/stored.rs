@@ -1,9 +1,9 @@
-//! A fact read from the tables of a pre-aggregation (caching, "Pre-aggregations").
+//! Lowers a fact that is read from the tables of a pre-aggregation (caching, "Pre-aggregations").
 //!
 //! In: a fact with its stored rows. Out: a SELECT over the UNION ALL of its parts, one for each table and one for the
 //! rows that no table covers. A part has the columns of the groups, `g0`, `g1` …, and of the states, `v0`, `v1` …; a
-//! mean has a count besides, `w0` …. Masks and row filters of policies apply in each part. Absent: which tables are
-//! read.
+//! mean also has a count, `w0` …. Masks and row filters of policies apply in each part. Absent: the choice of the
+//! tables.
 
 use super::rollup::total_of;
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
@@ -17,7 +17,7 @@ use crate::types::LogicalType;
 /// The derived table of groups and states that are merged.
 pub(super) const STATES: &str = "states";
 
-/// An aggregate from the states of its groups.
+/// Returns an aggregate of the states of its groups.
 pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<StoredState>, index: usize) -> SqlExpr<'a> {
     use AggregateFunction::{Count, CountDistinct, CountDistinctApprox, Max, Min, Sum};
     let part = |letter| SqlExpr::Derived(STATES, Name::Numbered(letter, index));
@@ -40,7 +40,7 @@ pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<Stored
 }
 
 impl<'a> Lowering<'a> {
-    /// `items` over the states of a fact.
+    /// Selects `items` over the states of a fact.
     pub(super) fn of_states(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let mut parts = Vec::new();
         if let Some(stored) = &fact.stored {
@@ -88,7 +88,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// The conditions that stored rows must meet.
+    /// Returns the conditions that stored rows must meet.
     fn stored_filters(
         &self,
         fact: &'a Fact<'a>,
@@ -126,7 +126,7 @@ impl<'a> Lowering<'a> {
         filters
     }
 
-    /// The states of the rows that no table covers.
+    /// Selects the states of the rows that no table covers.
     fn remainder(&self, fact: &'a Fact<'a>, stored: &'a StoredRows<'a>) -> Select<'a> {
         let mut items = self.group_items(|index| self.expressions.group(fact, index));
         let groups = items.len();
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// The sum or the count of the values that a mean is of.
+    /// Returns the sum or the count of the values of a mean.
     fn part_of_mean(
         &self,
         fact: &'a Fact<'a>,
@@ -165,7 +165,7 @@ impl<'a> Lowering<'a> {
         SqlExpr::Op { op: op_of(function), ty, args: vec![value] }
     }
 
-    /// The fact's own aggregates, by their positions in the plan.
+    /// Returns the fact's own aggregates, by their positions in the plan.
     fn states(
         &self,
         stored: &'a StoredRows<'a>,
@@ -175,7 +175,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A stored smallest or largest text compares by code point.
+/// Returns a stored minimum or maximum of strings in the form that compares by code point.
 fn by_code_point<'a>(over: &Expressions<'a>, planned: &PlannedAggregate<'_>, column: SqlExpr<'a>) -> SqlExpr<'a> {
     let is_extreme = matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
     match is_extreme && planned.aggregate.argument_type == LogicalType::Text {

@@ -1,7 +1,7 @@
-//! The tokens of a template, as every SQL engine would see them.
+//! Splits a template into the tokens that every SQL engine would read.
 //!
-//! In: untrusted text. Out: tokens, or the first character, comment, quote or brace that no template
-//! may have. Not here: how tokens may stand together.
+//! In: untrusted text. Out: tokens, or the first character, comment, quote or brace that is not allowed in templates.
+//! Not here: the order of tokens.
 
 use super::TemplateError;
 
@@ -9,7 +9,7 @@ use super::TemplateError;
 pub(super) enum Kind<'a> {
     Word(&'a str),
     Number,
-    /// A quoted string or name, its delimiter.
+    /// A quoted string or name, with its delimiter.
     Quoted(char),
     Hole(u8),
     AllArguments,
@@ -82,7 +82,8 @@ fn run(bytes: &[u8], from: usize, belongs: impl Fn(u8) -> bool) -> usize {
     bytes[from..].iter().position(|b| !belongs(*b)).map_or(bytes.len(), |n| from + n)
 }
 
-/// A letter right after the digits would be a word to some engines: `1UNION`.
+/// Returns the end of a number. A letter right after the digits is refused, because some engines read `1UNION` as two
+/// words.
 fn number_end(bytes: &[u8], at: usize) -> Result<usize, TemplateError> {
     let end = run(bytes, at, |b| b.is_ascii_digit() || b == b'.');
     match bytes.get(end) {
@@ -93,7 +94,7 @@ fn number_end(bytes: &[u8], at: usize) -> Result<usize, TemplateError> {
     }
 }
 
-/// The end of a quoted string or name; the delimiter doubled stands for itself.
+/// Returns the end of a quoted string or name. A doubled delimiter is a part of it.
 fn quoted_end(bytes: &[u8], at: usize) -> Result<usize, TemplateError> {
     let quote = bytes[at];
     let mut i = at + 1;

@@ -1,7 +1,7 @@
-//! Cubes under row filters: only rows that pass exist, wherever the cube occurs (semantics, rule 20).
+//! Applies row filters to cubes: only rows that pass exist, wherever the cube occurs (semantics, rule 20).
 //!
-//! A filter on the cube's own columns stands in the WHERE or ON of the select that reads the cube. One
-//! that names other cubes is a select of its own around the cube, so that its joins touch nothing else.
+//! A filter on the cube's own columns becomes a part of the WHERE or ON of the select that reads the cube. A filter
+//! that names other cubes becomes a select of its own around the cube, so that its joins affect nothing else.
 
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::CubeId;
@@ -15,7 +15,7 @@ impl<'a> Lowering<'a> {
         self.expressions.scope(tree)
     }
 
-    /// A cube's rows under a name, and what they must still pass.
+    /// Returns the source of a cube's rows with an alias, and the conditions that these rows must still meet.
     pub(super) fn guarded(&self, cube: CubeId, alias: &'a str) -> (Source<'a>, Vec<SqlExpr<'a>>) {
         let definition = self.plan.model.cube(cube);
         let rows = |alias| Source::Cube { cube: definition, alias };

@@ -104,7 +104,7 @@ impl AuthError {
             AuthError::InvalidToken { why } => why,
             AuthError::NoTokens => "tokens are not accepted",
             AuthError::WrongPassword => "wrong password",
-            AuthError::TooManyAttempts { .. } => "too many tries",
+            AuthError::TooManyAttempts { .. } => "too many attempts",
             AuthError::InvalidRefreshToken => "invalid refresh token",
             AuthError::Unavailable => "credentials cannot be checked",
         }
@@ -201,9 +201,9 @@ impl Authenticator {
         };
         let session = self.cache.sessions.get(&id, self.read_session(&id)).await?;
         let rights = session.filter(|session| session.ended_at.is_none()).and_then(|session| session.rights);
-        let rights = rights.ok_or(AuthError::InvalidToken { why: "its session is over" })?;
+        let rights = rights.ok_or(AuthError::InvalidToken { why: "its session has ended" })?;
         if rights.caller.user_id != subject {
-            return Err(AuthError::InvalidToken { why: "its session is another user's" });
+            return Err(AuthError::InvalidToken { why: "its session belongs to another user" });
         }
         Ok(sessions::identity_of(&rights, &id, AuthMethod::Jwt))
     }

@@ -49,7 +49,7 @@ impl ApplicationSettings {
         now: Timestamp,
     ) -> Result<Verified, TokenFault> {
         if !is_of_type(header, TYPES) {
-            return Err(invalid("a token for something else"));
+            return Err(invalid("it is a token of another type"));
         }
         jsonwebtoken::dangerous::insecure_decode_claims::<UniqueNames>(token)
             .map_err(|_| invalid("a claim is repeated"))?;
@@ -57,7 +57,7 @@ impl ApplicationSettings {
         if let Some(why) = self.mapping.unreadable(claims) {
             return Err(invalid(why));
         }
-        let caller = self.mapping.caller(claims).ok_or_else(|| invalid("no subject"))?;
+        let caller = self.mapping.caller(claims).ok_or_else(|| invalid("it has no subject"))?;
         if !is_revocable(&caller.user_id) {
             return Err(invalid("the user id is too long or has control characters"));
         }
@@ -73,14 +73,14 @@ impl ApplicationSettings {
     fn check(&self, claims: &Claims, now: Timestamp) -> Result<(), TokenFault> {
         let issuer = claims.get("iss").and_then(Json::as_str);
         if self.issuer.as_deref().is_some_and(|expected| issuer != Some(expected)) {
-            return Err(invalid("another issuer"));
+            return Err(invalid("it was issued by another issuer"));
         }
         let is_for_us = match &self.audience {
             Some(audience) => names_audience(claims, audience),
             None => !claims.contains_key("aud") || names_audience(claims, &self.default_audience),
         };
         if !is_for_us {
-            return Err(invalid("another audience"));
+            return Err(invalid("it was issued for another audience"));
         }
         let times = Times::read(claims)?;
         times.check(true, true, now)?;
@@ -89,7 +89,7 @@ impl ApplicationSettings {
         }
         // Such a token is valid only with a proof of possession of a key (RFC 7800), which no route accepts.
         if claims.contains_key("cnf") {
-            return Err(invalid("bound to a key of its holder"));
+            return Err(invalid("it is bound to a key of its holder"));
         }
         Ok(())
     }

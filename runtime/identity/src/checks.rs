@@ -33,21 +33,21 @@ pub(crate) fn invalid(why: &'static str) -> TokenFault {
 /// Returns the header of a token that is short enough and requires no feature that this server lacks.
 pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
     if token.len() > MAX_TOKEN_BYTES {
-        return Err(invalid("too long"));
+        return Err(invalid("it is too long"));
     }
     if token.bytes().filter(|byte| *byte == b'.').count() != 2 {
-        return Err(invalid("not a token"));
+        return Err(invalid("it is not a token"));
     }
-    let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("not a token"))?;
+    let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a token"))?;
     // No extension that `crit` could name is supported, among them unencoded payloads (RFC 7797).
     if header.crit.is_some() || header.extras.inner().contains_key("b64") {
-        return Err(invalid("it demands what this server does not do"));
+        return Err(invalid("it requires extensions that this server does not support"));
     }
     if header.enc.is_some() || header.zip.is_some() {
-        return Err(invalid("encrypted or compressed"));
+        return Err(invalid("it is encrypted or compressed"));
     }
     if header.cty.is_some() {
-        return Err(invalid("another token inside"));
+        return Err(invalid("it contains another token"));
     }
     Ok(header)
 }
@@ -63,10 +63,10 @@ pub(crate) fn is_of_type(header: &Header, types: &[&str]) -> bool {
 impl Expected {
     pub(crate) fn check(&self, claims: &Claims, now: Timestamp) -> Result<(), TokenFault> {
         if claims.get("iss").and_then(Json::as_str) != Some(&*self.issuer) {
-            return Err(invalid("another issuer"));
+            return Err(invalid("it was issued by another issuer"));
         }
         if !names_audience(claims, &self.audience) {
-            return Err(invalid("another audience"));
+            return Err(invalid("it was issued for another audience"));
         }
         Times::read(claims)?.check(self.verify_exp, self.verify_iat, now)
     }
@@ -102,7 +102,7 @@ impl Times {
     pub(crate) fn check(self, verify_exp: bool, verify_iat: bool, now: Timestamp) -> Result<(), TokenFault> {
         let now = now.as_second();
         if verify_exp {
-            let expires = self.expires.ok_or_else(|| invalid("no expiry"))?;
+            let expires = self.expires.ok_or_else(|| invalid("it has no expiry"))?;
             if expires.saturating_add(LEEWAY_SECONDS) <= now {
                 let at = Timestamp::from_second(expires).unwrap_or(Timestamp::MIN);
                 return Err(TokenFault::Expired { at });
@@ -110,10 +110,10 @@ impl Times {
         }
         let latest = now.saturating_add(LEEWAY_SECONDS);
         if self.starts.is_some_and(|start| start > latest) {
-            return Err(invalid("not good yet"));
+            return Err(invalid("it is not valid yet"));
         }
         if verify_iat && self.issued.is_some_and(|issued| issued > latest) {
-            return Err(invalid("issued in the future"));
+            return Err(invalid("it was issued in the future"));
         }
         Ok(())
     }

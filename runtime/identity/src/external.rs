@@ -59,9 +59,9 @@ impl Tokens for ExternalTokens {
         self.expected.check(&claims, now)?;
         // Such a token requires a proof of possession of a key (RFC 7800), which no route accepts.
         if claims.contains_key("cnf") {
-            return Err(invalid("bound to a key of its holder"));
+            return Err(invalid("it is bound to a key of its holder"));
         }
-        let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("no subject"))?;
+        let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("it has no subject"))?;
         let (scopes, tenant) = (self.mapping.scopes(&claims), self.mapping.tenant(&claims));
         Ok(Verified::Caller { caller, scopes, tenant })
     }
@@ -87,11 +87,11 @@ impl Tokens for Issuers {
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault> {
         if token.len() > MAX_TOKEN_BYTES {
-            return Err(invalid("too long"));
+            return Err(invalid("it is too long"));
         }
         // The token is not verified yet: this selects the issuer, which verifies it.
         let claims = jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token);
-        let claims = claims.map_err(|_| invalid("not a token"))?;
+        let claims = claims.map_err(|_| invalid("it is not a token"))?;
         if claims.get("iss").and_then(serde_json::Value::as_str) == Some(&*self.external.expected.issuer) {
             self.external.verify(token, now).await
         } else {

@@ -157,13 +157,13 @@ impl Tokens for Jwt {
         let token = jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
             .map_err(|_| invalid("it could not be signed"))?;
         // One that is given out must be one that is accepted.
-        if token.len() > MAX_TOKEN_BYTES { Err(invalid("too much is said of the caller")) } else { Ok(token) }
+        if token.len() > MAX_TOKEN_BYTES { Err(invalid("its data about the caller are too large")) } else { Ok(token) }
     }
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault> {
         let header = header_of(token)?;
         if header.alg != self.algorithm {
-            return Err(invalid("another algorithm"));
+            return Err(invalid("it is signed with another algorithm"));
         }
         let decoded = jsonwebtoken::decode::<Claims>(token, &self.decoding, &self.validation);
         let claims = decoded.map_err(|_| invalid("the signature is not the issuer's"))?.claims;
@@ -177,7 +177,7 @@ impl Tokens for Jwt {
         if self.encoding.is_some() {
             return session_of(&claims);
         }
-        let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("no subject"))?;
+        let caller = self.mapping.caller(&claims).ok_or_else(|| invalid("it has no subject"))?;
         Ok(Verified::Caller { scopes: self.mapping.scopes(&claims), tenant: self.mapping.tenant(&claims), caller })
     }
 }
@@ -193,8 +193,8 @@ fn check_proof(proof_key: &ProofKey, claims: &Claims) -> Result<(), TokenFault> 
 /// The session that a token of this server names. Its other claims are for clients and give no rights.
 fn session_of(claims: &Claims) -> Result<Verified, TokenFault> {
     let text = |name| claims.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
-    let subject = text("sub").ok_or_else(|| invalid("no subject"))?.into();
-    let id = text(SESSION).ok_or_else(|| invalid("no session"))?.into();
+    let subject = text("sub").ok_or_else(|| invalid("it has no subject"))?.into();
+    let id = text(SESSION).ok_or_else(|| invalid("it has no session"))?.into();
     Ok(Verified::Session { id, subject })
 }
 

@@ -73,7 +73,7 @@ impl Provider {
     async fn claims(&self, answer: &TokenAnswer, nonce: &str, now: Timestamp) -> Result<Claims, ProviderFault> {
         let proven = match (&self.id_tokens, &self.settings.openid) {
             (Some(signed), Some(openid)) => {
-                let token = answer.id_token.as_deref().ok_or_else(|| invalid("no ID token"))?;
+                let token = answer.id_token.as_deref().ok_or_else(|| invalid("it has no ID token"))?;
                 let claims = signed.claims(token).await.map_err(of_token)?;
                 self.check(openid, &claims, nonce, now)?;
                 Some(claims)
@@ -81,7 +81,7 @@ impl Provider {
             _ => None,
         };
         let Some(endpoint) = &self.settings.userinfo_endpoint else {
-            return proven.ok_or_else(|| invalid("it says nothing of the user"));
+            return proven.ok_or_else(|| invalid("it does not identify the user"));
         };
         let body = self.outgoing.get(endpoint, Some(&answer.access_token)).await.map_err(|error| {
             tracing::warn!(event = "provider_unavailable", provider = self.name(), error_message = %error);
@@ -131,7 +131,7 @@ impl Provider {
 
     fn person(&self, claims: &Claims) -> Result<Person, ProviderFault> {
         let ProviderSettings { mapping, name, has_bare_user_ids, .. } = &self.settings;
-        let subject = mapping.subject(claims).ok_or_else(|| invalid("no subject"))?;
+        let subject = mapping.subject(claims).ok_or_else(|| invalid("it has no subject"))?;
         if subject.len() > MAX_SUBJECT_BYTES || subject.chars().any(char::is_control) {
             return Err(invalid("the subject is too long or has control characters"));
         }

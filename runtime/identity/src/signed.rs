@@ -27,7 +27,7 @@ impl SignedTokens {
     pub(crate) async fn claims(&self, token: &str) -> Result<Claims, TokenFault> {
         let Header { alg, kid, .. } = self.header(token)?;
         let key = self.keys.key(kid.as_deref(), alg).await.map_err(|fault| match fault {
-            KeyFault::Unknown => invalid("no key of the identity provider fits it"),
+            KeyFault::Unknown => invalid("no key of the identity provider matches it"),
             KeyFault::Unavailable => TokenFault::Unavailable,
         })?;
         let decoded = jsonwebtoken::decode::<Claims>(token, &key, &signature_only(alg));
@@ -37,10 +37,10 @@ impl SignedTokens {
     fn header(&self, token: &str) -> Result<Header, TokenFault> {
         let header = header_of(token)?;
         if !self.algorithms.contains(&header.alg) {
-            return Err(invalid("another algorithm"));
+            return Err(invalid("it is signed with another algorithm"));
         }
         if !is_of_type(&header, self.types) {
-            return Err(invalid("a token for something else"));
+            return Err(invalid("it is a token of another type"));
         }
         Ok(header)
     }

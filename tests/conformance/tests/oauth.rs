@@ -24,7 +24,7 @@ use terrane_identity::{
 use terrane_server::Edge;
 use terrane_store::StateStore;
 
-/// Noon of 14 February 2024, where the cases' clock stands.
+/// Noon of 14 February 2024, the time of the cases' clock.
 const NOW: i64 = 1_707_912_000;
 const ISSUER: &str = "https://id.example";
 const PRIVATE_PEM: &[u8] = include_bytes!("../keys/test_only.pem");
@@ -51,7 +51,7 @@ impl House {
         House::with(|_| {}).await
     }
 
-    /// Providers `corp` and `twin`, which are the same but for what `change` does to `corp`.
+    /// Starts a server with the providers `corp` and `twin`, which differ only by what `change` does to `corp`.
     async fn with(change: impl FnOnce(&mut ProviderSettings)) -> House {
         let provider = ProviderServer::start().await;
         provider.answer("/keys", 200, &json!({"keys": [public_jwk(PRIVATE_PEM, "one")]}));
@@ -490,7 +490,7 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
     let listed = house.get("/api/v1/audit?event=authentication_failure", json!({"authorization": bearer})).await;
     assert_eq!(listed.status.as_u16(), 200, "{}", text(&listed));
     let listed = text(&listed);
-    for reason in ["the ID token is of another sign-in", "access_denied", "used already"] {
+    for reason in ["the ID token is of another sign-in", "access_denied", "completed sign-in"] {
         assert!(listed.contains(reason), "{reason}: {listed}");
     }
     for secret in [CODE, CLIENT_SECRET, "opaque", &begun.query["state"], pair["refresh_token"].as_str().unwrap()] {

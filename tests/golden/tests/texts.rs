@@ -1,4 +1,4 @@
-//! The texts that people see, one list for each area.
+//! The texts that people see, one list for each area; the events of the log; the events and reasons of the audit log.
 //!
 //! In: the sources of the product. Out: a failure if a list in `texts/` differs from the sources, with the new list
 //! beside it, as `NAME.txt.new`. Deliberately absent: judgement; the author of a change reads the list before it
@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use terrane_structure_tests::events::{LogEvent, audit_events, log_events, reasons};
 use terrane_structure_tests::sources::{crates, read, root, shown};
 use terrane_structure_tests::texts::texts;
 
@@ -15,6 +16,16 @@ const FOLDER: &str = "tests/golden/texts";
 
 const HEADER: &str = "\
 # Texts that people see, by source file, each with the code or variant that it belongs to. A test writes this list.
+";
+
+const LOG_HEADER: &str = "\
+# Events of the log, by source file: the name, the level and the fields. A name in parentheses is computed. A test writes
+# this list.
+";
+
+const AUDIT_HEADER: &str = "\
+# Events of the audit log, and reasons of denials and failures, by source file. A reason in parentheses is
+# another one of this list, or is a hook's. A test writes this list.
 ";
 
 /// The areas, each with the paths of its sources. The first match counts; the last area has all that remains.
@@ -31,8 +42,18 @@ const AREAS: &[(&str, &[&str])] = &[
 
 #[test]
 fn every_text_is_listed() {
+    assert_current(lists());
+}
+
+#[test]
+fn every_event_and_reason_is_listed() {
+    assert_current([("log-events", log_list()), ("audit", audit_list())]);
+}
+
+/// Compares lists with their files, and writes those that differ.
+fn assert_current(lists: impl IntoIterator<Item = (&'static str, String)>) {
     let mut stale = Vec::new();
-    for (area, list) in lists() {
+    for (area, list) in lists {
         let path = root().join(FOLDER).join(format!("{area}.txt"));
         if fs::read_to_string(&path).ok().as_deref() != Some(&list) {
             fs::write(path.with_extension("txt.new"), list).unwrap();
@@ -42,7 +63,7 @@ fn every_text_is_listed() {
     assert!(stale.is_empty(), "texts have changed: read these lists and move them over the old ones: {stale:?}");
 }
 
-/// The list of each area, by its name.
+/// Returns the list of each area, by the area's name.
 fn lists() -> BTreeMap<&'static str, String> {
     let mut lists: BTreeMap<_, String> = AREAS.iter().map(|(area, _)| (*area, HEADER.to_owned())).collect();
     for file in crates(&["runtime", "sdk", "plugins"]).into_iter().flat_map(|source| source.files) {
@@ -61,24 +82,55 @@ fn lists() -> BTreeMap<&'static str, String> {
     lists
 }
 
+/// Returns the events of the log.
+fn log_list() -> String {
+    list(LOG_HEADER, &["runtime"], |source| {
+        let line = |LogEvent { name, level, fields }| format!("{name}: {level}: {}", fields.join(", "));
+        let mut lines: Vec<String> = log_events(source).into_iter().map(line).collect();
+        lines.sort();
+        lines.dedup();
+        lines
+    })
+}
+
+/// Returns the events and reasons of the audit log.
+fn audit_list() -> String {
+    list(AUDIT_HEADER, &["runtime/app", "runtime/identity", "runtime/cli", "runtime/server"], |source| {
+        let labelled = |label: &'static str| move |name| format!("{label}: {name}");
+        let mut events: Vec<String> = audit_events(source).into_iter().map(labelled("event")).collect();
+        let mut reasons: Vec<String> = reasons(source).into_iter().map(labelled("reason")).collect();
+        for lines in [&mut events, &mut reasons] {
+            lines.sort();
+            lines.dedup();
+        }
+        [events, reasons].concat()
+    })
+}
+
+/// Returns a list of the lines that each source file has.
+fn list(header: &str, folders: &[&str], lines: impl Fn(&str) -> Vec<String>) -> String {
+    let mut list = header.to_owned();
+    for file in crates(folders).into_iter().flat_map(|source| source.files).filter(|file| is_product(file)) {
+        let lines = lines(&read(&file));
+        if !lines.is_empty() {
+            list.push_str(&format!("\n{}\n", shown(&file)));
+            lines.iter().for_each(|line| list.push_str(&format!("  {line}\n")));
+        }
+    }
+    list
+}
+
 fn area(file: &str) -> Option<&'static str> {
     AREAS.iter().find(|(_, paths)| paths.iter().any(|path| file.starts_with(path))).map(|(area, _)| *area)
 }
 
-/// Folders without texts for people: tests, keywords of dialects, and cases of the SDK.
-const LEFT_OUT: [&str; 8] = [
-    "/tests/",
-    "/benches/",
-    "/examples/",
-    "/tests.rs",
-    "/documented.rs",
-    "build.rs",
-    "plugins/dialect-",
-    "sdk/src/conformance",
-];
+/// Files without texts for people, besides build scripts: tests, keywords of dialects, and cases of the SDK.
+const LEFT_OUT: [&str; 7] =
+    ["/tests/", "/benches/", "/examples/", "/tests.rs", "/documented.rs", "plugins/dialect-", "sdk/src/conformance"];
 
 /// Returns whether a file is a part of the product with texts for people.
 fn is_product(file: &Path) -> bool {
     let name = shown(file);
-    !LEFT_OUT.iter().any(|part| name.contains(part))
+    let is_build_script = name.ends_with("/build.rs") && !name.contains("/src/");
+    !is_build_script && !LEFT_OUT.iter().any(|part| name.contains(part))
 }

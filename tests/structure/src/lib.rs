@@ -4,6 +4,7 @@
 //! crate of the workspace; these checks build in a second and run first.
 
 pub mod documents;
+pub mod events;
 pub mod imports;
 pub mod language;
 pub mod messages;

@@ -18,7 +18,7 @@ pub struct LoginRequest<'a> {
     pub code_challenge: &'a str,
 }
 
-/// A code that a provider sent back, with what proves that this server asked for it.
+/// A code that a provider sent back, with the proof that this server requested it.
 #[derive(Clone, Copy)]
 pub struct CodeExchange<'a> {
     pub code: &'a str,
@@ -32,7 +32,7 @@ pub struct Person {
     /// The provider's own name for the person; another provider may use the same for another person.
     pub subject: Arc<str>,
     pub caller: SecurityContext,
-    /// `None` where the provider says nothing of them.
+    /// The scopes; `None` if the provider does not define them.
     pub scopes: Option<Scopes>,
     pub tenant: Option<Arc<str>>,
 }
@@ -42,10 +42,10 @@ pub struct Person {
 pub enum ProviderFault {
     #[error("the identity provider refused the code")]
     CodeRefused,
-    /// For people; never what the provider said.
-    #[error("the identity provider's answer is not valid: {why}")]
+    /// The reason is for people. It never contains text of the provider.
+    #[error("the identity provider's response is not valid: {why}")]
     Invalid { why: &'static str },
-    #[error("the identity provider cannot be asked now")]
+    #[error("the identity provider is unavailable")]
     Unavailable,
 }
 

@@ -164,7 +164,7 @@ impl OAuth {
             }
             Err(error) => {
                 access.report_denial(request, reason(error));
-                self.record_failure(provider.name(), reason(error), request).await?;
+                self.record_failure(provider.name(), request, reason(error)).await?;
             }
         }
         outcome
@@ -221,7 +221,7 @@ impl OAuth {
         found.map(|provider| &**provider).ok_or(OAuthError::UnknownProvider)
     }
 
-    async fn record_failure(&self, provider: &str, reason: &str, request: &RequestContext) -> Result<(), OAuthError> {
+    async fn record_failure(&self, provider: &str, request: &RequestContext, reason: &str) -> Result<(), OAuthError> {
         let ports = &self.authenticator.ports;
         let unproven = Identity::unproven(AuthMethod::OAuth);
         let record = entry("authentication_failure", ports.clock.now(), &unproven, format!("provider:{provider}"));
@@ -236,15 +236,15 @@ fn reason(error: &OAuthError) -> &'static str {
     match error {
         OAuthError::UnknownProvider => "unknown provider",
         OAuthError::Missing { .. } => "incomplete callback",
-        OAuthError::Foreign => "not begun in this browser",
-        OAuthError::Expired => "took too long",
-        OAuthError::Used => "used already",
-        OAuthError::MixedUp => "answer of another provider",
+        OAuthError::Foreign => "sign-in of another browser",
+        OAuthError::Expired => "expired sign-in",
+        OAuthError::Used => "completed sign-in",
+        OAuthError::MixedUp => "response of another provider",
         OAuthError::Refused { error } => error,
         OAuthError::Provider(ProviderFault::CodeRefused) => "code refused",
         OAuthError::Provider(ProviderFault::Invalid { why }) => why,
         OAuthError::Provider(ProviderFault::Unavailable) => "provider unavailable",
-        OAuthError::Busy => "too many at once",
+        OAuthError::Busy => "too many concurrent sign-ins",
         OAuthError::Session(_) => "no session",
     }
 }

@@ -179,7 +179,7 @@ impl Authenticator {
             None => None,
         };
         let (Some(session), Some(rights)) = (session, rights) else {
-            self.record_failure("", request, "refresh token").await?;
+            self.record_failure("", request, "invalid refresh token").await?;
             return Err(AuthError::InvalidRefreshToken);
         };
         let (text, next) = self.refresh_token("", now)?;
@@ -199,7 +199,7 @@ impl Authenticator {
                 Err(AuthError::InvalidRefreshToken)
             }
             Rotation::Refused => {
-                self.record_failure("", request, "refresh token").await?;
+                self.record_failure("", request, "invalid refresh token").await?;
                 Err(AuthError::InvalidRefreshToken)
             }
         }

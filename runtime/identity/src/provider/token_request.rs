@@ -92,9 +92,9 @@ fn tokens(body: &Json) -> Result<TokenAnswer, ProviderFault> {
         return Err(ProviderFault::CodeRefused);
     }
     if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
-        return Err(invalid("no bearer token"));
+        return Err(invalid("its token is not a bearer token"));
     }
-    let access_token = text("access_token").ok_or_else(|| invalid("no access token"))?;
+    let access_token = text("access_token").ok_or_else(|| invalid("it has no access token"))?;
     Ok(TokenAnswer { access_token, id_token: text("id_token") })
 }
 

@@ -46,7 +46,7 @@ pub(super) fn is_handshake(headers: &HeaderMap) -> bool {
 /// Opens a socket. The caller is known if the handshake has a credential.
 pub(super) async fn open(app: App, call: Call) -> Result<Response, ApiError> {
     if !app.settings.cors.admits_socket(call.headers()) {
-        deny(&app, &call.context, "foreign origin").await?;
+        deny(&app, &call.context, "origin not allowed").await?;
         let message =
             "pages of this origin may not open sockets: the operator lists those that may in `server.cors.origins`";
         return Err(ApiError::new(Code::Forbidden, message));

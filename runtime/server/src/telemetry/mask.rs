@@ -1,8 +1,9 @@
-//! Masking of secrets in any text.
+//! Masks secrets in any text.
 //!
-//! In: text that is about to be written. Out: the same, with `***` in place of API keys, bearer and basic
+//! In: text that is about to be written. Out: the same text with `***` instead of API keys, bearer and basic
 //! credentials, JWTs, passwords of URLs, and values of parameters with secret names. Clients put credentials into
-//! paths, agents and ids by mistake; in doubt the text is masked. Absent on purpose: fields with secret names (`line`).
+//! paths, agents and ids by mistake. If it is uncertain whether text is a secret, it is masked. Absent on purpose:
+//! fields with secret names (`line`).
 
 use std::borrow::Cow;
 
@@ -12,10 +13,10 @@ const KEY_ID_DIGITS: usize = 16;
 const REFRESH_PREFIX: &[u8] = b"trr_";
 /// The number of percent-encodings that are undone.
 const MAX_ENCODINGS: usize = 3;
-/// Shorter texts that begin like a JWT are words.
+/// The shortest JWT. Shorter strings that begin like one are words.
 const MIN_JWT_LETTERS: usize = 20;
 const MIN_BASIC_LETTERS: usize = 8;
-/// As far a password of a URL is looked for.
+/// The number of bytes in which the password of a URL is searched.
 const MAX_URL_BYTES: usize = 512;
 /// The endings of the names of secret parameters and fields.
 const SECRET_NAMES: [&str; 10] =
@@ -95,7 +96,7 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     found.filter(|(start, end)| start < end).map(|(start, end)| (at + start, at + end))
 }
 
-/// `trn_<id>_<secret>`: the id may be seen.
+/// Finds the secret of `trn_<id>_<secret>`. The id is not secret.
 fn key(rest: &[u8]) -> Option<(usize, usize)> {
     let id = KEY_PREFIX.len();
     let secret = id + KEY_ID_DIGITS + 1;
@@ -145,7 +146,7 @@ fn scheme(rest: &[u8], name: &[u8]) -> Option<usize> {
     Some(name.len() + blank)
 }
 
-/// `://user:password@`, or `://token@`. A password may hold a slash; a port may not.
+/// Finds the secret of `://user:password@` or `://token@`. A password may contain a slash; a port may not.
 fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     if !rest.starts_with(b"://") {
         return None;
@@ -176,8 +177,8 @@ fn value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// Returns the start and the length of a quoted text; without a closing quote it extends to the end. The quotes of
-/// nested texts are escaped, once for each level.
+/// Returns the start and the length of a quoted string. Without a closing quote it extends to the end. The quotes of
+/// nested strings are escaped once for each level.
 fn quoted(bytes: &[u8]) -> Option<(usize, usize)> {
     let escapes = run(bytes, |letter| letter == b'\\');
     let quote = bytes.get(escapes).copied().filter(|letter| b"\"'`".contains(letter))?;
@@ -301,7 +302,7 @@ mod tests {
             "Mozilla/5.0 (X11; Linux) curl/8",
             "http://host:8080/path@2x.png",
             "https://host/a?b=c@d",
-            "the token is not valid: its session is over",
+            "the token is not valid: its session has ended",
             "eyJ",
             "eyJustice",
             "basic facts",

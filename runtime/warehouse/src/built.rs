@@ -1,4 +1,5 @@
-//! Parts that the adapters share that build models: markers of built relations, and the number of running builds.
+//! Parts that are shared by the adapters that build models: markers of built relations, and the number of running
+//! builds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +9,12 @@ use terrane_app::ports::builder::{BuildError, BuiltRelation, Marker, NewRelation
 use terrane_app::ports::warehouse::ResultSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Builds that may run at once; further ones wait.
+/// The largest number of builds that run at once. Others wait.
 const MAX_RUNNING: u32 = 64;
-/// The time for which the end of an interrupted build is awaited.
+/// The longest time to wait for the end of an interrupted build.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Rows of schema, name, `view` or `table`, and comment.
+/// Reads rows of schema, name, `view` or `table`, and comment.
 pub(crate) fn relations(rows: &ResultSet) -> Vec<BuiltRelation> {
     let mut found = Vec::new();
     for batch in &rows.batches {
@@ -38,17 +39,17 @@ pub(crate) fn may_replace(comment: Option<&str>, new: &NewRelation<'_>) -> Resul
     }
 }
 
-/// A name as both engines quote it.
+/// Returns a name quoted for both engines.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns a string literal as both engines quote it.
+/// Returns a string literal for both engines.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Counts running builds, also those without a caller.
+/// Counts running builds, including those whose caller has gone.
 #[derive(Debug, Clone)]
 pub(crate) struct Running(Arc<Semaphore>);
 
@@ -62,7 +63,7 @@ impl Running {
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 
-    /// Waits until nothing runs, but not for long.
+    /// Waits until no build runs, for a limited time.
     pub(crate) async fn settle(&self) {
         // A build that still runs then is abandoned: it commits nothing.
         let _ = tokio::time::timeout(SETTLING, self.0.acquire_many(MAX_RUNNING)).await;

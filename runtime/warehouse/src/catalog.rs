@@ -1,7 +1,7 @@
-//! Tables of the catalog: what each engine asks for one, and how its answer is read.
+//! Looks tables up in an engine's catalog: the statement of each engine, and the reading of its result.
 //!
-//! Texts are fixed and names are bound. A statement that looks up gives a row for each column of the table: the
-//! parts of the full name, outermost first, then the column's name.
+//! The statements are constants, and names are bound. A lookup returns a row for each column of the table: the parts of
+//! the full name, outermost first, then the column's name.
 
 use arrow::array::{Array as _, AsArray as _, StringArray};
 use terrane_app::ports::warehouse::{CatalogTable, ResultSet, Statement};

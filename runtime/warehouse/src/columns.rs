@@ -1,9 +1,8 @@
-//! Arrow columns, written cell by cell while a database's rows come in.
+//! Arrow columns that are filled cell by cell while a database sends rows.
 //!
-//! In: a [`Kind`] for each column, then each row's cells through [`Columns::column`]. Out: batches of a
-//! bounded size, all of one schema. Two kinds wait for the last row before they know their Arrow type:
-//! decimals without a declared scale, and cells of an engine that types its values one by one. Not here:
-//! how a database encodes a cell.
+//! In: a [`Kind`] for each column, then each row's cells through [`Columns::column`]. Out: batches of a limited size
+//! with one schema. The Arrow type of two kinds is known only after the last row: of decimals without a declared scale,
+//! and of columns of an engine that types each value. Not here: a database's encoding of cells.
 
 mod decimals;
 mod dynamic;
@@ -84,7 +83,7 @@ impl Column {
         }
     }
 
-    /// The rows since the last cut; `None` where the type is known at the end only.
+    /// Returns the rows since the last cut; `None` if the type is known only at the end.
     fn cut(&mut self) -> Option<ArrayRef> {
         let builder: &mut dyn ArrayBuilder = match self {
             Column::Boolean(builder) => builder,
@@ -103,7 +102,7 @@ impl Column {
         Some(builder.finish())
     }
 
-    /// All rows of a column that waited for the last one.
+    /// Returns all rows of a column whose type is known only at the end.
     fn finish(self) -> Result<Option<ArrayRef>, ArrowError> {
         match self {
             Column::Decimal(decimals) => decimals.finish().map(Some),
@@ -133,7 +132,7 @@ impl Columns {
         Columns { names, kinds, columns, open_rows: 0, batches: Vec::new() }
     }
 
-    /// The columns to fill with the next row, in order. [`Columns::end_row`] follows.
+    /// Returns the columns to fill with the next row, in order. The caller then calls [`Columns::end_row`].
     pub(crate) fn row(&mut self) -> &mut [Column] {
         &mut self.columns
     }
@@ -150,8 +149,10 @@ impl Columns {
         self.batches.push((std::mem::take(&mut self.open_rows), arrays));
     }
 
+    /// Returns all rows.
+    ///
     /// # Errors
-    /// A column that breaks Arrow's own rules: a fault of this module.
+    /// A column that violates Arrow's rules, which is a fault of this module.
     pub(crate) fn finish(mut self) -> Result<ResultSet, ArrowError> {
         if self.open_rows > 0 {
             self.cut();
@@ -176,7 +177,7 @@ impl Columns {
     }
 }
 
-/// The schema that a description gives: a nominal type where the answer's own depends on its rows.
+/// Returns the schema of a description. It has a nominal type for columns whose type depends on their rows.
 pub(crate) fn described(described: Vec<(String, Kind)>) -> SchemaRef {
     let fields = described.into_iter().map(|(name, kind)| Field::new(name, kind.data_type(), true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))

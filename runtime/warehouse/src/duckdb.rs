@@ -1,8 +1,8 @@
-//! DuckDB in process: one database, a bounded pool of connections, each on a thread of its own.
+//! The adapter of DuckDB in this process: one database, and a bounded pool of connections, each on its own thread.
 //!
-//! In: settings of the operator, then statements. Out: Arrow batches as DuckDB makes them, without a
-//! row in between. Two invariants: nothing that a client sends becomes SQL text here, and a caller
-//! never waits for the engine longer than its timeout, whatever the engine does.
+//! In: settings of the operator, then statements. Out: DuckDB's own Arrow batches, without a conversion to rows. Two
+//! invariants: text of a client never becomes SQL here, and a caller never waits for the engine longer than its
+//! timeout.
 
 mod bind;
 mod build;
@@ -48,13 +48,14 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct DuckDb {
     pool: Arc<Pool>,
     reads_only: bool,
-    /// `None` if statements can read data whose changes are not observable.
+    /// The versions of the files that statements can read; `None` if statements can read data whose changes cannot be
+    /// detected.
     files: Option<FileVersions>,
     rollups: Option<RollupPlace>,
 }
 
 impl DuckDb {
-    /// Opens the database, runs `init` and locks the engine. Blocks; call it before serving.
+    /// Opens the database, runs `init` and locks the engine. Blocks the thread; call it before serving.
     ///
     /// # Errors
     /// [`OpenError`] names the file or the statement that failed.
@@ -75,7 +76,7 @@ impl DuckDb {
         Arc::new(DuckDbBuilder::new(self.pool.clone()))
     }
 
-    /// Returns the port to the tables of pre-aggregations; `None` if the settings name no file for them.
+    /// Returns the port to the tables of pre-aggregations; `None` if the settings have no file for them.
     pub fn rollups(&self) -> Option<Arc<dyn RollupTables>> {
         let place = self.rollups.clone()?;
         Some(Arc::new(DuckDbRollups::new(self.pool.clone(), place)))

@@ -1,8 +1,8 @@
 //! The version of the files that an embedded engine reads.
 //!
 //! In: files, and folders whose files count too. Out: a digest of their identities, sizes and modification times, and
-//! the newest of these times. Absent: the contents of files, and which statement reads which file: a change of any
-//! file changes the version.
+//! the newest of these times. Absent: the contents of files, and the files of each statement: a change of any file
+//! changes the version.
 
 use std::fs::{self, Metadata};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use terrane_app::ports::warehouse::EngineVersion;
 
-/// With more files, a reading would take too long.
+/// The largest number of files. With more files, reading the version would take too long.
 const MAX_FILES: usize = 256;
 const MAX_DEPTH: usize = 8;
 
@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 8;
 pub(crate) struct FileVersions {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
-    /// Distinguishes processes whose data is in memory.
+    /// Identifies the process, for data in its memory.
     process: u64,
 }
 
@@ -36,7 +36,7 @@ impl FileVersions {
         FileVersions { files, folders, process: 0 }
     }
 
-    /// Adds data that only this process has.
+    /// Includes data that only this process has in the version.
     pub(crate) fn in_memory(self) -> Self {
         FileVersions { process: RandomState::new().build_hasher().finish(), ..self }
     }
@@ -89,7 +89,7 @@ impl VersionDigest {
     }
 }
 
-/// Returns a number that changes when another file takes the place of one.
+/// Returns a number that changes if a file is replaced by another one.
 #[cfg(unix)]
 fn identity(found: &Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(found)

@@ -1,9 +1,9 @@
-//! Foreign keys of the catalog: how the answer of an engine is read.
+//! Reads the foreign keys in an engine's catalog.
 //!
-//! In: rows of texts, one for each pair of columns, in the order of the keys: the key, then database, schema, table,
+//! In: rows of strings, one for each pair of columns, in the order of the keys: the key, then database, schema, table,
 //! shortest name and column of the referencing side, and the same of the other side. The shortest name is `database`,
-//! `schema` or `table`, the outermost part that a statement has to write. Out: the keys. Absent: the decision which
-//! keys hold for all rows, which is each engine's statement.
+//! `schema` or `table`: the outermost part that a statement needs. Out: the keys. Absent: the choice of the keys that
+//! hold for all rows, which each engine's statement makes.
 
 use std::sync::Arc;
 

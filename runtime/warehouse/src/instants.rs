@@ -1,4 +1,4 @@
-//! The compiler's days and microseconds as the calendar types that sqlx binds, and back.
+//! Converts the compiler's days and microseconds to the calendar types that sqlx binds, and back.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime};
 use jiff::civil;
@@ -15,12 +15,12 @@ pub(crate) fn date(days: i32) -> Result<NaiveDate, BeyondCalendar> {
     date.ok_or(BeyondCalendar(days.into()))
 }
 
-/// Microseconds since 1970-01-01T00:00:00.
+/// Converts microseconds since 1970-01-01T00:00:00 of a wall clock.
 pub(crate) fn clock(micros: i64) -> Result<NaiveDateTime, BeyondCalendar> {
     DateTime::from_timestamp_micros(micros).map(|instant| instant.naive_utc()).ok_or(BeyondCalendar(micros))
 }
 
-/// Microseconds since 1970-01-01T00:00:00 of a wall clock; an instant's range would end before the
+/// Returns the microseconds since 1970-01-01T00:00:00 of a wall clock. The range of instants would end before the
 /// calendar does.
 pub(crate) fn clock_micros(clock: civil::DateTime) -> i64 {
     const EPOCH: civil::DateTime = civil::DateTime::constant(1970, 1, 1, 0, 0, 0, 0);

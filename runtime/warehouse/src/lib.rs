@@ -1,5 +1,5 @@
-//! Adapters of the warehouse port. In: printed statements and bound values. Out: Arrow batches. Not
-//! here: what a query means (compiler), when it may run (app). One folder a vendor: DuckDB in process,
+//! Adapters of the warehouse port. In: printed statements and bound values. Out: Arrow batches. Not here: the meaning
+//! of a query (compiler), and the time when it runs (app). There is one folder for each vendor: DuckDB in this process,
 //! and PostgreSQL, MySQL with MariaDB, and SQLite through sqlx, which share `sessions` and `columns`.
 
 mod built;

@@ -52,12 +52,13 @@ struct Server {
 /// Runs `init` in the server's own SQL mode, and proves that the server answers.
 ///
 /// # Errors
-/// [`ConnectError`] names the statement that failed; no error shows the URL.
+/// [`ConnectError`] names the statement that failed. No error shows the URL.
 pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>, ConnectError> {
     open_sessions(Server::new(settings)?, settings).await
 }
 
-/// Returns the port to the tables of pre-aggregations, with the rights of the URL's user. It connects when it builds.
+/// Returns the port to the tables of pre-aggregations, with the privileges of the URL's user. It connects when it
+/// builds.
 ///
 /// # Errors
 /// The URL is not one of MySQL or MariaDB.

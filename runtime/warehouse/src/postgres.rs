@@ -1,4 +1,4 @@
-//! PostgreSQL: sessions that only read, in UTC.
+//! The adapter of PostgreSQL: read-only sessions in UTC.
 //!
 //! In: the URL of a server, then statements with `$n` placeholders. Out: Arrow batches, decoded from the
 //! binary protocol. The server stores no prepared statements: there are many different ones, a table may change under
@@ -54,10 +54,10 @@ struct Server {
     connect_timeout: Duration,
 }
 
-/// Runs `init` and proves that the server answers.
+/// Runs `init` and checks that the server answers.
 ///
 /// # Errors
-/// [`ConnectError`] names the statement that failed; no error shows the URL.
+/// [`ConnectError`] names the statement that failed. No error shows the URL.
 pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>, ConnectError> {
     open_sessions(Server::new(settings)?, settings).await
 }
@@ -70,7 +70,8 @@ pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, C
     Ok(PostgresBuilder::new(Server::new(settings)?))
 }
 
-/// Returns the port to the tables of pre-aggregations, with the rights of the URL's user. It connects when it builds.
+/// Returns the port to the tables of pre-aggregations, with the privileges of the URL's user. It connects when it
+/// builds.
 ///
 /// # Errors
 /// The URL is not one of PostgreSQL.

@@ -1,7 +1,7 @@
-//! Parts that the adapters share that make tables of pre-aggregations: names, and the comparison of totals.
+//! Parts that are shared by the adapters that build tables of pre-aggregations: names, and the comparison of totals.
 //!
-//! In: one row of totals of the cube's rows, and one of the table's. Out: whether they are equal. Absent: how an engine
-//! makes a table.
+//! In: one row of totals of the cube's rows, and one of the table's. Out: whether they are equal. Absent: the
+//! statements that create a table.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use terrane_compiler::rollup::TotalColumn;
 
 use crate::built::quoted;
 
-/// The difference of two sums of doubles that the order of their terms may make, by their size.
+/// The largest relative difference of two sums of doubles that the order of their terms can cause.
 const TOLERANCE: f64 = 1e-9;
 
-/// The place of the tables of pre-aggregations, and the id that begins their names.
+/// The place of the tables of pre-aggregations, and the id with which their names begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollupPlace {
     /// Lower-case letters and digits.
@@ -29,12 +29,12 @@ pub struct RollupPlace {
 }
 
 impl RollupPlace {
-    /// Returns whether a table of the schema is one of this target.
+    /// Returns whether a table of the schema belongs to this target.
     pub(crate) fn owns(&self, table: &str) -> bool {
         table.strip_prefix(&self.target).is_some_and(|rest| rest.starts_with('_'))
     }
 
-    /// Returns the tables of this target among rows of a catalog, whose column `name` names tables.
+    /// Returns the tables of this target among the rows of a catalog. The column `name` contains the names of tables.
     pub(crate) fn owned<R>(&self, rows: &[R]) -> Result<Vec<Arc<str>>, sqlx::Error>
     where
         R: Row,
@@ -49,7 +49,7 @@ impl RollupPlace {
         Ok(names)
     }
 
-    /// Returns the statements that make the indexes of a table, with names that are unique in the schema.
+    /// Returns the statements that create the indexes of a table, with names that are unique in the schema.
     pub(crate) fn indexes(table: &NewRollupTable, relation: &str, quote: fn(&str) -> String) -> Vec<String> {
         let indexed = table.columns.iter().filter(|column| column.is_indexed);
         let statement = |name: &str| {
@@ -59,14 +59,14 @@ impl RollupPlace {
         indexed.map(|column| statement(&column.name)).collect()
     }
 
-    /// Returns the full name of a table as standard SQL quotes it.
+    /// Returns the full name of a table, quoted as in standard SQL.
     pub(crate) fn standard_relation(&self, table: &str) -> String {
         [quoted(&self.schema), quoted(table)].join(".")
     }
 }
 
-/// Compares the totals of a table with those of the rows that it was made of. Returns the error of the first one that
-/// differs.
+/// Compares the totals of a table with those of the rows that it was built from. Returns the error of the first one
+/// that differs.
 pub(crate) fn compare(columns: &[TotalColumn], base: &ResultSet, stored: &ResultSet) -> Result<(), RollupTableError> {
     let rows = total(base, 0).as_number();
     for (index, column) in columns.iter().enumerate() {
@@ -132,7 +132,7 @@ impl Total {
         }
     }
 
-    /// Returns whether two sums of doubles differ no more than the order of their terms explains.
+    /// Returns whether the difference of two sums of doubles can be caused by the order of their terms.
     fn is_close(&self, other: &Total, rows: f64) -> bool {
         match (self, other) {
             (Total::Number(_), Total::Number(_)) => {

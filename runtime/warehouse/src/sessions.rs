@@ -1,10 +1,10 @@
-//! Parts that the engines share that are reached through sqlx: a bounded number of sessions, and the cancellation of
-//! statements without a caller.
+//! Parts that are shared by the engines that are reached through sqlx: a bounded number of sessions, and the
+//! cancellation of statements whose caller has gone.
 //!
-//! In: an [`Engine`] and requests with a time limit. Out: the answer, or a timeout at its time. Three
-//! invariants: a caller never waits longer than it was given, a statement without a caller is cancelled
-//! from outside and keeps its place until that is done, and a session that broke is never used again.
-//! Not here: anything that one engine does differently.
+//! In: an [`Engine`] and requests with a time limit. Out: the answer, or a timeout at its time. Three invariants: a
+//! caller never waits longer than its time limit; a statement whose caller has gone is cancelled from another
+//! connection and keeps its session until then; and a broken session is never used again. Not here: differences between
+//! engines.
 
 mod answer;
 mod failure;
@@ -40,11 +40,11 @@ pub(crate) use writers::{WritableEngine, Writers};
 /// The timeout of a probe or a description.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One kind of database, and where it is.
+/// A kind of database and the address of its server.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     const FAILED: Failed;
-    /// The query for relations that bear a marker; `None` if the engine builds none.
+    /// The query for relations with a marker; `None` if the engine does not build any.
     const BUILT: Option<&'static str> = None;
     /// The query for foreign keys that hold for every row; `None` if the engine does not guarantee any.
     const FOREIGN_KEYS: Option<&'static str> = None;
@@ -53,27 +53,30 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Identifies the statement of a session, to cancel it.
     type Handle: Send + Sync + 'static;
 
-    /// Looks a table up in the catalog, as [`Warehouse::table`] has it; `None`: no table has such a name.
+    /// Returns the lookup of a table in the catalog, as [`Warehouse::table`] defines it; `None` if no table can have
+    /// such a name.
     fn lookup(name: &[&str]) -> Option<Lookup>;
 
+    /// Opens a session.
+    ///
     /// # Errors
     /// `Unavailable`, within the operator's time limit.
     async fn connect(&self) -> Result<WarehouseSession<Self>, WarehouseError>;
 
-    /// Runs it. `None` where no row came that would tell the columns.
+    /// Runs a statement. `None` if it returned no row from which the columns follow.
     ///
     /// # Errors
-    /// `Unavailable` says that the connection is lost; after any other error it can be used again.
+    /// `Unavailable` means that the connection is lost; after any other error it can be used again.
     async fn rows(
         &self,
         connection: &mut Self::Connection,
         statement: Statement<'_>,
     ) -> Result<Option<Columns>, WarehouseError>;
 
-    /// The columns' names and kinds; nothing runs.
+    /// Returns the columns' names and kinds without running the statement.
     ///
     /// # Errors
-    /// As of [`rows`](Engine::rows).
+    /// As [`rows`](Engine::rows).
     async fn describe(
         &self,
         connection: &mut Self::Connection,
@@ -84,16 +87,16 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// No sign of life.
     async fn ping(&self, connection: &mut Self::Connection) -> Result<(), sqlx::Error>;
 
-    /// Returns the version of the data, as [`Warehouse::data_version`] has it.
+    /// Returns the version of the data, as [`Warehouse::data_version`] defines it.
     fn data_version(&self) -> Option<EngineVersion> {
         None
     }
 
-    /// Stops what the session runs. Its connection is closed afterwards, whatever became of this.
+    /// Cancels the running statement of a session. The session's connection is closed afterwards, also if this fails.
     async fn cancel(&self, handle: &Self::Handle) -> Result<(), WarehouseError>;
 }
 
-/// A connection and the name by which it can be interrupted.
+/// A connection and a handle to cancel its statement.
 pub(crate) struct WarehouseSession<E: Engine + ?Sized> {
     pub(crate) connection: E::Connection,
     pub(crate) handle: E::Handle,
@@ -115,13 +118,13 @@ pub(crate) type Answer = ResultSet;
 /// Names and kinds of columns.
 pub(crate) type ColumnKinds = Vec<(String, Kind)>;
 
-/// A warehouse: the port's calls over a pool of sessions.
+/// A warehouse: implements the port with a pool of sessions.
 pub(crate) struct Sessions<E: Engine> {
     pool: Pool<E>,
 }
 
 impl<E: Engine> Sessions<E> {
-    /// `first` is the connection that proved the settings right.
+    /// Creates the pool. `first` is the session by which the settings were checked.
     pub(crate) fn new(engine: E, first: WarehouseSession<E>, connections: usize) -> Self {
         Sessions { pool: Pool::new(engine, first, connections) }
     }

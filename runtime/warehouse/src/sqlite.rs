@@ -1,9 +1,9 @@
-//! SQLite in process: one file, sessions that only read.
+//! The adapter of SQLite in this process: one file, read-only sessions.
 //!
-//! In: a file, then statements with `?` placeholders. Out: Arrow batches. SQLite gives each value a type
-//! of its own and has neither dates nor booleans nor decimals: what the query takes a column for decides
-//! what its texts and numbers become (`columns::dynamic`); decimals are doubles. A statement without a
-//! caller is stopped by a flag that the engine looks at as it runs.
+//! In: a file, then statements with `?` placeholders. Out: Arrow batches. SQLite gives each value its own type, and has
+//! no dates, booleans and decimals. The type that the query expects of a column decides the meaning of its strings and
+//! numbers (`columns::dynamic`); decimals are doubles. A statement whose caller has gone is stopped by a flag that the
+//! engine checks while it runs.
 
 mod bind;
 mod catalog;
@@ -32,9 +32,9 @@ const READER: Reader<sqlx::Sqlite> = Reader { failed: FAILED, kind_of: cell::kin
 
 /// The time for which a reader waits for a writer.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Steps of the engine between two looks at the flag: well under a millisecond.
+/// The number of the engine's steps between two checks of the flag: well under a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
-/// Rows that the engine's thread may be ahead.
+/// The largest number of rows that the engine's thread reads in advance.
 const ROWS_AHEAD: usize = 512;
 
 /// The operator's settings.
@@ -44,18 +44,18 @@ pub struct SqliteSettings {
     pub path: Option<PathBuf>,
     /// Run at each start, in order.
     pub init: Vec<String>,
-    /// The most statements that run at once.
+    /// The largest number of statements that run at once.
     pub connections: usize,
 }
 
 struct File {
     options: SqliteConnectOptions,
     versions: FileVersions,
-    /// A database in memory lives as long as a connection to it.
+    /// A connection that keeps a database in memory alive.
     _writer: Mutex<Option<SqliteConnection>>,
 }
 
-/// Opens the file and runs `init`. Without `init` the file must be there.
+/// Opens the file and runs `init`. Without `init`, the file must exist.
 ///
 /// # Errors
 /// [`ConnectError`] names the statement that failed.
@@ -132,7 +132,7 @@ impl Engine for File {
         READER.read(connection.fetch(query), statement).await
     }
 
-    /// By the columns' declared types; an expression has none.
+    /// Describes the columns by their declared types. An expression has none.
     async fn describe(
         &self,
         connection: &mut SqliteConnection,

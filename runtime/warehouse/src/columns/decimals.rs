@@ -1,8 +1,8 @@
-//! Exact decimals whose scale the rows decide.
+//! Exact decimals whose scale depends on the rows.
 //!
-//! In: digits as text, or an integer with its scale. Out: the narrowest of `Decimal128(38, s)`,
-//! `Decimal256(76, s)` and text that holds every digit of every row. `s` is the largest scale that was
-//! sent, so a sum of integers has no fraction. Text is a named exception and is logged.
+//! In: digits as text, or an integer with its scale. Out: the narrowest of `Decimal128(38, s)`, `Decimal256(76, s)` and
+//! text that represents every digit of every row. `s` is the largest scale that was sent, so a sum of integers has no
+//! fraction. A conversion to text is logged.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ enum Number {
     Null,
     /// At most 38 digits.
     Small(i128, u16),
-    /// More of them: digits with sign and point.
+    /// A number with more digits, as text with sign and point.
     Wide(Box<str>),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct NotADecimal(String);
 #[derive(Debug, Default)]
 pub(crate) struct Decimals {
     numbers: Vec<Number>,
-    /// Digits before and behind the point, the most of any row.
+    /// The largest numbers of digits before and after the point in any row.
     whole: usize,
     scale: usize,
 }
@@ -41,7 +41,7 @@ impl Decimals {
         self.numbers.push(Number::Null);
     }
 
-    /// `unscaled` · 10^-`scale`, with 38 digits at most.
+    /// Adds `unscaled` · 10^-`scale`. `unscaled` has at most 38 digits.
     pub(crate) fn push(&mut self, unscaled: i128, scale: u16) {
         let digits = unscaled.unsigned_abs().checked_ilog10().map_or(0, |log| log as usize + 1);
         self.whole = self.whole.max(digits.saturating_sub(scale.into()));
@@ -49,10 +49,10 @@ impl Decimals {
         self.numbers.push(Number::Small(unscaled, scale));
     }
 
-    /// A sign, digits, at most one point.
+    /// Adds a number given as a sign, digits, and at most one point.
     ///
     /// # Errors
-    /// Anything else.
+    /// The text has another form.
     pub(crate) fn push_text(&mut self, text: &str) -> Result<(), NotADecimal> {
         let (whole, fraction) = split(text).ok_or_else(|| NotADecimal(text.to_owned()))?;
         if whole.len() + fraction.len() <= DIGITS_128 {
@@ -101,7 +101,7 @@ impl Number {
     }
 }
 
-/// Digits before the point without leading zeros, and behind it.
+/// Splits a number into the digits before the point, without leading zeros, and those after it.
 fn split(text: &str) -> Option<(&str, &str)> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -1,10 +1,10 @@
-//! The kinds of a column's cells, and the types that a query expects of them.
+//! The kinds of cells in a column, and the types that a query expects.
 
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use terrane_app::ports::warehouse::Statement;
 use terrane_compiler::model::DimensionType;
 
-/// The cells that a database sends in a column.
+/// The kind of cells that a database sends in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Boolean,
@@ -51,8 +51,8 @@ impl Kind {
         Kind::Dynamic,
     ];
 
-    /// Engines without a boolean send 0 and 1, engines without dates send text, and text that is
-    /// compared byte by byte may arrive as bytes.
+    /// Returns the kind to read for an expected type: engines without booleans send 0 and 1, engines without dates send
+    /// text, and text that is compared byte by byte may arrive as bytes.
     pub(super) fn meant_as(self, meaning: Option<Meaning>) -> Kind {
         match (self, meaning) {
             (Kind::Integer | Kind::Unsigned, Some(DimensionType::Boolean)) => Kind::Boolean,
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The Arrow type; for [`Kind::Decimal`] and [`Kind::Dynamic`] a nominal one.
+    /// Returns the Arrow type; for [`Kind::Decimal`] and [`Kind::Dynamic`] a nominal one.
     pub(super) fn data_type(self) -> DataType {
         match self {
             Kind::Boolean => DataType::Boolean,

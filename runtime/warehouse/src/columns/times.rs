@@ -1,8 +1,8 @@
-//! Times that came as text or as numbers.
+//! Reads times that are sent as text or as numbers.
 //!
-//! In: a cell. Out: days or microseconds since 1970. The texts are ISO 8601 with `T` or a space, a
-//! date alone, and an offset where there is one; an integer counts seconds since 1970, as SQLite's own
-//! functions read it.
+//! In: a cell. Out: days or microseconds since the Unix epoch. Text is ISO 8601, with `T` or a space between date and
+//! time; the time and the offset are optional. An integer counts seconds since the Unix epoch, as in SQLite's own
+//! functions.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -12,7 +12,7 @@ use crate::instants::clock_micros;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const DAY_LENGTH: usize = "2024-01-31".len();
 
-/// A time as far as its text says.
+/// A time with the parts that its text has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parsed {
     /// Days since 1970-01-01.

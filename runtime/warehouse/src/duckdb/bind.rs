@@ -1,16 +1,16 @@
-//! Bound values as DuckDB takes them.
+//! Converts bound values to DuckDB's types.
 //!
-//! Dates and times travel as numbers, decimals as scaled integers; none of them is text. An instant
-//! is bound as a TIMESTAMP in UTC, the session's zone, and becomes an instant where it meets one.
+//! Dates and times are bound as numbers, decimals as scaled integers, and none of them as text. An instant is bound as
+//! a TIMESTAMP in UTC, the session's time zone, and is converted where it is compared with an instant.
 
 use duckdb::ToSql;
 use duckdb::types::{Decimal, TimeUnit, ToSqlOutput, Value as Duck};
 use terrane_compiler::types::Value;
 
-/// The most digits of a DuckDB decimal.
+/// The largest number of digits of a DuckDB decimal.
 const MAX_DIGITS: usize = 38;
 
-/// One value on its way to a placeholder.
+/// A value to bind to a placeholder.
 pub(super) struct Bound<'a>(pub(super) &'a Value);
 
 impl ToSql for Bound<'_> {
@@ -28,8 +28,8 @@ impl ToSql for Bound<'_> {
     }
 }
 
-/// Exact up to 38 digits. Beyond, the nearest double, which compares with every column as the number
-/// itself would but for its last digits.
+/// Converts a decimal: exactly up to 38 digits, else to the nearest double. That double compares with every column like
+/// the number itself, except for its last digits.
 fn decimal(text: &str) -> duckdb::Result<Duck> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

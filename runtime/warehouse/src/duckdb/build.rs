@@ -1,9 +1,8 @@
-//! Building models: one transaction each, on a connection and a thread of its own.
+//! Builds models: one transaction for each, on its own connection and thread.
 //!
-//! In: a relation and its query. Out: it stands in the place of the one before. DuckDB's transactions
-//! cover definitions too: readers see the old relation until the commit and finish the statements that
-//! they are at, and of a build that fails, is interrupted or killed nothing is left. Builds don't take
-//! turns from queries.
+//! In: a relation and its query. Out: the new relation in place of the old one. DuckDB's transactions include
+//! definitions: readers see the old relation until the commit, and running statements finish with it. A build that
+//! fails, is interrupted or killed leaves nothing behind. Builds do not use the connections of queries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +27,7 @@ pub(super) const BUILT: &str = "\
     UNION ALL SELECT schema_name, view_name, 'view', comment FROM duckdb_views() \
     WHERE database_name = current_database() AND starts_with(comment, 'Built by Terrane')";
 
-/// Kind and comment of what bears a name. Names are the same in any case.
+/// Selects the kind and comment of the relation with a name. Names do not depend on case.
 const EXISTING: &str = "\
     SELECT 'TABLE', comment FROM duckdb_tables() WHERE database_name = current_database() \
     AND lower(schema_name) = lower($1) AND lower(table_name) = lower($2) \
@@ -37,7 +36,7 @@ const EXISTING: &str = "\
 
 const IS_DATABASE: &str = "SELECT count(*) FROM duckdb_databases() WHERE lower(database_name) = lower($1)";
 
-/// Builds in a database that may be written.
+/// Builds models in a database that is open for writing.
 pub(super) struct DuckDbBuilder {
     pool: Arc<Pool>,
     running: Running,
@@ -48,12 +47,13 @@ impl DuckDbBuilder {
         DuckDbBuilder { pool, running: Running::new() }
     }
 
-    /// Waits until nothing runs, but not for long.
+    /// Waits until no build runs, for a limited time.
     pub(super) async fn settle_builds(&self) {
         self.running.settle().await;
     }
 
-    /// Runs something on a connection of its own. Dropped, or out of time, it is interrupted.
+    /// Runs a function with its own connection. If the future is dropped or the time limit is reached, it is
+    /// interrupted.
     pub(super) async fn run<T, E>(
         &self,
         timeout: Duration,
@@ -89,11 +89,11 @@ impl DuckDbBuilder {
     }
 }
 
-/// Between two interrupts of a build that goes on.
+/// The pause between two interrupts of a build that continues.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Stops a build without a caller. An interrupt between two statements is lost, so there is a word too, and it is
-/// said again until the build is over.
+/// Stops a build whose caller has gone. An interrupt between two statements has no effect, so there is also a flag, and
+/// the interrupt is repeated until the build has ended.
 struct Stop {
     interrupt: Option<Arc<InterruptHandle>>,
     is_unwanted: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Errors of DuckDB, as errors of the port.
+//! Converts errors of DuckDB to errors of the port.
 
 use std::path::PathBuf;
 
@@ -37,12 +37,12 @@ pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     WarehouseError { cause, ..new(kind, message) }
 }
 
-/// Returns whether the engine failed by a fault of its own. It has no codes, so the first words decide.
+/// Returns whether the error is a fault of the engine itself. DuckDB has no error codes, so the first words decide.
 pub(super) fn is_internal(error: &WarehouseError) -> bool {
     error.message.starts_with("INTERNAL Error")
 }
 
-/// Returns the cause that the engine's message states; the engine has no codes.
+/// Returns the cause that the engine's message states. DuckDB has no error codes.
 fn cause(message: &str) -> RefusalCause {
     if message.contains("disabled by configuration") {
         RefusalCause::FileAccess

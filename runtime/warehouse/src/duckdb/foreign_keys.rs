@@ -1,9 +1,9 @@
-//! The foreign keys of DuckDB's catalog. DuckDB checks each of them at every change of a row, and none can be switched
-//! off or left unchecked.
+//! Reads the foreign keys of DuckDB's catalog. DuckDB checks each of them at every change of a row, and none can be
+//! turned off or left unchecked.
 //!
-//! A key leads to a table of the same schema. Databases of a connector are other servers, whose keys are not DuckDB's.
+//! A key references a table of the same schema. Databases of a connector are other servers, whose keys are left out.
 
-/// The keys without nullable columns, as [`crate::foreign_keys`] reads them.
+/// Selects the keys without nullable columns, in the form that [`crate::foreign_keys`] reads.
 pub(super) const FOREIGN_KEYS: &str = "\
     SELECT k.key, k.database_name, k.schema_name, k.table_name, k.shortest, k.own, \
     k.database_name AS to_database, k.schema_name AS to_schema, k.referenced_table, k.shortest AS to_shortest, k.other \

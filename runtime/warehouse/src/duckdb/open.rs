@@ -1,14 +1,14 @@
-//! Opening: the operator's settings and `init`, then the lock.
+//! Opens a database with the operator's settings and `init`, and then locks it.
 //!
-//! The order is what matters. File paths in `init` are the project's, so the search path comes first;
-//! the allowed folders can't be set once external access is off; `lock_configuration` is last, and
-//! after it no statement changes a setting, loads an extension or attaches a file. Where no SQL of the
-//! project or of the database reads files, no folder is allowed: DuckDB takes an unknown table for a file.
+//! The order is important. File paths in `init` are relative to the project, so the search path is set first. The
+//! allowed folders cannot be set after external access is turned off. `lock_configuration` is last: after it, no
+//! statement can change a setting, load an extension or attach a file. If the SQL of the project and of the database
+//! does not read files, no folder is allowed, because DuckDB reads the name of an unknown table as a file.
 //!
-//! DuckDB 1.5 holds a relative path against the allowed folders as the process's working directory
-//! completes it, not as its search path does: a view over `read_parquet('data/x.parquet')` would stop
-//! to work at the lock. So opening makes the project folder the working directory. A program that
-//! serves one project can afford that; its other paths are absolute.
+//! DuckDB 1.5 checks a relative path against the allowed folders as if it were relative to the working directory of the
+//! process, not to the search path: a view over `read_parquet('data/x.parquet')` would stop working at the lock. So the
+//! project's folder becomes the working directory. That is acceptable for a program that serves one project; its other
+//! paths are absolute.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -27,35 +27,36 @@ use crate::rollups::RollupPlace;
 pub struct DuckDbSettings {
     /// `None`: in memory.
     pub path: Option<PathBuf>,
-    /// Absolute. What `init` and the project's SQL may read lies in here.
+    /// The absolute path of the project, which contains the files that `init` and the project's SQL may read.
     pub project: PathBuf,
     /// Run at each start, in order.
     pub init: Vec<String>,
-    /// The most statements that run at once.
+    /// The largest number of statements that run at once.
     pub connections: usize,
-    /// Like `4GB`; `None` leaves DuckDB's own: 80 % of the machine.
+    /// The memory limit, such as `4GB`; `None` for DuckDB's default of 80 % of the machine.
     pub memory_limit: Option<String>,
     /// `None`: one for each core.
     pub threads: Option<u32>,
     pub file_access: FileAccess,
-    /// A file is opened for writing also where `init` is empty.
+    /// True if the file is opened for writing, also without `init`.
     pub is_written: bool,
-    /// The file with the tables of pre-aggregations, which this process alone has open. `None`: there are none.
+    /// The file with the tables of pre-aggregations, which only this process may have open; `None` without
+    /// pre-aggregations.
     pub rollups: Option<RollupStore>,
 }
 
-/// A database of its own for the tables of pre-aggregations.
+/// A separate database for the tables of pre-aggregations.
 #[derive(Debug, Clone)]
 pub struct RollupStore {
     pub path: PathBuf,
-    /// Its schema is the name by which the database is attached.
+    /// The place of the tables. Its schema is the name by which the database is attached.
     pub place: RollupPlace,
 }
 
-/// Which files SQL may read once the engine is locked.
+/// The files that SQL may read after the engine is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
-    /// As `Project`, if a view or a macro of the database reads files; else as `None`.
+    /// The files of `Project` if a view or a macro of the database reads files, else those of `None`.
     Views,
     /// The data folders and data files of the project.
     Project,
@@ -63,21 +64,21 @@ pub enum FileAccess {
     None,
 }
 
-/// Texts that the engine runs whenever a statement names them.
+/// Selects the definitions that the engine runs when a statement names them.
 const STORED_TEXTS: &str = "\
     SELECT sql FROM duckdb_views() WHERE NOT internal \
     UNION ALL SELECT macro_definition FROM duckdb_functions() \
     WHERE NOT internal AND function_type IN ('macro', 'table_macro')";
 
-/// Folders of a project that hold definitions, components and expectations, never data.
+/// Folders of a project that contain definitions, components and expectations, but never data.
 const NOT_DATA: &[&str] = &["sources", "models", "cubes", "metrics", "policies", "plugins", "tests"];
 
-/// Files beside the project file that a warehouse may read; the project file itself is none of them.
+/// The extensions of files in the project's folder that a warehouse may read. The project file itself is excluded.
 const DATA_EXTENSIONS: &[&str] =
     &["parquet", "csv", "tsv", "json", "jsonl", "ndjson", "gz", "zst", "arrow", "ipc", "duckdb", "db"];
 
-/// Opens the database, runs `init` and locks the engine. Returns the files that statements can read; `None` if they
-/// can read other data too.
+/// Opens the database, runs `init` and locks the engine. Returns the files that statements can read; `None` if they can
+/// also read other data.
 pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<FileVersions>), OpenError> {
     let folder = |error: io::Error| OpenError::Folder { path: settings.project.clone(), message: error.to_string() };
     env::set_current_dir(&settings.project).map_err(folder)?;
@@ -122,8 +123,8 @@ fn attach_store(connection: &Connection, store: &RollupStore) -> Result<(), Open
     attached.map_err(|error| OpenError::RollupStore { path: shown, message: error.to_string() })
 }
 
-/// Returns the files of all databases but the `store` of pre-aggregations, each with its log of changes; `None` if one
-/// is not DuckDB's own.
+/// Returns the files of all databases except `store`, the one of pre-aggregations, each with its write-ahead log.
+/// `None` if one of them is not a DuckDB database.
 fn attached_files(connection: &Connection, store: Option<&str>) -> Result<Option<Vec<PathBuf>>, OpenError> {
     let databases = || {
         let others = "SELECT path, type FROM duckdb_databases() WHERE NOT internal AND database_name <> $1";
@@ -169,13 +170,14 @@ fn connect(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
     }
 }
 
-/// Nothing is written without `init` or builds, and readers don't lock one another out.
+/// Returns whether the database is opened for reading only. Without `init` and builds nothing is written, and readers
+/// do not exclude one another.
 pub(super) fn reads_only(settings: &DuckDbSettings) -> bool {
     !settings.is_written && settings.init.is_empty() && settings.path.as_ref().is_some_and(|path| path.exists())
 }
 
-/// The folder for data that does not fit into memory: beside the project's state, or the system's folder if the project
-/// is not writable.
+/// Returns the folder for data that does not fit into memory: beside the project's state, or the system's folder if the
+/// project is not writable.
 fn spill_folder(project: &Path) -> PathBuf {
     let state = project.join(".terrane");
     let mut builder = fs::DirBuilder::new();
@@ -187,7 +189,8 @@ fn spill_folder(project: &Path) -> PathBuf {
     }
 }
 
-/// An unknown definition, such as a view of another version, may read anything.
+/// Returns whether a stored definition may read files. An unreadable definition, such as a view of another version,
+/// may.
 fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
     let texts = || {
         let mut statement = connection.prepare(STORED_TEXTS)?;
@@ -198,7 +201,7 @@ fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
     Ok(texts.iter().any(|text| text.as_deref().is_none_or(may_read_files)))
 }
 
-/// `readable`: the folders and files that SQL may read.
+/// Locks the engine. `readable` is the folders and files that SQL may read.
 fn lock(connection: &Connection, readable: Option<(Vec<String>, Vec<String>)>) -> Result<(), OpenError> {
     if let Some((folders, files)) = readable {
         set(connection, "allowed_directories", &list(&folders))?;
@@ -214,7 +217,7 @@ fn lock(connection: &Connection, readable: Option<(Vec<String>, Vec<String>)>) -
     set(connection, "lock_configuration", "true")
 }
 
-/// The project's folders and files that SQL may read: neither its definitions nor its state.
+/// Returns the folders and files of the project that SQL may read, without its definitions and state.
 fn readable(project: &Path) -> Result<(Vec<String>, Vec<String>), OpenError> {
     let failed = |error: std::io::Error| OpenError::Folder { path: project.to_owned(), message: error.to_string() };
     let (mut folders, mut files) = (Vec::new(), Vec::new());

@@ -1,14 +1,15 @@
 //! The permit of a running statement.
 //!
-//! In: the end of the statement for its caller, which times out or gives up, and for the engine, which may take longer.
-//! Out: the permit, free after both, or after the caller's end while few orphaned statements run.
+//! In: the end of the statement for its caller, who may time out or give up, and its end in the engine, which may be
+//! later. Out: the permit, which is released after both. It is released after the caller's end alone while few orphaned
+//! statements run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Statements without a caller that the engine has not stopped yet.
+/// The statements whose caller has gone and that the engine has not stopped yet.
 #[derive(Debug, Clone)]
 pub(super) struct OrphanedStatements {
     running: Arc<AtomicUsize>,
@@ -61,8 +62,8 @@ impl StatementPermit {
         };
     }
 
-    /// The caller has the answer or gave up. `give_back` runs before the permit is released, so that the next statement
-    /// finds the session.
+    /// Ends the statement for its caller, who has the answer or gave up. `give_back` runs before the permit is
+    /// released, so that the next statement finds the session.
     pub(super) fn caller_ends(&self, give_back: impl FnOnce(), give_up: impl FnOnce()) {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::Over) {

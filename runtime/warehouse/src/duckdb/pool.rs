@@ -1,9 +1,9 @@
-//! A bounded number of sessions, started when they are needed.
+//! A bounded number of sessions, which are started on demand.
 //!
-//! In: requests with a time limit. Out: the answer, whole or as it comes, or a timeout at its time. A
-//! caller that times out or goes away interrupts its statement and gives the session up; a new one takes its place when it
-//! is needed. An engine may ignore an interrupt for long, so the statements left running are bounded
-//! too: as many again as may run at all, and a further one keeps its place until it ends.
+//! In: requests with a time limit. Out: the whole answer or a stream, or a timeout at its time. If a caller times out
+//! or goes away, its statement is interrupted and its session given up; another one is started on demand. An engine may
+//! ignore an interrupt for a long time, so the number of orphaned statements is limited as well: to the number of
+//! statements that may run. Each further one keeps its permit until it ends.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,12 +20,12 @@ use super::session::{Answer, DuckdbSession, Reply, Request};
 use super::stream;
 
 pub(super) struct Pool {
-    /// Only new connections are made from it; it runs nothing itself.
+    /// The connection from which the others are opened. It runs no statements.
     root: Mutex<Connection>,
     idle: Mutex<Vec<DuckdbSession>>,
     turns: Arc<Semaphore>,
     turn_count: usize,
-    /// The permits of streamed results, half of all. A slow reader keeps its permit until the end.
+    /// The permits of streamed results, half of all permits. A slow reader keeps its permit until the end.
     stream_turns: Arc<Semaphore>,
     /// The permit of health probes, one at a time. Probes do not wait for queries.
     probe_turn: Arc<Semaphore>,
@@ -55,7 +55,8 @@ impl Pool {
         }
     }
 
-    /// Sessions are its connections; an orphaned statement is active until the engine stops it. None breaks: the database is in this process.
+    /// Returns the numbers of active and idle connections. An orphaned statement is active until the engine stops it.
+    /// Connections never break, because the database is in this process.
     pub(super) fn connections(&self) -> Connections {
         let free = self.turns.available_permits() + self.probe_turn.available_permits();
         let in_turn = (self.turn_count + 1).saturating_sub(free);
@@ -67,12 +68,12 @@ impl Pool {
         }
     }
 
-    /// Runs one statement; waiting for a turn counts towards its time.
+    /// Runs one statement. Waiting for a permit counts towards its time limit.
     pub(super) async fn run(self: &Arc<Self>, request: Request, timeout: Duration) -> Answer {
         self.run_within(&self.turns, request, timeout).await
     }
 
-    /// Runs one statement whose rows are read as they come. It keeps its turn until they are read.
+    /// Runs one statement whose rows are read as a stream. It keeps its permit until they are read.
     pub(super) async fn stream(
         self: &Arc<Self>,
         request: Request,
@@ -102,7 +103,7 @@ impl Pool {
         tokio::time::timeout(timeout, run).await.unwrap_or_else(|_| Err(error::timeout()))
     }
 
-    /// Waits for a turn and starts the statement.
+    /// Waits for a permit and starts the statement.
     async fn start(
         self: &Arc<Self>,
         turns: &Arc<Semaphore>,
@@ -128,7 +129,7 @@ impl Pool {
         started
     }
 
-    /// A connection beside those of the pool.
+    /// Opens a connection outside the pool.
     pub(super) fn connection(&self) -> Result<Connection, WarehouseError> {
         lock(&self.root).try_clone().map_err(|e| error::from_engine(&e))
     }
@@ -139,7 +140,7 @@ impl Pool {
     }
 }
 
-/// A statement with a caller. Dropped early, it stops the statement.
+/// A running statement of a caller. If it is dropped early, the statement is stopped.
 struct Running {
     session: Option<DuckdbSession>,
     turn: Arc<StatementPermit>,

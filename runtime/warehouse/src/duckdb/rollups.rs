@@ -1,9 +1,8 @@
-//! Tables of pre-aggregations in a file of their own, which is attached: one transaction each, on a connection and a
-//! thread of its own.
+//! Builds tables of pre-aggregations in an attached file: one transaction for each, on its own connection and thread.
 //!
 //! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. A transaction
-//! sees the rows of the warehouse as they are at its first statement; the totals read rows in files a second time, so
-//! that a file that changed meanwhile is noticed. Of a build that fails, is interrupted or killed nothing is left.
+//! reads the rows of the warehouse as of its first statement. The totals read rows in files a second time, so that a
+//! change of a file during the build is detected. A build that fails, is interrupted or killed leaves nothing behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +26,8 @@ const SCHEMA: &str = "main";
 const TABLES: &str = "\
     SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND schema_name = 'main' ORDER BY table_name";
 
-/// The number of blocks that have parts of a table, and of parts that are in no block. Constant columns need none.
+/// Selects the number of blocks that contain parts of a table, and the number of parts that are not in a block.
+/// Constant columns need no block.
 const BLOCKS: &str = "\
     SELECT count(DISTINCT block) FILTER (WHERE block >= 0), count(*) FILTER (WHERE NOT persistent) FROM \
     (SELECT persistent, unnest(list_append(coalesce(additional_block_ids, []), block_id)) AS block \
@@ -38,7 +38,7 @@ const BLOCK_SIZE: &str = "SELECT block_size FROM pragma_database_size() WHERE da
 /// Makes tables in the attached database.
 pub(super) struct DuckDbRollups {
     builder: DuckDbBuilder,
-    /// Its schema is the name of the attached database.
+    /// The place of the tables. Its schema is the name of the attached database.
     place: RollupPlace,
 }
 
@@ -58,7 +58,7 @@ impl RollupTables for DuckDbRollups {
         vec![self.place.schema.clone(), SCHEMA.to_owned(), table.to_owned()]
     }
 
-    /// The database was attached when the warehouse was opened.
+    /// Does nothing, because the database is attached when the warehouse is opened.
     async fn prepare(&self) -> Result<(), RollupTableError> {
         Ok(())
     }
@@ -132,8 +132,8 @@ fn make(connection: &Connection, table: &NewRollupTable, relation: &str) -> Resu
     Ok(BuiltTable { rows, bytes: None })
 }
 
-/// Estimates the size of a committed table: that of the blocks of the file that have parts of it, which small tables
-/// share. `None`: its rows are not in blocks yet, or its name cannot be a parameter.
+/// Estimates the size of a committed table in bytes: that of the blocks of the file that contain parts of it, which
+/// small tables share. `None` if its rows are not in blocks yet, or if its name cannot be a parameter.
 fn size(connection: &Connection, place: &RollupPlace, relation: &str) -> Option<u64> {
     // Rows are written to blocks at a checkpoint. Statements that run meanwhile can prevent it.
     run(connection, &format!("CHECKPOINT {}", quoted(&place.schema))).ok()?;

@@ -1,11 +1,11 @@
-//! One connection on a thread of its own, which runs one statement after the other.
+//! One connection on its own thread, which runs one statement after the other.
 //!
-//! In: a [`Request`] and where to answer. Out: the answer, when the engine has it, or its batches as
-//! they come. The thread ends when its [`DuckdbSession`] is dropped.
+//! In: a [`Request`] and a channel for the answer. Out: the whole answer, or its batches as a stream. The thread ends
+//! when its [`DuckdbSession`] is dropped.
 //!
 //! The optimizer of DuckDB 1.4 makes a plan that its executor refuses ("INTERNAL Error: Failed to bind column
 //! reference") if it proves that two conditions exclude each other below a join. A statement that fails with an
-//! internal error before its first row runs once more without the optimizer.
+//! internal error before its first row is run once more without the optimizer.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -23,10 +23,10 @@ use super::error;
 use super::permit::StatementPermit;
 use super::stream::{Outlet, Unwanted};
 
-/// DuckDB's binder recurses with the depth of an expression.
+/// The stack of the thread. DuckDB's binder recurses with the depth of an expression.
 pub(super) const STACK_BYTES: usize = 16 << 20;
 
-/// A statement that owns what it needs, so that it can outlive its caller.
+/// A statement with owned text and values, so that it can outlive its caller.
 #[derive(Debug)]
 pub(super) struct Request {
     text: String,
@@ -38,7 +38,7 @@ impl Request {
         Request { text: statement.text.to_owned(), params: statement.params.to_vec() }
     }
 
-    /// The same columns and no rows. DuckDB plans it as an empty result and scans nothing.
+    /// Returns a statement with the same columns and no rows. DuckDB plans it as an empty result and scans nothing.
     pub(super) fn describe(statement: warehouse::Statement<'_>) -> Self {
         let text = format!("SELECT * FROM ({}\n) AS described LIMIT 0", statement.text);
         Request { text, params: statement.params.to_vec() }
@@ -63,7 +63,7 @@ struct Job {
     turn: Arc<StatementPermit>,
 }
 
-/// A handle on the thread. Dropping it lets the thread end after the statement that it is at.
+/// A handle on the thread. If it is dropped, the thread ends after its current statement.
 pub(super) struct DuckdbSession {
     jobs: mpsc::Sender<Job>,
     interrupt: Arc<InterruptHandle>,
@@ -93,23 +93,22 @@ impl DuckdbSession {
         Ok(DuckdbSession { jobs, interrupt })
     }
 
-    /// Starts a statement. A thread that has ended drops `reply`, which its receiver notices.
+    /// Starts a statement. If the thread has ended, `reply` is dropped, which its receiver detects.
     pub(super) fn submit(&self, request: Request, reply: Reply, turn: Arc<StatementPermit>) {
         let _ = self.jobs.send(Job { request, reply, turn });
     }
 
-    /// Asks the engine to stop, which it does when it next looks.
+    /// Asks the engine to stop. It does so at its next check.
     pub(super) fn interrupt(&self) {
         self.interrupt.interrupt();
     }
 }
 
-/// Turns the optimizer of one connection off and on. Unlike settings, these stay allowed when the configuration is
-/// locked.
+/// Statements that turn the optimizer of one connection off and on. Unlike settings, they are allowed after the lock.
 const OPTIMIZER_OFF: &str = "PRAGMA disable_optimizer";
 const OPTIMIZER_ON: &str = "PRAGMA enable_optimizer";
 
-/// Runs a statement on a connection and returns all of its rows.
+/// Runs a statement on a connection and returns all its rows.
 pub(super) fn run(connection: &Connection, request: &Request) -> Answer {
     match run_once(connection, request) {
         Err(error) if error::is_internal(&error) => {
@@ -141,7 +140,8 @@ fn run_in_batches(connection: &Connection, request: &Request, outlet: &mut Outle
     }
 }
 
-/// The engine computes no further than the reader follows. A reader that goes away ends it.
+/// Runs a statement and sends its batches. The engine computes only as far as the reader reads, and stops if the reader
+/// goes away.
 fn run_in_batches_once(connection: &Connection, request: &Request, outlet: &mut Outlet) -> Result<(), WarehouseError> {
     let mut statement = connection.prepare(&request.text).map_err(|e| error::from_engine(&e))?;
     let schema = statement
@@ -177,7 +177,7 @@ fn without_optimizer<T>(
     answer
 }
 
-/// Not the crate's iterator, which panics where fetching fails.
+/// Fetches the next batch. The crate's own iterator panics if that fails.
 fn next_batch(statement: &Statement<'_>, schema: &SchemaRef) -> Result<Option<RecordBatch>, WarehouseError> {
     let Some(columns) = statement.step().map_err(|e| error::from_engine(&e))? else { return Ok(None) };
     let (_, arrays, _) = columns.into_parts();

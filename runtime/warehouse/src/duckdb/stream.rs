@@ -1,7 +1,7 @@
 //! The channel for a statement's batches, from the engine's thread to the reader.
 //!
-//! In: batches, as the engine makes them. Out: the same, while few of them wait: an engine that is
-//! faster than its reader stops until there is space. A stream without a sent end is an error.
+//! In: batches from the engine. Out: the same batches. The channel holds only a few of them: an engine that is faster
+//! than its reader waits. A stream that ends without an end marker is an error.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error;
 
-/// Batches that may wait for their reader.
+/// The largest number of batches in the channel.
 const MAX_WAITING: usize = 2;
 
-/// The engine's end. It blocks, so it is for the session's own thread.
+/// The sending side. It blocks, so only the session's thread may use it.
 pub(super) struct Outlet {
     head: Option<oneshot::Sender<Result<SchemaRef, WarehouseError>>>,
     batches: mpsc::Sender<Result<Option<RecordBatch>, WarehouseError>>,
@@ -28,7 +28,7 @@ pub(super) struct Inlet {
     batches: mpsc::Receiver<Result<Option<RecordBatch>, WarehouseError>>,
 }
 
-/// The reader went away: the rest is not wanted.
+/// The reader has gone away and does not need the rest.
 #[derive(Debug)]
 pub(super) struct Unwanted;
 
@@ -43,7 +43,7 @@ impl Outlet {
         self.head.take().map_or(Ok(()), |head| head.send(Ok(schema))).map_err(|_| Unwanted)
     }
 
-    /// Returns whether the reader has the schema, so that rows may follow.
+    /// Returns whether the schema has been sent, so that rows may follow.
     pub(super) fn has_begun(&self) -> bool {
         self.head.is_none()
     }
@@ -52,7 +52,7 @@ impl Outlet {
         self.batches.blocking_send(Ok(Some(batch))).map_err(|_| Unwanted)
     }
 
-    /// All was sent, or something went wrong.
+    /// Sends the end of the rows, or the error that ended them.
     pub(super) fn end(mut self, outcome: Result<(), WarehouseError>) {
         // A reader that is gone needs no word of it.
         let _ = match (outcome, self.head.take()) {
@@ -63,12 +63,12 @@ impl Outlet {
 }
 
 impl Inlet {
-    /// The schema of the rows, as soon as the engine knows it.
+    /// Waits for the schema of the rows.
     pub(super) async fn schema(&mut self) -> Result<SchemaRef, WarehouseError> {
         (&mut self.head).await.unwrap_or_else(|_| Err(cut_off()))
     }
 
-    /// The batches; each may take `timeout`. `keep` lives as long as the stream.
+    /// Returns the batches as a stream. Waiting for each may take `timeout`. `keep` lives as long as the stream.
     pub(super) fn batches(
         self,
         timeout: Duration,

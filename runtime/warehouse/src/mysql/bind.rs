@@ -1,4 +1,4 @@
-//! Bound values as MySQL takes them: each with its own type, in binary.
+//! Converts bound values to MySQL's types, in binary form.
 
 use bigdecimal::BigDecimal;
 use sqlx::Arguments as _;
@@ -8,8 +8,10 @@ use terrane_compiler::types::Value;
 
 use crate::instants;
 
+/// Returns the arguments of a statement.
+///
 /// # Errors
-/// A number or a time that no type of MySQL holds.
+/// A number or a time that no type of MySQL can represent.
 pub(super) fn arguments(params: &[Value]) -> Result<MySqlArguments, BoxDynError> {
     let mut arguments = MySqlArguments::default();
     for value in params {

@@ -1,6 +1,6 @@
-//! Tables of MySQL's and MariaDB's catalogs: views, and tables of engines that store the rows themselves. Engines
-//! that read files (CSV, CONNECT), other servers (FEDERATED, SPIDER, S3) or other tables (MERGE) are not among them,
-//! nor is an unknown engine.
+//! Looks tables up in the catalogs of MySQL and MariaDB: views, and tables of engines that store the rows themselves.
+//! Engines that read files (CSV, CONNECT), other servers (FEDERATED, SPIDER, S3) or other tables (MERGE) are left out,
+//! and so are unknown engines.
 
 use crate::catalog::Lookup;
 
@@ -32,7 +32,7 @@ macro_rules! lookup {
 const NAME: &str = lookup!("DATABASE()");
 const IN_SCHEMA: &str = lookup!("?");
 
-/// `None`: no table has a name of so many parts.
+/// Returns the lookup of a name; `None` if no table can have a name with this number of parts.
 pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
     match name {
         [table] => Some(Lookup::new(NAME, &[table, table, table])),

@@ -1,7 +1,7 @@
-//! MySQL's binary cells (the protocol's "binary protocol value").
+//! Decodes MySQL's binary cells (the protocol's "binary protocol value").
 //!
-//! TINYINT(1) is an integer unless the query takes it for a boolean. A TIME is a length as well as a
-//! time of day, so it stays text. A date of zeros becomes null.
+//! TINYINT(1) is an integer unless the query expects a boolean. A TIME can be a duration as well as a time of day, so
+//! it stays text. A date of zeros becomes null.
 
 use std::fmt::Write as _;
 
@@ -77,7 +77,7 @@ fn integer(bytes: &[u8]) -> Result<i64, CellError> {
     })
 }
 
-/// The lowest byte first, but for bits.
+/// Reads an integer with the lowest byte first, or bits with the highest byte first.
 fn unsigned(bytes: &[u8], is_bits: bool) -> Result<u64, CellError> {
     if bytes.len() > 8 {
         return Err(CellError::Length(bytes.len()));
@@ -86,8 +86,8 @@ fn unsigned(bytes: &[u8], is_bits: bool) -> Result<u64, CellError> {
     Ok(if is_bits { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
 }
 
-/// Microseconds since 1970: a length, then year, month, day, then hour, minute, second, then
-/// microseconds, as far as they aren't 0.
+/// Reads microseconds since the Unix epoch: a length, then year, month, day, then hour, minute, second, then
+/// microseconds. Trailing parts that are 0 are left out.
 fn moment(bytes: &[u8]) -> Result<Option<i64>, CellError> {
     let wrong = || CellError::Length(bytes.len());
     let (year, month, day) = match bytes {
@@ -111,7 +111,7 @@ fn moment(bytes: &[u8]) -> Result<Option<i64>, CellError> {
     Ok(Some(clock_micros(DateTime::from_parts(date, clock))))
 }
 
-/// `-838:59:59.000001`: a length, then a sign, days, hours, minutes, seconds, then microseconds.
+/// Reads a time such as `-838:59:59.000001`: a length, then a sign, days, hours, minutes, seconds, then microseconds.
 fn time_text(bytes: &[u8]) -> Result<String, CellError> {
     let [_, is_negative, d0, d1, d2, d3, hour, minute, second, rest @ ..] = bytes else {
         return if matches!(bytes, [0]) { Ok("00:00:00".to_owned()) } else { Err(CellError::Length(bytes.len())) };

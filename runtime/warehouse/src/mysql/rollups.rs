@@ -1,11 +1,11 @@
-//! Tables of pre-aggregations in a database of their own, each made on a connection that may write.
+//! Builds tables of pre-aggregations in a separate database, each on a connection that may write.
 //!
 //! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. These engines
 //! commit before and after `CREATE TABLE`, and a statement that copies rows under REPEATABLE READ locks them. So the
-//! table is made under READ COMMITTED, in one statement that sees one snapshot and locks nothing, between two readings
-//! of the totals: if these are equal, no row has come or gone, and the table must have the same totals. If rows change
-//! during each of a few attempts, the build fails and is tried again later. A table whose process was killed is an
-//! orphan, which no query reads and the next builder drops.
+//! table is created under READ COMMITTED, in one statement that reads one snapshot without locks, between two readings
+//! of the totals. If these are equal, no row was added or removed, and the table must have the same totals. If rows
+//! change during each of a few attempts, the build fails and is retried later. A table whose process was killed is an
+//! orphan: no query reads it, and the next builder drops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,9 +28,9 @@ const SIZE: &str = "\
     SELECT CAST(coalesce(data_length, 0) + coalesce(index_length, 0) AS SIGNED) AS size \
     FROM information_schema.tables WHERE table_schema = ? AND table_name = ?";
 
-/// Builds of one table before its rows count as always changing.
+/// The number of builds of one table before its rows count as always changing.
 const ATTEMPTS: u32 = 3;
-/// The error numbers of a missing right: to a database, to a table.
+/// The error numbers of a missing privilege: on a database, on a table.
 const DENIED: [u16; 2] = [1044, 1142];
 
 /// Builds tables with the rights of the URL's user.
@@ -113,7 +113,7 @@ impl RollupTables for MySqlRollups {
     }
 }
 
-/// Makes a table between two readings of the totals. `None`: these differ, and the table is dropped.
+/// Builds a table between two readings of the totals; `None` if these differ, in which case the table is dropped.
 async fn attempt(
     connection: &mut MySqlConnection,
     server: &Server,

@@ -1,4 +1,4 @@
-//! Bound values as PostgreSQL takes them: each with its own type, in binary.
+//! Converts bound values to PostgreSQL's types, in binary form.
 
 use bigdecimal::BigDecimal;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
@@ -11,8 +11,10 @@ use terrane_compiler::types::Value;
 
 use crate::instants;
 
+/// Returns the arguments of a statement.
+///
 /// # Errors
-/// A number or a time that no type of PostgreSQL holds.
+/// A number or a time that no type of PostgreSQL can represent.
 pub(super) fn arguments(params: &[Value]) -> Result<PgArguments, BoxDynError> {
     let mut arguments = PgArguments::default();
     for value in params {
@@ -47,7 +49,7 @@ pub(super) fn types(params: &[Value]) -> Vec<PgTypeInfo> {
     params.iter().map(ty).collect()
 }
 
-/// A null whose type the server takes from where it stands.
+/// A null whose type the server infers from its place.
 struct Untyped;
 
 impl Type<Postgres> for Untyped {

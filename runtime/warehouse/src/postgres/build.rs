@@ -1,4 +1,4 @@
-//! Building models: one transaction each, on a connection of its own that may write.
+//! Builds models: one transaction for each, on its own connection, which may write.
 //!
 //! In: a relation and its query. Out: the relation, in place of the previous one. A table is built beside the old one,
 //! which is locked only for the exchange. Readers continue during the build. The exchange waits for them within a time
@@ -35,7 +35,7 @@ const EXISTING: &str = "\
     SELECT c.oid::int8 AS oid, c.relkind::text AS kind, obj_description(c.oid, 'pg_class') AS comment \
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
 
-/// Views that read a relation, and views that read those, the farthest first.
+/// Selects the views that read a relation, directly or through other views, the most distant first.
 const READERS: &str = "\
     WITH RECURSIVE readers (oid, distance) AS (\
     SELECT $1::int8, 0 UNION SELECT r.ev_class::int8, readers.distance + 1 FROM readers \

@@ -1,5 +1,6 @@
-//! Tables of PostgreSQL's catalog: ordinary and partitioned tables, views and materialized views of users'
-//! schemas. Foreign tables are other servers' rows, and an extension's relations are the server's own.
+//! Looks tables up in PostgreSQL's catalog: ordinary and partitioned tables, views and materialized views of users'
+//! schemas. Foreign tables are left out because their rows belong to other servers, and relations of an extension
+//! because they belong to the server.
 
 use crate::catalog::Lookup;
 
@@ -27,7 +28,8 @@ const NAME: &str = lookup!("$1", "pg_catalog.pg_table_is_visible(c.oid)");
 const IN_SCHEMA: &str = lookup!("$2", "n.nspname = $1");
 const IN_DATABASE: &str = lookup!("$3", "n.nspname = $2 AND current_database() = $1");
 
-/// Unquoted names are folded to lower case. `None`: no table has a name of so many parts.
+/// Returns the lookup of a name, whose unquoted parts are folded to lower case; `None` if no table can have a name with
+/// this number of parts.
 pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
     let text = match name.len() {
         1 => NAME,

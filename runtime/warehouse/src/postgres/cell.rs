@@ -1,4 +1,4 @@
-//! PostgreSQL's binary cells, by their types' `send` functions.
+//! Decodes PostgreSQL's binary cells, as its types' `send` functions encode them.
 
 use arrow::datatypes::IntervalMonthDayNano;
 use sqlx::postgres::{PgColumn, PgTypeKind, PgValueRef};

@@ -1,18 +1,18 @@
-//! The foreign keys of PostgreSQL's catalog that hold for every row that a statement can read.
+//! Reads the foreign keys of PostgreSQL's catalog that hold for every row that a statement can read.
 //!
-//! Left out, since a row may miss:
+//! These are left out, because a row may not find a joined row:
 //! - keys that are not validated or not enforced, and columns whose NOT NULL is not validated;
-//! - keys whose triggers are disabled, and all keys of a database that subscribes to others: a subscription writes
+//! - keys whose triggers are disabled, and all keys of a database that subscribes to another: a subscription writes
 //!   without checks;
-//! - tables with children by inheritance, for whose rows a key of the parent does not hold;
+//! - tables with children by inheritance, because a key of the parent does not hold for the children's rows;
 //! - keys to tables with row-level security, which hides rows;
-//! - all keys of products that speak PostgreSQL's protocol and do not enforce keys: Greenplum, Cloudberry, Redshift;
+//! - all keys of products with PostgreSQL's protocol that do not enforce keys: Greenplum, Cloudberry, Redshift;
 //! - columns whose equality is not that of the key: other types, or a collation that is not deterministic.
 //!
-//! Deferred keys count: other sessions see nothing before the commit, which checks them.
+//! Deferred keys count: other sessions see rows only after the commit, which checks the keys.
 
-/// The keys, as [`crate::foreign_keys`] reads them. What older servers lack (`conenforced`, constraints of the type
-/// `n`) is read so that it holds there.
+/// Selects the keys in the form that [`crate::foreign_keys`] reads. Properties that older servers lack (`conenforced`,
+/// constraints of the type `n`) count as given there.
 pub(super) const FOREIGN_KEYS: &str = "\
     SELECT k.oid::text, current_database()::text, tn.nspname::text, t.relname::text, \
     CASE WHEN pg_catalog.pg_table_is_visible(t.oid) THEN 'table' ELSE 'schema' END, a.attname::text, \

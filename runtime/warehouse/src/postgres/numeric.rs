@@ -1,6 +1,6 @@
-//! PostgreSQL's NUMERIC on the wire: groups of four digits (`numeric_send` in its sources).
+//! Decodes PostgreSQL's NUMERIC: groups of four digits (`numeric_send` in its sources).
 //!
-//! What no Arrow decimal holds, NaN and the infinities, becomes null, as it does in JSON.
+//! Values that an Arrow decimal cannot represent, NaN and the infinities, become null, as in JSON.
 
 use crate::columns::Decimals;
 use crate::sessions::CellError;
@@ -9,7 +9,7 @@ const NEGATIVE: u16 = 0x4000;
 const HEADER: usize = 8;
 /// Digits of a group.
 const WIDTH: i32 = 4;
-/// One more than the largest number of 38 digits.
+/// The smallest integer with more than 38 digits.
 const LIMIT: i128 = 10_i128.pow(38);
 
 struct Numeric {
@@ -40,7 +40,7 @@ pub(super) fn append(decimals: &mut Decimals, bytes: &[u8]) -> Result<(), CellEr
 }
 
 impl Numeric {
-    /// The number without its point, where it has at most 38 digits.
+    /// Returns the number without its point, if it has at most 38 digits.
     fn unscaled(&self) -> Option<i128> {
         let add = |number: i128, group: &u16| number.checked_mul(10_000)?.checked_add(i128::from(*group));
         let number = self.groups.iter().try_fold(0_i128, add)?;

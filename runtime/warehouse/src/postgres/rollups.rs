@@ -1,8 +1,8 @@
-//! Tables of pre-aggregations: one transaction each, on a connection of its own that may write.
+//! Builds tables of pre-aggregations: one transaction for each, on its own connection, which may write.
 //!
 //! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. A transaction
-//! of level REPEATABLE READ sees one snapshot from its first statement on, so table and totals are of the same rows,
-//! whatever others commit meanwhile. Of a build that fails, is cancelled or killed nothing is left.
+//! of level REPEATABLE READ reads one snapshot from its first statement on, so the table and the totals have the same
+//! rows, whatever others commit meanwhile. A build that fails, is cancelled or killed leaves nothing behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::built::quoted;
 use crate::rollups::{RollupPlace, compare};
 use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers, all_rows};
 
-/// The tables of a schema. Another relation of a target's name is not one of its tables.
+/// Selects the tables of a schema. Another relation with the name of a target's table is not one of its tables.
 const TABLES: &str = "\
     SELECT c.relname::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY c.relname";

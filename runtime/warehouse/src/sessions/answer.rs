@@ -1,7 +1,6 @@
-//! One request, put to one connection.
+//! Runs one request on one connection.
 //!
-//! In: a request. Out: rows as Arrow, or columns without rows. Not here: which connection, and for how
-//! long.
+//! In: a request. Out: rows as Arrow, or columns without rows. Not here: the choice of the connection, and time limits.
 
 use arrow::datatypes::{Schema, SchemaRef};
 use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
@@ -9,8 +8,10 @@ use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
 use super::{Answer, Engine, Request};
 use crate::columns::{Columns, described, meanings};
 
+/// Runs a request.
+///
 /// # Errors
-/// `Unavailable` says that the connection is lost; after any other error it can be used again.
+/// `Unavailable` means that the connection is lost; after any other error it can be used again.
 pub(super) async fn answer<E: Engine>(
     engine: &E,
     connection: &mut E::Connection,

@@ -1,4 +1,4 @@
-//! Errors of sqlx, as errors of the port.
+//! Converts errors of sqlx to errors of the port.
 
 use std::future::Future;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Failed {
         self.of_kind(kind, message)
     }
 
-    /// Whatever went wrong while a connection was made: there is none.
+    /// Returns the error of a connection that could not be opened.
     pub(crate) fn connecting(self, error: &sqlx::Error) -> WarehouseError {
         WarehouseError { kind: WarehouseErrorKind::Unavailable, ..self.because(error) }
     }

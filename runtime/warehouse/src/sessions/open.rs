@@ -11,11 +11,11 @@ use super::{Sessions, WritableEngine};
 /// The operator's settings for a server.
 #[derive(Clone)]
 pub struct ServerSettings {
-    /// Holds a password: neither logged nor part of an error.
+    /// The URL with a password: it is never logged and never part of an error.
     pub url: String,
-    /// Run at each start, in order, on a connection of its own that may write.
+    /// Statements that run at each start, in order, on a separate connection that may write.
     pub init: Vec<String>,
-    /// The most statements that run at once.
+    /// The largest number of statements that run at once.
     pub connections: usize,
     pub connect_timeout: Duration,
 }

@@ -1,8 +1,8 @@
-//! A bounded number of sessions, connected when they are needed.
+//! A bounded number of sessions, which are connected on demand.
 //!
-//! A session that stood idle may have lost its server without noticing: the first statement that finds
-//! out is run once more on a new connection, which is safe because sessions only read. A new connection
-//! that breaks is answered as it is.
+//! An idle session may have lost its server without detecting it. The first statement that fails for this reason is run
+//! once more on a new connection, which is safe because sessions only read. If a new connection breaks, the error is
+//! returned.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use super::answer::answer;
 use super::failure::{timeout, unavailable};
 use super::{Answer, Engine, Request, WarehouseSession};
 
-/// The time for which a cancelled statement keeps its permit at most.
+/// The longest time for which a cancelled statement keeps its permit.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Pool<E: Engine> {
@@ -25,7 +25,7 @@ pub(crate) struct Pool<E: Engine> {
     idle: Mutex<Vec<WarehouseSession<E>>>,
     turns: Arc<Semaphore>,
     turn_count: usize,
-    /// Probes never queue behind queries: one at a time, beside them.
+    /// The permit of health probes, one at a time. Probes do not wait for queries.
     probe_turn: Arc<Semaphore>,
     failed: AtomicU64,
     lost: AtomicU64,
@@ -54,7 +54,7 @@ impl<E: Engine> Pool<E> {
         &self.engine
     }
 
-    /// Runs one request; waiting for a turn and connecting count towards its time.
+    /// Runs one request. Waiting for a permit and connecting count towards its time limit.
     pub(super) async fn run(&self, request: Request<'_>, limit: Duration) -> Result<Answer, WarehouseError> {
         let turns = if matches!(request, Request::Probe) { &self.probe_turn } else { &self.turns };
         let answer = tokio::time::timeout(limit, self.run_in_turn(turns, request)).await;
@@ -122,7 +122,7 @@ impl<E: Engine> Pool<E> {
     }
 }
 
-/// A request with a caller. Dropped early, it stops the statement of its session.
+/// A running request of a caller. If it is dropped early, the statement of its session is cancelled.
 struct Running<'a, E: Engine> {
     engine: &'a Arc<E>,
     held: Option<(WarehouseSession<E>, OwnedSemaphorePermit)>,
@@ -136,7 +136,7 @@ impl<E: Engine> Running<'_, E> {
         }
     }
 
-    /// Closes the session and keeps the place.
+    /// Closes the session and returns its permit.
     fn discard(mut self) -> Option<OwnedSemaphorePermit> {
         self.held.take().map(|(_, permit)| permit)
     }

@@ -1,4 +1,4 @@
-//! A stream of one database's rows into Arrow columns, without a row object in between.
+//! Reads a stream of a database's rows into Arrow columns, without objects for rows.
 
 use futures_util::TryStreamExt as _;
 use futures_util::stream::BoxStream;
@@ -11,13 +11,13 @@ use crate::columns::{Column, Columns, Kind, meanings};
 /// The functions that read the cells of one database.
 pub(crate) struct Reader<DB: Database> {
     pub(crate) failed: Failed,
-    /// `None`: cells of this type cannot be read.
+    /// Returns the kind of a column's cells; `None` if cells of this type cannot be read.
     pub(crate) kind_of: fn(&DB::Column) -> Option<Kind>,
     /// Appends a cell that is not null.
     pub(crate) append: for<'r> fn(&mut Column, DB::ValueRef<'r>) -> Result<(), CellError>,
 }
 
-/// A cell that is not what its column's type says.
+/// A cell that does not fit its column's type.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CellError {
     #[error("{0} bytes are no such value")]
@@ -42,7 +42,7 @@ impl<DB: Database> Reader<DB>
 where
     usize: ColumnIndex<DB::Row>,
 {
-    /// `None` where no row came that would tell the columns.
+    /// Reads all rows. `None` if there was no row from which the columns follow.
     pub(crate) async fn read(
         &self,
         mut rows: BoxStream<'_, Result<DB::Row, sqlx::Error>>,
@@ -68,10 +68,10 @@ where
         Ok(filled)
     }
 
-    /// Names and kinds of some columns.
+    /// Returns the names and kinds of columns.
     ///
     /// # Errors
-    /// A type that cannot be read, with what the author can do about it.
+    /// A type that cannot be read, with a hint for the author.
     pub(crate) fn described(&self, columns: &[DB::Column]) -> Result<Vec<(String, Kind)>, WarehouseError> {
         let describe = |column: &DB::Column| {
             let (name, ty) = (sqlx::Column::name(column), sqlx::Column::type_info(column));

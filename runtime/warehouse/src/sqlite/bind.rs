@@ -1,5 +1,5 @@
-//! Bound values as SQLite takes them: times as the ISO 8601 text that its own functions write, so that
-//! texts compare as times do; a decimal as an integer or the nearest double.
+//! Converts bound values to SQLite's types. A time becomes ISO 8601 text in the form of SQLite's own functions, so that
+//! strings compare like times; a decimal becomes an integer or the nearest double.
 
 use sqlx::Arguments as _;
 use sqlx::error::BoxDynError;
@@ -8,8 +8,10 @@ use terrane_compiler::types::Value;
 
 use crate::instants;
 
+/// Returns the arguments of a statement.
+///
 /// # Errors
-/// A time that no calendar holds.
+/// A time outside the calendar.
 pub(super) fn arguments(params: &[Value]) -> Result<SqliteArguments, BoxDynError> {
     let mut arguments = SqliteArguments::default();
     for value in params {
@@ -30,7 +32,7 @@ pub(super) fn arguments(params: &[Value]) -> Result<SqliteArguments, BoxDynError
     Ok(arguments)
 }
 
-/// `2024-01-31 15:00:00`, with a fraction only where there is one and no zeros at its end.
+/// Returns a time as `2024-01-31 15:00:00`, with a fraction if it has one, without trailing zeros.
 fn clock_text(micros: i64) -> Result<String, BoxDynError> {
     let text = instants::clock(micros)?.format("%Y-%m-%d %H:%M:%S%.f").to_string();
     Ok(if text.contains('.') { text.trim_end_matches('0').to_owned() } else { text })

@@ -1,4 +1,4 @@
-//! SQLite's cells, each with a type of its own, and the types that columns declare.
+//! Reads SQLite's cells, each with its own type, and the declared types of columns.
 
 use sqlx::sqlite::{SqliteColumn, SqliteValueRef};
 use sqlx::{Column as _, Decode, Sqlite, TypeInfo as _, ValueRef as _};
@@ -6,12 +6,12 @@ use sqlx::{Column as _, Decode, Sqlite, TypeInfo as _, ValueRef as _};
 use crate::columns::{Cell, Column, Kind};
 use crate::sessions::CellError;
 
-/// The declared type of a column does not restrict its values.
+/// Returns the kind of every column, because a declared type does not restrict a column's values.
 pub(super) fn kind_of(_: &SqliteColumn) -> Option<Kind> {
     Some(Kind::Dynamic)
 }
 
-/// The kind of a column's declared type; `Dynamic` for expressions and other types.
+/// Returns the kind of a column's declared type; `Dynamic` for expressions and other types.
 pub(super) fn declared(column: &SqliteColumn) -> Kind {
     match column.type_info().name() {
         "INTEGER" => Kind::Integer,

@@ -102,13 +102,14 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// For a process that does not authenticate callers. Other processes notice a change after two seconds at most.
+    /// Creates the accounts for a process that does not authenticate callers. Other processes apply a change within two
+    /// seconds.
     pub fn new(ports: AccountPorts) -> Self {
         let cache = Arc::new(CredentialCache::new(&ports.clock));
         Accounts::with_cache(ports, cache)
     }
 
-    /// For the process that authenticates with this cache: its changes take effect at once.
+    /// Creates the accounts for the process that authenticates with this cache, so that changes take effect at once.
     pub(crate) fn with_cache(ports: AccountPorts, cache: Arc<CredentialCache>) -> Self {
         Accounts { ports, cache }
     }

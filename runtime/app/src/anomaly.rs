@@ -1,10 +1,9 @@
 //! The use case of an anomaly run: a detector scores one measure along time.
 //!
-//! In: a cube's measure, a granularity, the dimensions that tell series apart, a detector. Out: each point
-//! with its score, severity and bounds. The numbers come from [`QueryService`], so the caller's policies and
-//! hooks apply as to any query. Each series is scored against at most `training_size` steps before its first
-//! point, and this baseline is the same for all of its points. Absent: the mathematics (components),
-//! monitors and alerts.
+//! In: a cube's measure, a granularity, the dimensions that distinguish series, a detector. Out: each point with its
+//! score, severity and bounds. The numbers come from [`QueryService`], so the caller's policies and hooks apply as to
+//! any query. Each series is scored against at most `training_size` steps before its first point, and this baseline is
+//! the same for all of its points. Absent: the mathematics (components), monitors and alerts.
 
 mod bucket;
 mod series;
@@ -40,11 +39,11 @@ pub struct AnomalyRequest {
     pub sensitivity: Option<f64>,
     pub training_size: u32,
     pub granularity: Granularity,
-    /// `None`: the cube's primary time dimension.
+    /// The time dimension; `None` for the cube's primary time dimension.
     pub time_dimension: Option<Arc<str>>,
     /// One series for each combination of their values.
     pub dimensions: Vec<Arc<str>>,
-    /// The first date or timestamp to judge. `None`: the first behind `training_size` steps of the data.
+    /// The first date or timestamp to score; `None` for the first step after `training_size` steps of the data.
     pub from: Option<Arc<str>>,
     /// The last, inclusive.
     pub to: Option<Arc<str>>,
@@ -66,17 +65,17 @@ pub struct AnomalyRun {
 /// The values that identify a series within its run: dimensions in the order of the request, `None` for null.
 pub type SeriesKey = Vec<(Arc<str>, Option<Arc<str>>)>;
 
-/// One series and what became of it.
+/// One series with its points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedSeries {
     pub dimensions: SeriesKey,
-    /// Values of history that it was judged by.
+    /// The number of historical values against which it was scored.
     pub history: usize,
-    /// Empty where the history has fewer values than the detector needs.
+    /// The scored points. Empty if the history has fewer values than the detector needs.
     pub points: Vec<Point>,
 }
 
-/// One point. `None` stands for what is not there.
+/// One point. `None` is a value that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Start of the bucket as the query's zone writes it, milliseconds since 1970-01-01T00:00:00.

@@ -60,7 +60,7 @@ pub struct BuildRequest<'a> {
 pub struct ModelBuild {
     pub model: Arc<str>,
     pub materialization: Materialization,
-    /// `schema.name`; `None` where there is none to build.
+    /// The name of the relation as `schema.name`; `None` if the model is not built.
     pub relation: Option<String>,
     pub outcome: ModelOutcome,
     pub elapsed: Duration,
@@ -68,7 +68,7 @@ pub struct ModelBuild {
 
 #[derive(Debug, Clone)]
 pub enum ModelOutcome {
-    /// With the number of a table's rows.
+    /// The relation was built; with the number of rows of a table.
     Built {
         rows: Option<u64>,
     },
@@ -101,7 +101,7 @@ pub enum BuildProgress<'a> {
     },
 }
 
-/// Why nothing was built, or not all.
+/// The reason why no model was built, or not all of them.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BuildRunError {
     #[error("unknown model `{name}`")]

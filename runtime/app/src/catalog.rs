@@ -32,7 +32,7 @@ pub struct Snapshot {
     /// All problems, warnings included; what is broken is left out of the model.
     pub diagnostics: Vec<Diagnostic>,
     introspection: SchemaIntrospection,
-    /// Made when it is first asked for.
+    /// The dependency graph, computed on first use.
     graph: OnceLock<DependencyGraph>,
     lineage: OnceCell<Lineage>,
 }
@@ -57,8 +57,8 @@ impl Snapshot {
         self.whole_graph().seen_by(access)
     }
 
-    /// Which column becomes which measure. Made when it is first asked for; the warehouse is asked for the
-    /// columns of tables that sources don't declare completely.
+    /// Returns the lineage of columns and measures. It is computed on first use. The warehouse is asked for the columns
+    /// of tables that sources do not declare completely.
     pub async fn lineage(&self, warehouse: &dyn Warehouse) -> &Lineage {
         let make = async {
             let mut known = KnownColumns::declared(&self.definitions);
@@ -92,7 +92,7 @@ impl Snapshot {
         self.graph.get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics))
     }
 
-    /// For a load that need not ask the warehouse again about what is the same.
+    /// Returns the answers of the warehouse, which another load can reuse for unchanged definitions.
     pub fn introspection(&self) -> &SchemaIntrospection {
         &self.introspection
     }
@@ -109,11 +109,11 @@ impl Snapshot {
     }
 }
 
-/// Loads a project: text to model, then the column types from the warehouse. Answers in `known` are not asked for again.
+/// Loads a project: first the model from its files, then the column types from the warehouse. Questions with an answer
+/// in `known` are not asked again.
 ///
 /// # Errors
-/// [`PluginError`] if the warehouse's dialect is not available. Problems of the project itself are
-/// diagnostics.
+/// [`PluginError`] if the warehouse's dialect is not available. Problems of the project itself are diagnostics.
 pub async fn load(
     tree: &SourceTree,
     inputs: &Inputs,
@@ -168,7 +168,7 @@ struct Texts {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// On a thread that may take its time: a large project takes longer than a query may wait for a worker.
+/// Reads a project on a blocking thread, because a large project would delay queries on an async worker.
 async fn read_texts(tree: &SourceTree, inputs: Inputs, held: Result<Vec<BuiltRelation>, Diagnostic>) -> Texts {
     let tree = tree.clone();
     let read = move || {
@@ -190,10 +190,10 @@ async fn read_texts(tree: &SourceTree, inputs: Inputs, held: Result<Vec<BuiltRel
     }
 }
 
-/// The warehouse doesn't say what it holds of models.
+/// The code of a warehouse that does not report its built models.
 pub const BUILDS_UNKNOWN: Code = Code::BuildsUnknown;
 
-/// Holds the snapshot that is served now.
+/// Holds the served snapshot.
 #[derive(Debug)]
 pub struct Catalog {
     current: RwLock<Arc<Snapshot>>,

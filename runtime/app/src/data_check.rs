@@ -29,12 +29,12 @@ pub struct Progress<'a> {
 /// The findings of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataReport {
-    /// Claims that were checked, with whatever outcome.
+    /// The number of claims that were checked, whatever the result.
     pub checked: usize,
     pub problems: Vec<Diagnostic>,
 }
 
-/// A key's text is cut to this many characters.
+/// The number of characters of a key's text that are shown.
 const SHOWN_CHARACTERS: usize = 60;
 
 /// Checks every claim of a model, each statement within `timeout`, and reports each before it begins.
@@ -215,7 +215,7 @@ fn word(relationship: Relationship) -> &'static str {
     }
 }
 
-/// `None`: null, or a value of a kind that has no text.
+/// Returns the text of a cell; `None` for null, and for types that cannot be printed.
 fn cell(batch: &RecordBatch, column: usize, row: usize) -> Option<String> {
     let array = batch.columns().get(column).filter(|array| array.is_valid(row))?;
     let options = FormatOptions::default();

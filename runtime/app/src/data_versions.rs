@@ -1,15 +1,16 @@
 //! The versions of cubes' data: opaque values that change when the rows of a cube may have changed.
 //!
-//! In: cubes of a snapshot, and a tenant. Out: a [`DataVersion`], the time at which it was read, and how long rows
-//! that are read now may be used under it. The version of a cube is made of
+//! In: cubes of a snapshot, and a tenant. Out: a [`DataVersion`], the time at which it was read, and the time for which
+//! rows that are read now may be used under it. The version of a cube consists of
+//!
 //! - the reports of changes ([`Invalidations`]): a load of the project, a build, a caller's invalidation;
 //! - its `refresh:` key: the result of `sql`, or the number of the period of `every`;
 //! - without that key, the warehouse's own version of its data, if it has one.
 //!
-//! A cube with neither has a version for a limited time only (`ttl`). Versions are the same on all replicas that share
-//! a state database and a warehouse. Read a version before the rows: a change in between makes the next version
-//! differ. Versions are read when they are asked for, at most once per interval and key in a process, and everyone
-//! who asks meanwhile waits for the same reading. Absent: what is stored under a version.
+//! A cube with none of these has a version for a limited time only (`ttl`). Versions are the same on all replicas that
+//! share a state database and a warehouse. Read a version before the rows: a change in between makes the next version
+//! differ. Versions are read on demand, at most once per interval and key in a process, and callers that need a version
+//! meanwhile wait for the same reading. Absent: the results that are stored under a version.
 
 mod refresh;
 mod reports;
@@ -90,7 +91,7 @@ pub struct DataVersions {
 }
 
 impl DataVersions {
-    /// `invalidations`: `None` for a process that shares its project with no other one.
+    /// Creates the versions. `invalidations` is `None` for a process that shares its project with no other one.
     pub fn new(
         warehouse: Arc<dyn Warehouse>,
         invalidations: Option<Arc<dyn Invalidations>>,

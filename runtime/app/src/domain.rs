@@ -1,6 +1,6 @@
-//! Nouns that use cases and ports share: callers, their rights, and the requests that they send.
+//! Types that use cases and ports share: callers, their rights, and the requests that they send.
 //!
-//! Plain types without behaviour of their own. Absent: use cases and ports; nothing here imports either.
+//! Plain types without behavior. Absent: use cases and ports; nothing here imports either.
 
 mod identity;
 mod request;

@@ -1,8 +1,8 @@
-//! The use case of governed metadata: whether an artifact may take a step, or be written.
+//! The use case of governed metadata: whether an artifact may be promoted or written.
 //!
-//! In: who asks, and what is about to happen. Out: the findings of all hooks, and whether the step is open.
-//! A required hook that gives no answer closes it. Routes of certification and metadata call this. Not here:
-//! writing anything.
+//! In: the caller and the intended change. Out: the findings of all hooks, and whether the change is allowed. If a
+//! required hook does not answer, it is not. Routes of certification and metadata call this. Not here: writing
+//! anything.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::query::RequestContext;
 /// The findings of hooks about one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// In the order of the hooks' ids.
+    /// The findings, in the order of the hooks' ids.
     pub findings: Vec<HookFinding>,
     /// Required hooks that gave no answer.
     pub unavailable: Vec<Arc<str>>,

@@ -1,8 +1,8 @@
-//! Columns of tables that the project does not declare completely, as the warehouse has them.
+//! Reads the columns of tables that the project does not declare completely from the warehouse.
 //!
-//! In: the tables that lineage met. Out: [`KnownColumns`] with what the warehouse said. Asked when lineage is
-//! first wanted, a statement of no rows for each table; what is not known in time stays as it was
-//! declared, and lineage marks what it can't resolve. Not here: what columns are made of.
+//! In: the tables that lineage found. Out: [`KnownColumns`] with the warehouse's columns. When lineage is first needed,
+//! a statement without rows is described for each table. If the answer does not arrive in time, the declared columns
+//! stay, and lineage marks names that it cannot resolve. Not here: the origins of columns.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ pub(crate) struct Inspected {
 }
 
 impl Inspected {
-    /// Adds to what is known what the warehouse says of these tables.
+    /// Adds the columns of these tables to the known ones.
     pub(crate) async fn add_to(
         &self,
         known: &mut KnownColumns,
@@ -73,7 +73,7 @@ impl Inspected {
     }
 }
 
-/// `None`: the warehouse can't say; a table without columns says nothing either.
+/// Asks the warehouse for the columns of a statement. `None` if it cannot tell, or if there are no columns.
 fn ask(warehouse: &dyn Warehouse, probe: Arc<str>) -> BoxFuture<'_, Option<(Arc<str>, Columns)>> {
     async move {
         let schema = warehouse.describe(Statement::plain(&probe)).await.ok()?;

@@ -1,6 +1,6 @@
 //! Asks the warehouse for the types of a project's members, and finds the members that it cannot read.
 //!
-//! In: a model, the warehouse, what is known already. Out: [`SchemaIntrospection`], column types, warnings at the place
+//! In: a model, the warehouse, and earlier answers. Out: [`SchemaIntrospection`], column types, warnings at the place
 //! of the warehouse's error. Not here: the columns of tables (`inspection`), serving (`catalog`).
 
 use std::collections::{HashMap, HashSet};
@@ -28,9 +28,9 @@ use crate::table_lookup::FoundTables;
 /// The warehouse's answers about the project's statements. A reload asks only about changed statements.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaIntrospection {
-    /// The column types of each probe, by its text.
+    /// The column types of each probe, by the probe's SQL.
     types: HashMap<Arc<str>, Arc<[LogicalType]>>,
-    /// Models that it could read, by their runnable text.
+    /// Models that the warehouse could read, by their runnable SQL.
     accepted: HashSet<Arc<str>>,
     /// Columns of tables.
     inspected: Inspected,
@@ -39,14 +39,14 @@ pub struct SchemaIntrospection {
     refused: Vec<Refused>,
 }
 
-/// A cube of which the warehouse refused something.
+/// A cube in which the warehouse refused something.
 #[derive(Debug, Clone)]
 struct Refused {
     cube: Arc<str>,
-    /// The text that it was asked about.
+    /// The SQL of the probe.
     probe: Arc<str>,
     diagnostics: Vec<Diagnostic>,
-    /// It could be read before it was changed.
+    /// True if the warehouse could read the cube before its last change.
     is_lost: bool,
 }
 
@@ -115,7 +115,7 @@ pub fn is_unread(diagnostic: &Diagnostic) -> bool {
 struct Unread {
     message: String,
     cause: RefusalCause,
-    /// True if the warehouse did not answer, so the text may be valid.
+    /// True if the warehouse did not answer, so that the SQL may be valid.
     is_unasked: bool,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct Introspector<'a> {
     conditions: Vec<Diagnostic>,
 }
 
-/// Answers probes: from earlier answers, or else by asking the warehouse.
+/// Answers probes from earlier answers, or else asks the warehouse.
 #[derive(Clone, Copy)]
 struct TypeSource<'a> {
     known: &'a SchemaIntrospection,
@@ -231,7 +231,7 @@ impl<'a> Introspector<'a> {
         (self.types, self.introspection)
     }
 
-    /// Reports a condition that is neither true nor false, nor a number for an engine without booleans.
+    /// Reports a condition whose type is neither boolean nor, for an engine without booleans, a number.
     fn condition(&mut self, cube: &Cube, member: ProbedMember, ty: LogicalType) {
         let what = match ty {
             LogicalType::Text => "a string",
@@ -285,7 +285,7 @@ impl<'a> Introspector<'a> {
         described.map_or_else(|_| Vec::new(), |schema| schema.fields().iter().map(|f| f.name().clone()).collect())
     }
 
-    /// Which members the warehouse refuses, each asked for alone; the others get their types.
+    /// Finds the members that the warehouse refuses by a probe for each. The other members get their types.
     async fn culprits(&mut self, cube: &Cube, problem: &Unread) -> Vec<Diagnostic> {
         if problem.is_unasked {
             return vec![not_asked(cube, problem)];

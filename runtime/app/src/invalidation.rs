@@ -21,10 +21,10 @@ use crate::security::AccessRecorder;
 /// The most names that an error proposes.
 const MAX_NEAREST: usize = 5;
 
-/// The reason for which nothing was invalidated.
+/// The reason why nothing was invalidated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum InvalidationError {
-    /// No cube of this name is open to the caller.
+    /// The cube is unknown, or closed to the caller.
     #[error("cube `{name}` does not exist")]
     UnknownCube { name: String, nearest: Vec<String> },
     #[error(transparent)]

@@ -1,12 +1,11 @@
 //! Limits the rate of requests of each caller.
 //!
-//! In: who calls and from where, before a request costs anything. Out: leave, or [`RateExceeded`]. Each
-//! share is a bucket that fills evenly and holds a burst (GCRA). Time is the port's, so that tests
-//! need not wait. Bounded: [`MAX_SUBJECTS`] buckets a limit, of which full ones are forgotten first;
-//! callers without a place share one bucket. Not here: the number of queries that
-//! run (`query::limiter`), guesses of passwords (`security`).
+//! In: a caller and the address, before the request is processed. Out: permission, or [`RateExceeded`]. Each limit is a
+//! bucket that fills evenly and allows a burst (GCRA). Time is the port's, so that tests need not wait. Memory is
+//! bounded: at most [`MAX_SUBJECTS`] buckets per limit, of which full ones are removed first. Callers without a bucket
+//! share one. Not here: the number of running queries (`query::limiter`), guesses of passwords (`security`).
 //!
-//! [`quota`] bounds what a caller has open at once.
+//! [`quota`] limits what a caller has open at once.
 
 mod buckets;
 pub mod quota;
@@ -23,7 +22,7 @@ use crate::security::{AuthMethod, Identity};
 use buckets::Limit;
 pub use buckets::MAX_SUBJECTS;
 
-/// A share: so many requests a second, and so many at once after a pause.
+/// A limit: requests per second, and the size of a burst after a pause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     pub requests_per_second: f64,
@@ -163,7 +162,7 @@ impl RateLimits {
         }
     }
 
-    /// A credential from this address proved nothing.
+    /// Counts an invalid credential from this address.
     pub fn failed(&self, client: Option<IpAddr>) {
         if let (Some(limit), Some(client)) = (&self.failed, client) {
             // If nothing is left, `may_fail` refuses the next credential.

@@ -1,14 +1,14 @@
 //! Live queries: a result now, and again whenever its rows have changed.
 //!
 //! In: a query, its caller, and the interval for data without a version. Out: a stream of answers. Each answer is
-//! authorized and compiled anew for its caller, so a changed policy applies to the next one. Equal statements share
+//! authorized and compiled again for its caller, so a changed policy applies to the next one. Equal statements share
 //! one execution and one stored result, as all queries do. A stream computes nothing until it is polled, so a slow
-//! reader gets the newest answer and no queue. Absent: transports, and the end of credentials (server).
+//! reader gets the newest answer without a queue. Absent: transports, and the end of credentials (server).
 //!
 //! # Changes
 //! A query runs again if the project was replaced, or if the version of the data that it reads has changed
-//! ([`DataVersions`]). For data without a version it runs again after `refresh`. An answer with the rows of the last
-//! one is not sent. Of the last answer only a digest is stored.
+//! ([`DataVersions`]). For data without a version it runs again after `refresh`. An answer with the same rows as the
+//! last one is not sent. Only a digest of the last answer is stored.
 
 mod digest;
 
@@ -125,7 +125,7 @@ struct Followed {
     request: RequestContext,
     refresh: Option<Duration>,
     last: Option<LastRun>,
-    /// The text of the error that was sent last, if no answer followed.
+    /// The message of the last error that was sent, if no answer followed.
     last_error: Option<String>,
     is_over: bool,
 }
@@ -143,7 +143,7 @@ struct LastRun {
 
 /// The last answer of a live query, without its rows.
 struct LastAnswer {
-    /// `None`: the rows have no digest, so each answer counts as changed.
+    /// The digest of the last answer; `None` if its rows have none, so that each answer counts as changed.
     digest: Option<AnswerDigest>,
     cubes: Vec<CubeId>,
     shared: Weak<StoredResult>,

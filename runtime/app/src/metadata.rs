@@ -1,7 +1,8 @@
 //! The parts of the model that a caller may see.
 //!
-//! In: the access of a caller. Out: cubes, members and metrics. Members that are hidden, closed to the caller, or made
-//! of such members are left out, also from lists of other members. An alias is a cube of its own. Absent: formats.
+//! In: the access of a caller. Out: cubes, members and metrics. Members that are hidden or closed to the caller, and
+//! members that depend on such members, are left out, also from lists of other members. An alias counts as a cube.
+//! Absent: formats.
 
 use terrane_compiler::Access;
 use terrane_compiler::model::{

@@ -50,7 +50,7 @@ pub(super) fn build(definitions: &Definitions, model: &Model, known: &KnownColum
     building.lineage
 }
 
-/// A relation's columns, and what its rows depend on.
+/// The columns of a relation, and the columns that its rows depend on.
 type Columns = (Arc<[Slot]>, BTreeSet<(Use, ColumnOrigin)>);
 
 struct Building<'d> {
@@ -65,7 +65,7 @@ struct Building<'d> {
     stars: HashMap<Arc<str>, Vec<Star>>,
     /// Nodes of origins that have been met.
     origins: HashMap<ColumnOrigin, u32>,
-    /// The text from which unresolved places are counted on.
+    /// The SQL of each node, with the number of its first unresolved place.
     texts: Vec<(usize, SqlText)>,
     lineage: Lineage,
     /// The columns of each cube's relation.
@@ -133,7 +133,8 @@ impl Building<'_> {
         }
     }
 
-    /// A column's node; one behind a model's star leads on to what the star stands for.
+    /// Returns the node of a column. The node of a column that came through a model's star depends on the columns
+    /// behind the star.
     fn column(&mut self, table: u32, name: &Name) -> u32 {
         let mut table = table;
         let (mut first, mut before) = (None, None);
@@ -267,7 +268,7 @@ impl Building<'_> {
         at
     }
 
-    /// A column that came through a star, under a name that stands in no text.
+    /// Returns whether a column came through a star and is not named in any SQL.
     fn only_warehouse_names(&self, name: &Name, origins: &ColumnOrigins) -> bool {
         let is_unnamed = |origin: &ColumnOrigin| match origin {
             ColumnOrigin::Column(number) => {
@@ -366,7 +367,7 @@ impl Building<'_> {
         self.node(NodeType::Metric, format!("metric.{name}"), name, Subject::Metric(id))
     }
 
-    /// The texts of members, where their own cube has them.
+    /// Reads the SQL of members in the scope of the cube that declares them.
     fn member_texts(&mut self) {
         for cube in &self.definitions.cubes {
             let measures = cube.measures.iter().filter_map(|item| Some(("measure", &item.name, item.sql.as_ref()?)));

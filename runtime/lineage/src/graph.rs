@@ -1,11 +1,11 @@
 //! Dependencies between the parts of a project.
 //!
-//! In: definitions, the model built of them, and the diagnostics of both. Out: a [`DependencyGraph`]: nodes,
+//! In: definitions, the model that was built from them, and the diagnostics of both. Out: a [`DependencyGraph`]: nodes,
 //! edges, and the order in which things can be built. Not here: columns (`lineage`), JSON.
 //!
-//! An edge leads from what is needed to what needs it: source → table → model → cube → member → metric.
-//! Only what has to be there first makes an edge, so joins make none: two cubes may join each other. A
-//! cube under a join's name, and one that extends another, need the other.
+//! An edge leads from an item to the items that need it: source → table → model → cube → member → metric. Only an item
+//! that must exist before another one makes an edge, so joins make none: two cubes may join each other. An alias, and a
+//! cube that extends another, need the other cube.
 
 mod collect;
 mod diagnostics;
@@ -45,11 +45,11 @@ impl NodeType {
 
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// `cube.shop.orders`, `measure.shop.orders.revenue`, `source.shop.raw.orders`.
+    /// The id, such as `cube.shop.orders`, `measure.shop.orders.revenue` or `source.shop.raw.orders`.
     pub unique_id: Arc<str>,
     pub node_type: NodeType,
     pub name: Arc<str>,
-    /// It is part of the model that answers queries.
+    /// True if the item is a part of the model that answers queries.
     pub compiled: bool,
     pub error: Option<Arc<str>>,
     subject: Subject,
@@ -70,7 +70,7 @@ enum Subject {
 #[derive(Debug, Clone, Default)]
 pub struct DependencyGraph {
     pub nodes: Vec<Node>,
-    /// From what is needed to what needs it, as indexes of `nodes`.
+    /// Edges from an item to one that needs it, as indexes of `nodes`.
     pub edges: Vec<(u32, u32)>,
     /// The nodes without dependencies, then those that need only these, and so on: each batch can be built at once.
     /// The last batch contains the nodes that are in a cycle or depend on one. They cannot be built.
@@ -95,8 +95,8 @@ impl DependencyGraph {
         self.parallel_batches.iter().flatten().map(|at| &self.nodes[*at as usize])
     }
 
-    /// Returns the part of the graph that a caller may see: no denied members, no closed cubes, nothing made of these.
-    /// Callers with policies see no unreadable items and no reasons.
+    /// Returns the part of the graph that a caller may see, without denied members, closed cubes, and items that depend
+    /// on these. Callers with policies see no unreadable items and no reasons.
     #[must_use]
     pub fn seen_by(&self, access: &Access<'_>) -> DependencyGraph {
         if access.sees_everything() {
@@ -134,7 +134,7 @@ impl DependencyGraph {
         DependencyGraph { nodes, edges, parallel_batches }
     }
 
-    /// By the longest way that leads to a node.
+    /// Returns the nodes in batches, by the longest path that leads to each.
     fn batches(&self, circular: &HashSet<u32>) -> Vec<Vec<u32>> {
         let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
         let mut waits_for = vec![0usize; self.nodes.len()];

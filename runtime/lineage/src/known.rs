@@ -1,7 +1,7 @@
-//! Columns of tables, as far as anybody knows them.
+//! The known columns of tables.
 //!
-//! In: what sources declare, and what a warehouse was found to have. Out: for a table's name its columns
-//! in order, and whether these are all. Not here: asking the warehouse; the app fills this.
+//! In: the columns that sources declare, and the columns that a warehouse reports. Out: the columns of a table by its
+//! name, in order, and whether they are complete. Not here: asking the warehouse, which is done by the app.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct KnownColumns {
 #[derive(Debug, Clone)]
 pub(super) struct KnownColumn {
     pub(super) name: Arc<str>,
-    /// The project names it, not the warehouse alone.
+    /// True if the project names the column; false if only the warehouse does.
     pub(super) is_declared: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct KnownTable {
 }
 
 impl KnownColumns {
-    /// Returns the columns that the project's sources declare. A table without columns is known by its name alone.
+    /// Returns the columns that the project's sources declare. A table without columns is known only by its name.
     pub fn declared(definitions: &Definitions) -> KnownColumns {
         let mut known = KnownColumns::default();
         for source in &definitions.sources {

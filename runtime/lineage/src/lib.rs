@@ -1,12 +1,13 @@
-//! Which column becomes which measure, and what a change of a column reaches.
+//! The lineage of columns: the columns that each measure is computed from, and the members that a change of a column
+//! affects.
 //!
-//! In: definitions, the model, columns that are known. Out: a [`Lineage`]: columns, members, metrics and
-//! policies as nodes, and what each is made of as edges; or, of one text, [`columns_of`]. What could not
-//! be resolved is a node with its reason. Not here: asking a warehouse for columns, JSON.
+//! In: definitions, the model, known columns. Out: a [`Lineage`] with columns, members, metrics and policies as nodes,
+//! and their origins as edges; or [`columns_of`] for one query. A name that cannot be resolved is a node with the
+//! reason. Not here: asking a warehouse for columns, JSON.
 //!
-//! An edge leads from what is read to what reads it. A model's and a cube's node stands for its rows:
-//! what filters, joins or orders them leads there, and from there `rows` lead to its columns or members.
-//! A policy's row filter leads to the rows of its cube and to the policy; policies are ends.
+//! An edge leads from what is read to what reads it. The node of a model or a cube stands for its rows: columns that
+//! filter, join or order the rows lead to it, and edges of the kind `rows` lead from it to its columns or members. A
+//! policy's row filter leads to the rows of its cube and to the policy; no edge leads from a policy.
 
 mod build;
 pub mod graph;
@@ -75,7 +76,7 @@ impl NodeType {
 
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// `source.raw.orders.column.amount`, `model.paid.column.total`, `measure.orders.revenue` …
+    /// The id, such as `source.raw.orders.column.amount`, `model.paid.column.total` or `measure.orders.revenue`.
     pub id: Arc<str>,
     pub name: Arc<str>,
     pub ty: NodeType,
@@ -112,14 +113,14 @@ enum Subject {
 pub struct IncompleteTable {
     /// For [`KnownColumns::inspected`].
     pub name: Arc<str>,
-    /// As it is first written, part by part.
+    /// The parts of the name in its first occurrence.
     pub written: Vec<ColumnName>,
 }
 
 #[derive(Debug, Default)]
 pub struct Lineage {
     pub nodes: Vec<Node>,
-    /// From what is read to what reads it, as indexes of `nodes`; in order, each once.
+    /// Edges from what is read to what reads it, as indexes of `nodes`; sorted, each once.
     pub edges: Vec<(u32, u32, Use)>,
     /// Tables that are read and whose columns are not all known.
     pub incomplete: Vec<IncompleteTable>,
@@ -131,12 +132,13 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// `known`: what sources declare ([`KnownColumns::declared`]), and what was inspected.
+    /// Builds the lineage. `known` contains the declared columns ([`KnownColumns::declared`]) and the inspected ones.
     pub fn build(definitions: &Definitions, model: &Model, known: &KnownColumns) -> Lineage {
         build::build(definitions, model, known)
     }
 
-    /// The node of an id, else the only one that it names in another case: warehouses have cases of their own.
+    /// Returns the node of an id, or else the only node whose id differs from it in case, because warehouses differ in
+    /// the case of names.
     pub fn find(&self, id: &str) -> Option<u32> {
         if let Some(at) = self.numbers.get(id) {
             return Some(*at);
@@ -155,7 +157,7 @@ impl Lineage {
         at
     }
 
-    /// Puts edges in order, so that those of a node stand together.
+    /// Sorts the edges, so that those of a node are adjacent.
     fn finish(&mut self) {
         self.edges.sort_unstable();
         self.edges.dedup();

@@ -1,8 +1,8 @@
-//! Which columns a query's columns are made of.
+//! The origins of a query's columns.
 //!
-//! In: SQL, its grammar, known columns. Out: [`QueryColumns`]. Whatever has not exactly one meaning is
-//! said to be unresolved, with its reason and place; nothing is guessed, no text is too large or too
-//! deep. Not here: cubes, members, the project.
+//! In: SQL, its grammar, known columns. Out: [`QueryColumns`]. A name without exactly one meaning is reported as
+//! unresolved, with its reason and place; nothing is guessed. Large and deeply nested SQL is handled. Not
+//! here: cubes, members, the project.
 //!
 //! ```text
 //! text ──parse──▶ tree ──select · from · star · expression──▶ slots with origins ──▶ QueryColumns
@@ -39,7 +39,7 @@ use super::known::KnownColumns;
 use super::spelling::Spelling;
 use terrane_compiler::snippet::{ColumnName, grammar, offset_of};
 
-/// A query's columns, and what its rows depend on.
+/// The columns of a query, and the columns that its rows depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryColumns {
     /// In order.
@@ -80,7 +80,7 @@ pub struct TableColumn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unresolved {
     pub reason: Reason,
-    /// Bytes of the text; `None` where it is about the whole.
+    /// The range of bytes in the SQL; `None` if it is about the whole query.
     pub at: Option<Range<usize>>,
 }
 

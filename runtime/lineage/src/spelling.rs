@@ -1,8 +1,7 @@
-//! When two spellings are one column.
+//! Decides whether two spellings of a name are the same column.
 //!
-//! In: names as written, names as a warehouse or an author gives them. Out: keys that are equal where the
-//! engine takes both for one column, and how a column is shown. Not here: names of tables, which are
-//! compared folded.
+//! In: names in SQL, and names that a warehouse or an author gives. Out: keys that are equal if the engine treats both
+//! as one column, and the spelling to show. Not here: names of tables, which are compared in lower case.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::{Lineage, Node, Subject, Use};
 use terrane_compiler::Access;
 
-/// Which nodes a caller may know of.
+/// The nodes that a caller may see.
 #[derive(Debug)]
 pub struct Sight {
     /// `None`: all.
@@ -32,10 +32,10 @@ impl Sight {
         Sight { seen: None }
     }
 
-    /// The nodes that a caller's policies leave: members that exist for the caller, and of columns, tables and models
-    /// those that such members are made of. What only a hidden member reads is not there, nor is any column that a
-    /// hidden member shows, under whatever name it passed through models. Columns that no text names are not there
-    /// either, because only the warehouse lists them. Policies are shown to callers whom none concerns.
+    /// Returns the nodes that a caller's policies leave visible: members that exist for the caller, and the columns,
+    /// tables and models that these members depend on. Columns that only hidden members read or show are not visible,
+    /// whatever names they have in models. Neither are columns that no SQL names, because only the warehouse lists
+    /// them. Policies are visible to callers to whom none applies.
     pub fn of(lineage: &Lineage, access: &Access<'_>) -> Sight {
         if access.sees_everything() {
             return Sight::of_everything();
@@ -120,7 +120,7 @@ impl Lineage {
         })
     }
 
-    /// Everything that is made of a node, nearest first: what a change of a column reaches.
+    /// Returns everything that depends on a node, nearest first: the items that a change of a column affects.
     pub fn downstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
         self.walk(start, sight, |lineage, at, next| lineage.readers_of(at).for_each(|(_, to, usage)| next(to, usage)))
     }

@@ -50,7 +50,7 @@ impl<T> Change<T> {
     }
 }
 
-/// A change of rights. What is `None` stays as it is; a list or mapping replaces the present one.
+/// A change of rights. `None` leaves a field unchanged; a list or mapping replaces the present one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GrantChange {
     pub scopes: Option<Scopes>,

@@ -17,12 +17,12 @@ use crate::security::key_user;
 #[derive(Debug, Clone, Default)]
 pub struct KeyRequest {
     pub name: Arc<str>,
-    /// Without a lifetime the key is valid until it is revoked.
+    /// The lifetime; `None` for a key that is valid until it is revoked.
     pub lifetime: Option<Span>,
     pub grants: Grants,
 }
 
-/// A change of a key. What is not named stays as it is.
+/// A change of a key. `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct KeyChange {
     pub name: Option<Arc<str>>,
@@ -55,7 +55,7 @@ impl KeyState {
         }
     }
 
-    /// The word in answers and audit records.
+    /// Returns the word for the state in responses and audit records.
     pub fn as_str(self) -> &'static str {
         match self {
             KeyState::Valid => "good",

@@ -20,7 +20,7 @@ pub struct UserRequest {
     pub grants: Grants,
 }
 
-/// A change of a user. What is `None` stays as it is.
+/// A change of a user. `None` leaves a field unchanged.
 #[derive(Clone, Default)]
 pub struct UserChange {
     pub password: Option<String>,

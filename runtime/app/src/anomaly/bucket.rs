@@ -1,7 +1,7 @@
-//! Steps of time on the wall clock of a query's zone.
+//! Steps of time on the wall clock of a query's time zone.
 //!
-//! In: dates and timestamps as people write them. Out: the step that holds one, and steps before it. Not
-//! here: zones; the compiler reads the texts in the query's own.
+//! In: dates and timestamps as people write them. Out: the step that contains one, and the steps before it. Not here:
+//! time zones; the compiler reads the texts in the query's own.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use terrane_compiler::types::Granularity;
 pub(super) struct Bucket(DateTime);
 
 impl Bucket {
-    /// The step that a date or timestamp lies in.
+    /// Returns the step that contains a date or timestamp.
     pub(super) fn holding(text: &str, granularity: Granularity) -> Option<Bucket> {
         let moment: DateTime = match text.parse::<Date>() {
             Ok(date) if text.len() == 10 => date.at(0, 0, 0, 0),
@@ -65,7 +65,7 @@ impl Bucket {
     }
 }
 
-/// The distance of two steps, where all are equally far apart.
+/// Returns the length of a step in milliseconds, if all steps of the granularity are equally long.
 pub(super) fn step_ms(granularity: Granularity) -> Option<u64> {
     match granularity {
         Granularity::Second => Some(1_000),

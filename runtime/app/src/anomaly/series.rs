@@ -21,7 +21,7 @@ pub(super) struct Series {
     pub(super) points: Vec<(i64, f64)>,
 }
 
-/// A column that can't be what the query asked for: a part of the rows would be missing without a word.
+/// A column of another type than the query requested. Without the error, some rows would be missing unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
 pub struct Unreadable {
@@ -56,8 +56,8 @@ pub(super) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<V
     Ok(series.into_iter().map(ordered).collect())
 }
 
-/// Without the steps before anything happened anywhere. A query with both ends counts 0 there too, where the
-/// data had not begun; taken for history, these zeros would make the first real days an anomaly.
+/// Removes the steps before the first row of any series. A query with both ends also counts 0 before the data begin. If
+/// these zeros were used as history, the first real days would be anomalies.
 pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {
     let first_of = |series: &Series| {
         let begun = series.points.iter().find(|(_, value)| !value.is_nan() && *value != 0.0);

@@ -1,8 +1,8 @@
 //! Compares the built relations with the current definitions.
 //!
-//! In: the relations that bear a marker. Out: which models can be read where they were built, and which
-//! relations hold something else. A fingerprint is over everything that a model's rows follow from: its
-//! own text and those of all models that it reads, with how and where each is kept.
+//! In: the relations with a marker. Out: the models that can be read from their relations, and the relations with other
+//! contents. A fingerprint covers everything that decides a model's rows: its own SQL and that of all models that it
+//! reads, with the kind and place of each.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use terrane_compiler::project::{Built, Definitions, Materialization};
 
 use crate::ports::builder::BuiltRelation;
 
-/// `None` for a model that cannot be read.
+/// Returns the fingerprint of a model; `None` if the model cannot be read.
 pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usize) -> Option<Arc<str>> {
     let mut hash = Sha256::new();
     for at in queries.needs(index).iter().copied().chain([index]) {

@@ -1,7 +1,7 @@
-//! The results of `refresh: {sql: …}`: one reading per interval and text in this process.
+//! The results of `refresh: {sql: …}`: one reading per interval and query in this process.
 //!
-//! In: the text of a query. Out: a digest of its rows. Everyone who asks during a reading waits for it. A failure is
-//! repeated for a second without asking the warehouse.
+//! In: the SQL of a query. Out: a digest of its rows. Callers that need the result during a reading wait for it. After
+//! a failure, the error is returned for a second without asking the warehouse.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -12,7 +12,7 @@ use super::{AuthMethod, RequestOrigin, Scope, Scopes, TraceContext};
 pub struct RequestContext {
     pub caller: SecurityContext,
     pub correlation_id: Arc<str>,
-    /// The request's own span; `None` where tracing is off.
+    /// The span of the request; `None` if tracing is off.
     pub trace: Option<TraceContext>,
     /// The tenant whose share of permits a query uses; `None` on a server without tenants.
     pub tenant: Option<Arc<str>>,

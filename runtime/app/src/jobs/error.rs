@@ -27,7 +27,7 @@ impl GoneReason {
 pub enum JobError {
     #[error(transparent)]
     Query(#[from] QueryRunError),
-    /// No job of this caller has this id.
+    /// The job is unknown, or belongs to another caller.
     #[error("the job does not exist")]
     Unknown,
     #[error("the job has no result: it is {}", state.as_str())]

@@ -17,7 +17,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 const MAINTENANCE: &str = "job_maintenance";
 const PERIOD: Duration = Duration::from_secs(30);
 
-/// Periodically deletes what is left of jobs.
+/// Periodically deletes expired jobs and the files of deleted ones.
 pub struct JobMaintenance {
     service: Arc<JobService>,
 }

@@ -110,7 +110,7 @@ impl JobRunner {
         while running.join_next().await.is_some() {}
     }
 
-    /// Updates the number of pending jobs. It stays as it is while the state database does not answer.
+    /// Updates the number of pending jobs. It is unchanged while the state database does not answer.
     async fn count_pending(&self) {
         if let Ok(pending) = self.service.ports.jobs.pending().await {
             self.service.pending.store(pending, Ordering::Relaxed);
@@ -280,8 +280,8 @@ impl JobRunner {
         Ok((fingerprint, writer.finish().await?))
     }
 
-    /// Records the end of a job; false if the lease is stale. A state database that is away is asked again, for
-    /// as long as the lease is held.
+    /// Records the end of a job. Returns false if the lease is stale. If the state database does not answer, the call
+    /// is repeated as long as the lease is held.
     async fn record(&self, job: &Job, lease: &Lease, end: &JobEnd) -> bool {
         loop {
             let now = self.service.ports.clock.now();

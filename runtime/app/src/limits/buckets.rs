@@ -43,7 +43,7 @@ impl governor::clock::Clock for PortClock {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Ask {
     subject: Subject,
-    /// Else it is only asked whether there is something to take.
+    /// True to take a token; false to check only whether one is available.
     takes: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Digests of answers, so that a live query need not keep its rows.
+//! Digests of answers, so that a live query need not store its rows.
 //!
 //! In: an answer. Out: the digest of everything that a client sees of its rows: columns, values, the number of groups,
-//! and totals. Equal values have equal digests, whatever their batches and buffers are. Absent: the age of the rows.
+//! and totals. Equal values have equal digests, independent of batches and buffers. Absent: the age of the rows.
 
 use std::sync::Arc;
 

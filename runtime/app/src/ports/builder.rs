@@ -55,7 +55,7 @@ pub struct NewRelation<'a> {
     pub schema: &'a str,
     pub name: &'a str,
     pub is_view: bool,
-    /// A query that runs as it stands.
+    /// The query, which runs without further definitions.
     pub query: &'a str,
     pub marker: &'a Marker,
 }
@@ -99,7 +99,7 @@ impl CantBuild {
     }
 }
 
-/// Why nothing can be built just now.
+/// The reason why nothing can be built at present.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NotReady {
     #[error(transparent)]
@@ -144,8 +144,7 @@ pub trait ModelBuilder: Send + Sync {
     /// Makes the schemas that are missing.
     async fn prepare(&self, schemas: &[&str]) -> Result<(), NotReady>;
 
-    /// Builds a relation and puts it in the place of the one that was there, whatever kind that was. The
-    /// number of a table's rows.
+    /// Builds a relation and replaces an existing one of any kind. Returns the number of rows of a table.
     async fn build(&self, relation: &NewRelation<'_>, timeout: Duration) -> Result<Option<u64>, BuildError>;
 
     /// Waits briefly until abandoned builds are stopped.

@@ -1,7 +1,6 @@
 //! The facts of a request that every call of a detector or check gets, and the fault of such a call.
 //!
-//! In: the request. Out: plain facts, and a fault with its component. Not here: what is asked (`detectors`,
-//! `checks`).
+//! In: the request. Out: plain facts, and a fault with its component. Not here: the questions (`detectors`, `checks`).
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ pub struct CallFacts {
     pub tenant: Option<Arc<str>>,
 }
 
-/// A component that did not do what it was asked for. The fault says which limit, if it was one.
+/// A component that failed. The fault names the exceeded limit, if it was one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("component `{component}` {fault}")]
 pub struct ComponentFault {

@@ -1,8 +1,8 @@
-//! The port to checks: judges the quality of a cube's columns by numbers that the warehouse computes.
+//! The port to checks, which rate the quality of a cube's columns by numbers that the warehouse computes.
 //!
-//! In: columns, then the warehouse's answers. Out: plans, then findings, both checked: indexes that exist,
-//! conditions over the cube's own dimensions, scores from 0 to 1. Not here: SQL (compiler), merging and
-//! running the aggregates (`profiling`), WebAssembly.
+//! In: columns, then the warehouse's answers. Out: plans, then findings. Both are validated: indexes exist, conditions
+//! are over the cube's own dimensions, scores are between 0 and 1. Not here: SQL (compiler), merging and running the
+//! aggregates (`profiling`), WebAssembly.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use super::severity::FindingSeverity;
 /// The checks that this server has.
 #[async_trait]
 pub trait Checks: Send + Sync {
-    /// Asks each component what it wants to know of the columns. In the order of their ids; a component that
-    /// gave no plan is represented by its fault.
+    /// Asks each component which aggregates it needs. Returns the plans in the order of the components' ids; a
+    /// component that failed has a fault instead.
     async fn plans(&self, call: &CheckCall, columns: Arc<[ProfiledColumn]>) -> Vec<Result<CheckPlan, ComponentFault>>;
 
     /// Evaluates the answers to a component's plan: one for each request, in the same order.
     ///
     /// # Errors
-    /// What the component did wrong, or ran into.
+    /// The fault of the component.
     async fn evaluate(
         &self,
         call: &CheckCall,
@@ -90,11 +90,11 @@ pub enum CheckAggregate {
     Skewness,
     /// Type 7, fractions from 0 to 1.
     Quantiles(Vec<f64>),
-    /// So many bins of equal width between the smallest and the greatest value.
+    /// The number of bins of equal width between the smallest and the greatest value.
     Histogram(u32),
-    /// So many of the most frequent values.
+    /// The number of most frequent values.
     Top(u32),
-    /// Rows that the condition holds for, whatever the column.
+    /// The number of rows that meet the condition, independent of the column.
     Where(Filter),
     /// Values outside of the two, which are inside themselves.
     Outside(f64, f64),

@@ -1,7 +1,7 @@
-//! The port to what callers prove themselves with: keys, users, sessions.
+//! The port to keys, users and sessions, by which callers authenticate.
 //!
-//! Secrets never pass: keys and refresh tokens are hashes, passwords are hashes that are slow to make.
-//! Every change comes with the record of it, and both are written or neither.
+//! Secrets are never passed: keys and refresh tokens are hashes, and passwords are slow hashes. Every change is passed
+//! together with its audit record; both are written or neither.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::store::StoreError;
 use crate::domain::Scopes;
 use crate::security::api_key::SecretHash;
 
-/// An API key, as it is kept.
+/// A stored API key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiKey {
     pub id: Arc<str>,
@@ -65,7 +65,7 @@ pub struct Rights {
     pub tenant: Option<Arc<str>>,
 }
 
-/// A refresh token, as it is kept.
+/// A stored refresh token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefreshToken {
     pub hash: SecretHash,
@@ -92,9 +92,9 @@ pub struct Revocation {
 /// The outcome of using a refresh token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rotation {
-    /// The new one is in its place.
+    /// The token was replaced by the new one.
     Rotated(Session),
-    /// It had been used before: a copy exists, so the session has ended.
+    /// The token had been used before: a copy exists, so the session has ended.
     Reused(Session),
     /// There is none, it has expired, or its session is over.
     Refused,
@@ -120,7 +120,7 @@ pub trait Credentials: Send + Sync {
     /// equal to `before`.
     async fn replace_user(&self, before: &User, after: &User, entry: AuditEntry) -> Result<Option<u64>, StoreError>;
 
-    /// Returns false, and begins nothing, if `holder` is given and is not equal to the stored user.
+    /// Starts a session. Returns false, and starts none, if `holder` is given and differs from the stored user.
     async fn begin_session(
         &self,
         session: &Session,

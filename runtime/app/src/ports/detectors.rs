@@ -1,7 +1,7 @@
-//! The port to detectors: says which points of a series are out of the ordinary.
+//! The port to detectors, which find anomalous points of a series.
 //!
-//! In: series as columns. Out: one judgement a point, checked: as many as there are points, scores from 0 to
-//! 1, nothing infinite. Not here: where series come from (`anomaly`), WebAssembly.
+//! In: series as columns. Out: one score per point. The output is validated: it has as many scores as points, between 0
+//! and 1, and no infinite values. Not here: the source of series (`anomaly`), WebAssembly.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub trait Detectors: Send + Sync {
         params: &DetectorParams,
     ) -> Result<Vec<Vec<u8>>, DetectorError>;
 
-    /// Judges `points`. Series `i` of `points` goes on where series `i` of `history` ends. `models` has one
-    /// entry a series, or none at all.
+    /// Scores `points`. Series `i` of `points` continues series `i` of `history`. `models` has one entry per series, or
+    /// is empty.
     ///
     /// # Errors
     /// [`DetectorError`]
@@ -93,7 +93,7 @@ pub struct DetectorList {
 /// One way of detecting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetectorKind {
-    /// Like `z_score`; no two components have the same.
+    /// The kind, such as `z_score`. It is unique among all components.
     pub kind: Arc<str>,
     pub display_name: Arc<str>,
     pub default_sensitivity: f64,
@@ -140,10 +140,10 @@ impl SeriesBatch {
     }
 }
 
-/// The settings by which points are judged.
+/// The settings for scoring points.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DetectorParams {
-    /// `None`: the detector's default. Else greater than 0.
+    /// The sensitivity, greater than 0; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     pub training_size: u32,
     /// Points of one season, at least 2.
@@ -152,7 +152,7 @@ pub struct DetectorParams {
     pub extra: Vec<(String, String)>,
 }
 
-/// One judgement a point. All lists are equally long; NaN stands for what there isn't.
+/// The scores, one per point. All lists have the same length; a missing value is NaN.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detection {
     /// 0 to 1.

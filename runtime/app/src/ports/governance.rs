@@ -1,8 +1,8 @@
-//! The port to governance hooks: who has a say in queries, certification and changes of metadata.
+//! The port to governance hooks, which decide about queries, certification and changes of metadata.
 //!
-//! In: who asks, and the facts. Out: what each hook answered, in the order of their ids; what is to be made
-//! of it is decided in `query::judgement` and [`governance`](crate::governance). Answers are well formed, and
-//! not yet held against the model. Not here: WebAssembly, threads, SQL.
+//! In: the caller and the facts. Out: the answer of each hook, in the order of their ids. Answers are well formed but
+//! not yet checked against the model; `query::judgement` and [`governance`](crate::governance) decide about their
+//! effect. Not here: WebAssembly, threads, SQL.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub trait Governance: Send + Sync {
     /// Returns the response of each hook to a query, faults included.
     async fn authorize(&self, asking: &HookRequest<'_>, facts: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>>;
 
-    /// A query can't be held to what a hook said of it: an unknown cube, a mask that can't be. That is the hook's
-    /// fault as much as an answer that breaks the contract, and counts like one.
+    /// Reports obligations that cannot be applied to a query, such as one for an unknown cube. They count as a fault of
+    /// the hook, like an answer that violates the contract.
     fn blame(&self, asking: &HookRequest<'_>, hook: &Hook, fault: &str);
 
     /// Returns the response of each hook to a step that an artifact is about to take.
@@ -148,7 +148,7 @@ pub struct Artifact {
     /// `draft`, `pending_review`, `certified`, `deprecated`, `archived`.
     pub certification: String,
     pub version: u64,
-    /// Its definition and metadata, a JSON object.
+    /// The artifact's definition and metadata, as a JSON object.
     pub body_json: String,
 }
 

@@ -207,7 +207,7 @@ pub trait Jobs: Send + Sync {
     async fn pending(&self) -> Result<u64, StoreError>;
 }
 
-/// The texts of jobs that have a wire format.
+/// Encodes and decodes the parts of a job that have a wire format.
 pub trait JobTexts: Send + Sync {
     /// Reads the query of a stored job, and its caller's wishes about cached results.
     ///

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use super::store::StoreError;
 
-/// A claim that held when it was made.
+/// A lease that was held when it was acquired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub name: Arc<str>,
@@ -25,8 +25,8 @@ pub struct Lease {
 pub trait Leases: Send + Sync {
     /// `None` while another process holds it.
     async fn acquire(&self, name: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
-    /// Makes it last `ttl` from now; false where it is over, and perhaps another's.
+    /// Extends the lease to `ttl` from now. Returns false if it has expired and another holder may have it.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<bool, StoreError>;
-    /// Gives it back; one that is over is another's and stays so.
+    /// Releases the lease. An expired lease, which may be another holder's, is unchanged.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 }

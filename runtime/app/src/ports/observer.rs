@@ -41,7 +41,7 @@ pub struct BuiltRollup<'a> {
     pub duration: Duration,
 }
 
-/// Watches nothing: commands that answer one question.
+/// An observer that ignores all events, for short-lived commands.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 
@@ -82,7 +82,7 @@ pub struct Step<'a> {
     pub outcome: QueryOutcome,
 }
 
-/// A statement that a warehouse was given.
+/// A statement that was sent to a warehouse.
 #[derive(Debug, Clone, Copy)]
 pub struct Executed<'a> {
     /// Its type: `duckdb`, `postgres` …

@@ -1,8 +1,7 @@
-//! The port to plugins: validated answers of components, what is known of them, and what an operator may do
-//! with them while the server runs.
+//! The port to plugins: validated answers of components, their status, and an operator's actions while the server runs.
 //!
-//! In: a dialect's name, or a plugin's id. Out: a checked profile, asked for once and then shared; statuses.
-//! Errors say which component, what happened, and whose fault it is. Not here: WebAssembly, files, SQL.
+//! In: a dialect's name, or a plugin's id. Out: a checked profile, which is read once and then shared; statuses. Errors
+//! name the component, the failure, and the side at fault. Not here: WebAssembly, files, SQL.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,22 +23,21 @@ pub trait Plugins: Send + Sync {
     /// Every component that was looked for so far, by name.
     fn loaded(&self) -> Vec<PluginStatus>;
 
-    /// The same after looking for all there are: the first call loads what lies in the component folders and
-    /// was not asked for yet, which may take some 100 ms for each.
+    /// Returns the status of all plugins. The first call also loads the components in the component folders that have
+    /// not been used yet, which may take about 100 ms for each.
     fn inventory(&self) -> Vec<PluginStatus>;
 
     /// The names of required plugins that can't be called now. Takes no time worth speaking of.
     fn missing(&self) -> Vec<String>;
 
-    /// Reads a plugin's file again, and puts what it finds in the place of what serves, once it has been
-    /// checked and asked who it is. Calls under way end with the old one. May take some 100 ms.
+    /// Loads a plugin's file again. If its checks pass, the new component replaces the served one; running calls finish
+    /// with the old one. May take about 100 ms.
     ///
     /// # Errors
-    /// Whatever is wrong with the new one; the old one then keeps serving.
+    /// The fault of the new component. The old one then stays.
     fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
-    /// No call reaches the plugin until it is enabled. What it would have said is unknown, which for a
-    /// required hook means no.
+    /// Disables a plugin: it is not called until it is enabled. Queries that need a required hook are then refused.
     ///
     /// # Errors
     /// The plugin does not exist, or its state does not allow it.
@@ -89,7 +87,7 @@ pub struct PluginStatus {
 }
 
 impl PluginStatus {
-    /// A component of which nothing is known but its name.
+    /// Returns the status of a component of which only the name is known.
     pub fn unknown(name: impl Into<String>, role: PluginRole) -> PluginStatus {
         PluginStatus {
             name: name.into(),
@@ -134,7 +132,7 @@ pub struct ExportStatus {
     /// At most 9 % above the truth.
     pub p50: Option<Duration>,
     pub p99: Option<Duration>,
-    /// It fails too often, and is not called now.
+    /// True if the circuit breaker is open because the function failed too often.
     pub is_open: bool,
 }
 
@@ -299,7 +297,7 @@ pub enum PluginFault {
     Limit { call: &'static str, limit: Limit },
     #[error("trapped in `{call}`: {message}")]
     Trapped { call: &'static str, message: String },
-    /// The answer is not what the contract's types allow.
+    /// The answer violates the contract's types.
     #[error("gave an answer in `{call}` that breaks the contract: {message}")]
     Answer { call: &'static str, message: String },
     /// The component itself said no.
@@ -321,7 +319,7 @@ pub enum PluginFault {
     /// Two of the file, its manifest and the configuration disagree.
     #[error("has the {what} `{found}`, and {wanted} `{expected}`")]
     Mismatch { what: &'static str, found: String, wanted: &'static str, expected: String },
-    /// Another plugin has this id, and had it first.
+    /// An earlier plugin has the same id.
     #[error("calls itself `{id}`, which is {}", path.display())]
     IdTaken { id: String, path: PathBuf },
     #[error(
@@ -334,7 +332,7 @@ pub enum PluginFault {
     /// An administrator turned it off, so none of its functions is called.
     #[error("is not called: an administrator disabled it")]
     Disabled,
-    /// It was not called, since too many others were.
+    /// It was not called, because too many guests were running.
     #[error("was not called for `{call}`: too many guests are running at once")]
     Busy { call: &'static str },
 }

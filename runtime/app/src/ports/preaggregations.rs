@@ -39,7 +39,7 @@ pub enum BuildState {
 pub enum BuildOrigin {
     /// The rollup was due.
     Schedule,
-    /// A caller asked for it: its partitions are built even if nothing changed.
+    /// A caller requested the build: its partitions are built even if nothing has changed.
     Request,
 }
 
@@ -68,7 +68,7 @@ pub struct RollupBuild {
     pub tables_total: Option<u32>,
     /// Rows of the built tables.
     pub rows: Option<u64>,
-    /// The generation that it published; `None` also if nothing had changed.
+    /// The generation that it published; `None` also if nothing has changed.
     pub generation: Option<u64>,
     /// The code of the last failure.
     pub error_code: Option<Arc<str>>,
@@ -139,12 +139,12 @@ pub struct PublishedTable {
     pub mark: Arc<str>,
 }
 
-/// The end of a build that publishes nothing.
+/// The end of a build without a published generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildEnding {
     /// Nothing had changed.
     Unchanged,
-    /// It is pending again, until this time.
+    /// The build is pending again, and may start at this time.
     Retry {
         due_at: Timestamp,
         code: Arc<str>,
@@ -206,7 +206,7 @@ pub trait PreaggregationState: Send + Sync {
     /// Starts the pending build that has been due for the longest time.
     async fn claim(&self, lease: &Lease, target: &str, now: Timestamp) -> Result<Option<RollupBuild>, StoreError>;
 
-    /// Returns running builds to pending; their runner is gone. Returns their number.
+    /// Sets running builds without a runner to pending. Returns their number.
     async fn requeue(&self, lease: &Lease, target: &str, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Records how far a running build is, and returns its state, which is `Cancelled` if a caller cancelled it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::{Inputs, SourceTree};
 
-/// A project's texts, as they were when they were read.
+/// The files of a project, as of the time when they were read.
 #[derive(Debug, Clone)]
 pub struct ProjectTexts {
     /// The folder, as callers see it.
@@ -28,7 +28,7 @@ pub struct NoProject {
 
 /// Reads projects. Blocking: ask it on a thread that may wait.
 pub trait ProjectFiles: Send + Sync {
-    /// `None`: the project that is served. A path is relative to its folder.
+    /// Reads a project; `None` is the served one. A path is relative to its folder.
     ///
     /// # Errors
     /// [`NoProject`]

@@ -1,7 +1,7 @@
 //! The port to a tier of the result cache.
 //!
-//! A tier holds results by the digest of their statements. It may forget any of them at any time, and it is fast: one
-//! that cannot answer within a few milliseconds answers that it holds nothing.
+//! A tier stores results by the digest of their statements. It may drop any of them at any time. It is fast: if it
+//! cannot answer within a few milliseconds, it reports that the result is missing.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,15 +85,15 @@ impl StoredResult {
     }
 }
 
-/// The counters of a tier since the start, and what it holds now.
+/// The counters of a tier since the start, and its present contents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     pub hits: u64,
     pub misses: u64,
     pub evictions: u64,
-    /// Values that were not what this tier had stored, or could not be read or written.
+    /// Values that this tier had not stored in this form, or that could not be read or written.
     pub failures: u64,
-    /// `None`: the tier does not know it.
+    /// The size of the stored values; `None` if the tier does not know it.
     pub size_bytes: Option<u64>,
 }
 

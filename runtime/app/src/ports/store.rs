@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-/// The state database refused or can't be reached.
+/// The state database refused a call, or cannot be reached.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("state database: {message}")]
 pub struct StoreError {
@@ -12,7 +12,7 @@ pub struct StoreError {
 /// The state database.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Answers when the database can be read and written.
+    /// Checks that the database can be read and written.
     async fn ping(&self) -> Result<(), StoreError>;
 
     /// The version of the schema, as the last migration left it.

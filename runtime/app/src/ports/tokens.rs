@@ -28,7 +28,7 @@ pub enum Verified {
     /// Signed by another issuer, which vouches for the caller.
     Caller {
         caller: SecurityContext,
-        /// `None` if the token names no scope.
+        /// The scopes; `None` if the token names none.
         scopes: Option<Scopes>,
         tenant: Option<Arc<str>>,
     },
@@ -51,7 +51,7 @@ pub struct TokenId {
 pub enum TokenFault {
     #[error("the token expired at {at}")]
     Expired { at: Timestamp },
-    /// For people; never what the token says.
+    /// The reason is for people. It never contains text of the token.
     #[error("the token is not valid: {why}")]
     Invalid { why: &'static str },
     /// The keys are not available now.
@@ -74,7 +74,8 @@ pub trait Tokens: Send + Sync {
 #[async_trait]
 pub trait Passwords: Send + Sync {
     async fn hash(&self, password: &str) -> Arc<str>;
-    /// `None` checks against a hash that nothing fits, so that an unknown name takes as long.
+    /// Returns whether a password matches a hash. `None` compares with a hash that never matches, so that an unknown
+    /// name takes as long as a known one.
     async fn fits(&self, password: &str, hash: Option<&str>) -> bool;
 }
 

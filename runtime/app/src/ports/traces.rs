@@ -1,7 +1,7 @@
 //! The port to a collector of traces (OpenTelemetry).
 //!
-//! A span is made when it is over, in one piece, so that nothing has to be carried along but a
-//! [`TraceContext`]. Not here: which spans there are (server), and how they travel (the adapter).
+//! A span is recorded in one piece when it ends, so that only a [`TraceContext`] is passed along. Not here: the choice
+//! of spans (server), and their transport (the adapter).
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl From<u64> for SpanValue {
     }
 }
 
-/// A collector. Nothing here waits or fails: what can't be taken is dropped and counted.
+/// A collector. Its functions neither wait nor fail: spans that it cannot take are dropped and counted.
 pub trait Traces: Send + Sync {
     /// A new span's place: in the trace of `parent`, or in a trace of its own.
     fn begin(&self, parent: Option<TraceContext>) -> TraceContext;

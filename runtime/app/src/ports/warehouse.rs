@@ -45,7 +45,7 @@ pub struct ResultSet {
     pub batches: Vec<RecordBatch>,
 }
 
-/// The rows of a statement as they come. Dropped early, it stops the statement.
+/// The rows of a statement as a stream. If it is dropped early, the statement is stopped.
 pub struct BatchStream {
     pub schema: SchemaRef,
     batches: BoxStream<'static, Result<RecordBatch, WarehouseError>>,
@@ -84,7 +84,7 @@ impl fmt::Debug for BatchStream {
 pub enum WarehouseErrorKind {
     /// The statement was refused: syntax, a missing table, a failed cast.
     Refused,
-    /// It ran longer than it was given.
+    /// The statement exceeded its time limit.
     Timeout,
     /// The warehouse can't be reached or is shutting down.
     Unavailable,
@@ -123,7 +123,7 @@ pub struct CatalogTable {
     /// The full name in the catalog's own spelling, outermost part first. Quoted, it can be printed anywhere and
     /// means this table whatever a session's search path is.
     pub name: Vec<String>,
-    /// All that `SELECT *` gives, in their order.
+    /// The columns of `SELECT *`, in their order.
     pub columns: Vec<String>,
 }
 
@@ -156,35 +156,36 @@ pub trait Warehouse: Send + Sync {
 
     async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError>;
 
-    /// The rows in bounded memory, for answers that may be large. `timeout` is for the answer to begin,
-    /// and again for each batch from when it is asked for: how long the caller takes in between is the
-    /// caller's own affair. A stream that ends without an error was whole.
+    /// Runs a statement whose rows are streamed in bounded memory, for large results. `timeout` limits the time to the
+    /// beginning of the result, and the time for each batch after it is requested; the time that the caller takes in
+    /// between does not count. A stream that ends without an error is complete.
     async fn stream(&self, statement: Statement<'_>, timeout: Duration) -> Result<BatchStream, WarehouseError> {
         self.execute(statement, timeout).await.map(BatchStream::from)
     }
 
-    /// The columns a statement would give, without running it.
+    /// Returns the columns of a statement without running it.
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;
 
     /// Looks a table up in the catalog by the parts of its unquoted name, outermost first. The parts are bound as
-    /// values and never become SQL text: describing `SELECT * FROM name` would let the engine take the name for
-    /// something else.
+    /// values and never become SQL text, because in `SELECT * FROM name` the engine may read the name as something
+    /// else.
     ///
-    /// A name of fewer parts than the engine has levels is resolved as a session would: by the current database
-    /// and schema or the search path. Case is folded as the engine folds unquoted names. A name that means more
-    /// than one table is not found.
+    /// A name with fewer parts than the engine has levels is resolved as in a session: by the current database and
+    /// schema, or by the search path. The engine's case folding of unquoted names applies. If a name refers to more
+    /// than one table, none is found.
     ///
-    /// Found are ordinary and partitioned tables, views and materialized views of users' schemas. Never found are:
-    /// - files, paths and table functions, also those that are called without parentheses: DuckDB's replacement
+    /// The lookup finds ordinary and partitioned tables, views and materialized views of users' schemas. It never finds
+    ///
+    /// - files, paths and table functions, including those that are called without parentheses: DuckDB's replacement
     ///   scans (`customers.csv`), SQLite's eponymous tables (`json_each`, `pragma_table_info`), PostgreSQL's
-    ///   `current_user`, MariaDB's `seq_1_to_9`; of engines to come: ClickHouse's table functions and dictionaries,
-    ///   Spark's and Databricks' path tables (`parquet.x`, `delta.x`), Snowflake's stages, BigQuery's wildcard
-    ///   tables and table decorators;
-    /// - tables whose rows are elsewhere: foreign and external tables, tables of engines that read files or other
-    ///   servers or tables, virtual tables, databases attached over a connector;
+    ///   `current_user`, MariaDB's `seq_1_to_9`; for future engines: ClickHouse's table functions and dictionaries,
+    ///   Spark's and Databricks' path tables (`parquet.x`, `delta.x`), Snowflake's stages, BigQuery's wildcard tables
+    ///   and table decorators;
+    /// - tables whose rows are stored elsewhere: foreign and external tables, tables of engines that read files, other
+    ///   servers or other tables, virtual tables, databases attached over a connector;
     /// - temporary tables, tables that belong to another relation or to an extension, and system catalogs.
     ///
-    /// A view is found whatever it reads: making it was the operator's decision.
+    /// A view is found whatever it reads, because the operator decided to create it.
     async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError>;
 
     /// Returns the foreign keys that hold for every row that a statement can read: the engine checks each change of
@@ -196,7 +197,7 @@ pub trait Warehouse: Send + Sync {
 
     async fn ping(&self) -> Result<(), WarehouseError>;
 
-    /// The relations that bear a [`Marker`](super::builder::Marker), of whatever project.
+    /// Returns the relations with a [`Marker`](super::builder::Marker), of any project.
     async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
         Ok(Vec::new())
     }

@@ -1,7 +1,7 @@
-//! The nodes and edges of a project.
+//! Collects the nodes and edges of a project.
 //!
-//! In: definitions and the model. Out: both, in the order of the files, and where each node's texts begin.
-//! What the model lacks is a node too: it is what the reader looks for.
+//! In: definitions and the model. Out: both, in the order of the files, and the place where the SQL of each node
+//! begins. Items that are missing in the model are nodes too, because the reader looks for them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The tables, columns and unresolved places of one text, each under a number.
+//! The tables, columns and unresolved places of one query, each with a number.
 //!
-//! In: names as they are met. Out: numbers that origins are made of. Not here: scopes.
+//! In: names in the order in which they are found. Out: the numbers that origins consist of. Not here: scopes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -29,9 +29,9 @@ pub(crate) struct ColumnOf {
 /// The reason that the origin of a value is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The text is beyond what is parsed: tokens, or levels of brackets.
+    /// The SQL exceeds the limits of parsing: tokens, or nesting of brackets.
     TooLarge,
-    /// The parser doesn't follow the text; the warehouse may.
+    /// The parser cannot read the SQL, although the warehouse may.
     NotParsed(String),
     /// Syntax that is parsed, and not followed from here.
     NotFollowed(&'static str),
@@ -68,7 +68,7 @@ impl std::fmt::Display for Reason {
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) reason: Reason,
-    /// Line and column in the text; line 0: nowhere.
+    /// The line and column in the SQL; line 0 if it has none.
     pub(crate) at: Location,
     /// Characters.
     pub(crate) length: usize,
@@ -109,7 +109,7 @@ impl Arena {
         })
     }
 
-    /// Places of the next text are others, wherever they stand.
+    /// Begins the next query, whose places are different from those before.
     pub(crate) fn next_text(&mut self) {
         self.unresolved_numbers.clear();
     }

@@ -73,7 +73,7 @@ impl Analysis<'_, '_> {
         self.add_uses(usage, &origins)
     }
 
-    /// Rows are looked for; what they show is nothing to anybody.
+    /// Reads a subquery of EXISTS, which depends on rows and not on the selected columns.
     fn exists(&mut self, query: &Query) -> AnalysisResult<()> {
         self.query(query).map(|_| ())
     }
@@ -172,7 +172,7 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 
-    /// `x -> x + rate`: what the body takes from outside.
+    /// Reads a lambda such as `x -> x + rate`, and returns the columns that its body reads.
     fn lambda(&mut self, lambda: &LambdaFunction, clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let before = self.parameters.len();
         let keys: Vec<Arc<str>> = parameters(lambda).map(|ident| self.key(ident)).collect();
@@ -182,7 +182,7 @@ impl Analysis<'_, '_> {
         origins
     }
 
-    /// `orders.items[1].price`: a name, then places inside of its value.
+    /// Reads an access such as `orders.items[1].price`: a name, followed by places inside its value.
     fn field_access<'e>(
         &mut self,
         root: &'e Expr,

@@ -39,7 +39,7 @@ const FILE_READERS: &[&str] = &[
     "sniff_csv",
 ];
 
-/// Table functions whose columns are made of their arguments, whatever they are called.
+/// Table functions whose columns are computed from their arguments, independent of the columns' names.
 const GENERATORS: &[&str] = &[
     "explode",
     "explode_outer",
@@ -74,7 +74,7 @@ impl Analysis<'_, '_> {
         Ok(frame)
     }
 
-    /// One item with its joins; `around` has what stands before it, which laterals see.
+    /// Reads one item of FROM with its joins. `around` contains the items before it, which lateral items can read.
     fn joined(&mut self, item: &TableWithJoins, around: &mut Frame) -> AnalysisResult<Frame> {
         let mut frame = self.factor(&item.relation, around, &mut Frame::default())?;
         for join in &item.joins {
@@ -136,7 +136,7 @@ impl Analysis<'_, '_> {
         Ok(alone.unwrap_or(both))
     }
 
-    /// Columns of `USING` stand first and once.
+    /// Returns the columns of a join with `USING`: those of the list first and once, then the others.
     fn using(&mut self, left: &Frame, right: &Frame, names: &[Ident], keeps: Keeps) -> AnalysisResult<Vec<Slot>> {
         let mut slots = Vec::with_capacity(left.slots.len() + right.slots.len());
         let mut merged = BTreeSet::new();
@@ -189,7 +189,7 @@ impl Analysis<'_, '_> {
         self.using(left, right, &common, keeps).map(Some)
     }
 
-    /// ClickHouse: an array's elements beside the row.
+    /// Reads ClickHouse's ARRAY JOIN, which adds the elements of an array to the row.
     fn array_join(&mut self, mut left: Frame, relation: &TableFactor) -> AnalysisResult<Frame> {
         let TableFactor::Table { name, alias, .. } = relation else { return Ok(left) };
         let path: Vec<Ident> = idents(name).into_iter().cloned().collect();

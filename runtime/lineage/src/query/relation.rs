@@ -22,7 +22,7 @@ pub(crate) type ColumnOrigins = BTreeSet<ColumnOrigin>;
 pub enum Use {
     /// A value is it, or is computed from it.
     Value,
-    /// It decides which rows there are, or which rows are aggregated.
+    /// The column decides which rows exist, or which rows are aggregated.
     Filter,
     Join,
     Group,
@@ -59,7 +59,7 @@ pub(crate) enum Slot {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
-    /// `None`: the engine makes a name up.
+    /// The name; `None` if the engine invents one.
     pub(crate) name: Option<Name>,
     pub(crate) origins: ColumnOrigins,
 }
@@ -88,7 +88,7 @@ pub(crate) enum Rest {
     Derived(ColumnOrigins),
 }
 
-/// A query's columns, and what its rows depend on.
+/// The columns of a query, and the columns that its rows depend on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Relation {
     pub(crate) slots: Vec<Slot>,
@@ -115,7 +115,7 @@ impl Slot {
         matches!(self, Slot::Star(Star { of: Rest::Table(_) | Rest::Derived(_), .. }))
     }
 
-    /// Everything that a value made of the whole row is made of.
+    /// Returns the origins of a value that is computed from the whole row.
     pub(crate) fn origins(&self) -> ColumnOrigins {
         match self {
             Slot::Column(column) => column.origins.clone(),

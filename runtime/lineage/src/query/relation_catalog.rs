@@ -12,7 +12,7 @@ use crate::known::{KnownColumn, KnownColumns};
 use crate::spelling::Spelling;
 use terrane_compiler::snippet::ColumnName;
 
-/// The columns of a model that other texts see.
+/// The columns of a model that other queries can read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RelationShape {
     pub(crate) outputs: Vec<Seen>,
@@ -22,7 +22,7 @@ pub(crate) struct RelationShape {
 pub(crate) enum Seen {
     Column {
         name: Name,
-        /// It came through a star, and only the warehouse named it.
+        /// True if the column came through a star, and only the warehouse named it.
         is_inspected: bool,
     },
     /// By its place alone.

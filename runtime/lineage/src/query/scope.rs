@@ -20,10 +20,10 @@ const FUEL: usize = 20_000_000;
 /// Columns of one relation.
 pub(super) const MAX_SLOTS: usize = 5_000;
 
-/// The place of what is about a whole text.
+/// The place of a problem of the whole query.
 pub(crate) const NOWHERE: Location = Location { line: 0, column: 0 };
 
-/// The text costs more than anybody waits for.
+/// The analysis of the query would take too long.
 #[derive(Debug)]
 pub(crate) struct Exhausted;
 
@@ -32,7 +32,7 @@ pub(crate) type AnalysisResult<T> = Result<T, Exhausted>;
 /// A relation under its name in a FROM.
 #[derive(Debug, Clone)]
 pub(super) struct Named {
-    /// The alias, else the table's name in its parts.
+    /// The alias, or else the parts of the table's name.
     pub(super) parts: Vec<Arc<str>>,
     pub(super) slots: Vec<Slot>,
 }
@@ -283,7 +283,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// `orders.amount`, `raw.orders.amount`, `payload.id`.
+    /// Reads a name with several parts, such as `orders.amount`, `raw.orders.amount` or `payload.id`.
     pub(super) fn compound(&mut self, idents: &[Ident], clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let [first, ..] = idents else { return Ok(ColumnOrigins::new()) };
         let keys: Vec<Arc<str>> = idents.iter().map(|ident| self.key(ident)).collect();
@@ -307,8 +307,8 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// The relation that the first names stand for, innermost first, and how many names that takes.
-    /// Several where one scope has more than one of the name.
+    /// Returns the relation that the first parts of a name refer to, in the innermost scope that has one, and the
+    /// number of these parts. Returns several relations if one scope has more than one of the name.
     pub(super) fn named(&self, keys: &[Arc<str>]) -> Option<(Vec<Named>, usize)> {
         for frame in self.frames.iter().rev() {
             for used in (1..=keys.len()).rev() {
@@ -353,7 +353,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 }
 
-/// Returns whether two stars stand for the same columns.
+/// Returns whether two stars select the same columns.
 fn same(a: &Rest, b: &Rest) -> bool {
     match (a, b) {
         (Rest::Table(a), Rest::Table(b)) | (Rest::Undeclared(a), Rest::Undeclared(b)) => a == b,

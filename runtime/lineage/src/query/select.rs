@@ -1,7 +1,7 @@
-//! Queries: CTEs, set operations, and one SELECT.
+//! Reads queries: CTEs, set operations, and SELECT.
 //!
-//! In: a query's tree. Out: its columns with their origins; what its rows depend on is gathered beside.
-//! Long chains of set operations lean left in the tree, so they are followed without recursion.
+//! In: a query's tree. Out: its columns with their origins, and the columns that its rows depend on. Long chains of set
+//! operations are nested on the left side of the tree, so they are followed without recursion.
 
 use std::sync::Arc;
 
@@ -95,7 +95,8 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 
-    /// The first query's columns, then what the steps add to them until nothing is new.
+    /// Reads a recursive query: the columns of its first part, then the origins that the recursive part adds, until
+    /// nothing is new.
     fn recursive(&mut self, cte: &Cte, name: &Arc<str>) -> AnalysisResult<Vec<Slot>> {
         let before = self.ctes.len();
         for inner in cte.query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -127,7 +128,7 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    /// `t(a, b)`: the first columns under other names.
+    /// Renames the first columns, as in `t(a, b)`.
     pub(super) fn renamed(&mut self, mut slots: Vec<Slot>, alias: &TableAlias) -> AnalysisResult<Vec<Slot>> {
         if alias.columns.is_empty() {
             return Ok(slots);

@@ -1,7 +1,7 @@
-//! The SELECT list: expressions with their names, and stars.
+//! Reads the SELECT list: expressions with their names, and stars.
 //!
-//! In: one item of the list, and the frame. Out: slots. A star over known columns becomes those columns;
-//! over others it stays a star that lacks what is named beside it.
+//! In: one item of the list, and the frame. Out: slots. A star over known columns becomes these columns; over other
+//! relations it stays a star, without the columns that are named beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -149,7 +149,7 @@ impl Analysis<'_, '_> {
         Ok(left)
     }
 
-    /// DuckDB's `COLUMNS('…')` stands for columns that a pattern chooses.
+    /// Reads DuckDB's `COLUMNS('…')`, which selects columns by a pattern.
     fn columns_expression(&mut self, expr: &Expr) -> AnalysisResult<Option<Vec<Slot>>> {
         let Expr::Function(function) = expr else { return Ok(None) };
         let is_it = idents(&function.name).last().is_some_and(|ident| ident.value.eq_ignore_ascii_case("columns"));

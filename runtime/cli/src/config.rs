@@ -101,7 +101,7 @@ pub struct WarehouseConfig {
     pub threads: Option<u64>,
     /// A limit in the engine's notation, such as `4GB`.
     pub memory_limit: Option<String>,
-    /// `None`: derived from the project's SQL.
+    /// The files that SQL may read; `None` to derive them from the project's SQL.
     pub file_access: Option<FileAccess>,
     pub max_connections: Option<u64>,
     /// The timeout for connecting to a server.

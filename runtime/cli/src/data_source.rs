@@ -42,7 +42,7 @@ pub(crate) struct OpenSource {
     /// The environment variables that the project file needs, each with a description.
     pub variables: Vec<(&'static str, String)>,
     pub notes: Vec<String>,
-    /// Files to copy once everything else has succeeded.
+    /// Files to copy after everything else has succeeded.
     copies: Vec<(PathBuf, String)>,
     state: Option<PathBuf>,
 }

@@ -47,7 +47,8 @@ use report::Style;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// For workers, and for the thread that reads a project: deeply nested text must not end the process.
+/// The stack of worker threads and of the thread that reads a project, so that deeply nested SQL does not end the
+/// process.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Parser)]
@@ -103,13 +104,13 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Build the project's models in the warehouse
     Run(run_command::RunArguments),
-    /// Build pre-aggregations, and tell which queries they answer
+    /// Build pre-aggregations, and show which queries they answer
     Preagg(preagg::PreaggArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
     /// Find what is out of the ordinary in a measure
     Anomaly(anomaly::AnomalyArguments),
-    /// Tell what a cube's columns hold, and how good they are
+    /// Show statistics and the data quality of a cube's columns
     Profile(profile::ProfileArguments),
     /// Make and end API keys and users
     Auth(auth::AuthArguments),
@@ -242,8 +243,8 @@ fn run(command: Command, environment: &Environment, terminal: Terminal) -> Resul
     }
 }
 
-/// Runs a future to its end on this thread, with workers beside it. What still runs then (an engine
-/// that doesn't heed an interrupt) is left behind.
+/// Runs a future to its end on this thread, with worker threads. Tasks that still run then are abandoned, such as a
+/// statement whose engine ignores an interrupt.
 fn in_runtime<T>(workers: Option<usize>, future: impl Future<Output = T>) -> Result<T, Failure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all().thread_name("terrane").thread_stack_size(STACK_BYTES);
@@ -256,10 +257,10 @@ fn in_runtime<T>(workers: Option<usize>, future: impl Future<Output = T>) -> Res
     Ok(value)
 }
 
-/// Runs a function on a thread of its own, whose stack is large enough for a project's text.
+/// Runs a function on a new thread with a stack that is large enough for a project's SQL.
 ///
 /// # Errors
-/// The thread can't be started, or it panicked.
+/// The thread cannot be started, or it panicked.
 pub fn on_large_stack<T: Send>(function: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("terrane-main".to_owned()).stack_size(STACK_BYTES);

@@ -1,8 +1,8 @@
-//! Shows on standard error the log lines of plugins while a command runs, and the faults of hooks.
+//! Shows plugins' log lines and the faults of hooks on standard error while a command runs.
 //!
-//! In: events of the target `terrane::plugin`, `info` and above, and `policy_fault`. Out: a line each, with the
-//! plugin's name in front and secrets masked, so that an author who tries a plugin in a project sees what it has to
-//! say. A fault is reported once. Not here: the server's log, which has these events among all others.
+//! In: events of the target `terrane::plugin` of level `info` and above, and `policy_fault`. Out: one line for each,
+//! which begins with the plugin's name; secrets are masked. An author who tries a plugin in a project sees its output
+//! there. A fault is reported once. Not here: the server's log, which also has these events.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -24,7 +24,7 @@ const MESSAGE: &str = "error_message";
 /// The maximum number of different faults that are remembered.
 const MAX_FAULTS: usize = 100;
 
-/// From now on; where the process has a log already, that one stays.
+/// Shows the lines from now on. If the process already has a log, that log stays instead.
 pub(crate) fn install() {
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(PluginLines::default()));
 }
@@ -62,7 +62,8 @@ impl<S: Subscriber> Layer<S> for PluginLines {
     }
 }
 
-/// Returns a plugin's text for a terminal. Masking may decode the text, so that control characters are removed after it.
+/// Returns a plugin's text for a terminal. Control characters are removed after masking, because masking may decode
+/// them.
 pub(crate) fn shown(text: &str) -> String {
     plain(&mask(text))
 }

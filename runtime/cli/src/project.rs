@@ -12,12 +12,12 @@ use crate::config::{self, Config, Environment, PROJECT_FILE};
 use crate::failure::Failure;
 use crate::project_files::ProjectFolder;
 
-/// The texts and configuration of a project.
+/// The files and the configuration of a project.
 #[derive(Debug)]
 pub struct Project {
     pub folder: ProjectFolder,
     pub config: Config,
-    /// The texts of the folder, to show the places of problems.
+    /// The files of the folder, to show the places of problems.
     pub tree: SourceTree,
     /// The texts to compile. The environment may change the definitions of the project file.
     pub source: SourceTree,

@@ -1,8 +1,8 @@
-//! Reads the files of a project. Nothing outside its folder can be read.
+//! Reads the files of a project. Files outside its folder cannot be read.
 //!
-//! In: the path of a folder. Out: the texts of the project as a [`SourceTree`], and a diagnostic for each unusable
-//! file. Limits on the number, size and depth of files stop reading a wrong folder (`/`, a home folder). Not here: the
-//! meaning of the texts, and data files, which the warehouse reads.
+//! In: the path of a folder. Out: the files of the project as a [`SourceTree`], and a diagnostic for each unusable
+//! file. Limits on the number, size and depth of files stop the reading of a wrong folder (`/`, a home folder). Not
+//! here: the meaning of the files, and data files, which the warehouse reads.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Read as _};

@@ -1,7 +1,7 @@
 //! Draws diagnostics: one line with place and message, the source line with carets, and the hint.
 //!
-//! In: diagnostics and the texts to which they point. Out: text for a terminal or a file, or JSON for scripts. Not
-//! here: finding problems.
+//! In: diagnostics and the files that they point to. Out: text for a terminal or a file, or JSON for scripts. Not here:
+//! finding problems.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,8 +1,7 @@
-//! The rules for a start of `serve`.
+//! The rules for starting `serve`.
 //!
-//! In: the configuration and the address asked for. Out: errors that
-//! name the key, the reason and what to do, and warnings. A key that would close more than is closed is
-//! never ignored. Not here: reading keys (`config`).
+//! In: the configuration and the requested address. Out: errors that name the key, the reason and the remedy, and
+//! warnings. A key that would restrict access is never ignored. Not here: reading keys (`config`).
 
 mod jwt;
 mod providers;
@@ -145,7 +144,7 @@ fn unused(key: &str) -> Diagnostic {
         .hint("Remove the key, or keep it for a later version.")
 }
 
-/// Answers that any page on the web may read.
+/// Reports answers that any page on the web may read.
 fn every_origin(config: &Config) -> Option<Diagnostic> {
     let place = config.server.cors.any.as_ref()?;
     let message = match config.security.anonymous {
@@ -176,11 +175,11 @@ pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     (!closed.is_empty()).then(|| Diagnostic::warning(Code::ClosedCubes, message).hint(hint))
 }
 
-/// The address to listen on. Others may reach it only where credentials are asked for, and anonymous
-/// callers are not let in, or are meant to be.
+/// Returns the address to listen on. It may be reachable by other machines only if callers need credentials, or if the
+/// operator allows anonymous callers explicitly.
 ///
 /// # Errors
-/// The host has no address, or one that others can reach and must not.
+/// The host has no address, or other machines can reach it and must not.
 pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<SocketAddr, Diagnostic> {
     let found = resolve(host, port).map_err(|problem| {
         let message = format!("`{host}` is not an address of this machine: {problem}");

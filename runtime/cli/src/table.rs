@@ -1,6 +1,6 @@
 //! Draws rows as a table.
 //!
-//! In: the rows of an answer. Out: text for a terminal, one line per row.
+//! In: the rows of a result. Out: text for a terminal, one line per row.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;

@@ -61,8 +61,7 @@ use crate::report;
 
 pub use telemetry::{Watching, watching};
 
-/// The workspace this program was built in, for components that `cargo xtask setup` prepared.
-/// What is shipped knows nothing of it.
+/// The workspace in which this program was built, for components of `cargo xtask setup`. Shipped programs have none.
 const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
     Some(_) => None,
     None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
@@ -114,7 +113,7 @@ pub async fn load(project: &Project, usage: WarehouseUse) -> Result<(Services, V
 /// The use cases of a command, the tables of pre-aggregations, and the problems of the project.
 pub type WithTables = (Services, Option<Arc<dyn RollupTables>>, Vec<Diagnostic>);
 
-/// As [`load`], with the port to the tables of pre-aggregations.
+/// Loads a project like [`load`], and returns the port to the tables of pre-aggregations as well.
 ///
 /// # Errors
 /// As [`load`].
@@ -263,10 +262,10 @@ pub fn log_shared_results(project: &Project) {
     }
 }
 
-/// The state database.
+/// Opens the state database.
 ///
 /// # Errors
-/// It cannot be opened.
+/// The state database cannot be opened.
 pub async fn state(project: &Project) -> Result<Arc<StateStore>, Failure> {
     let url = project.config.state.url.expose();
     let store = StateStore::open(url, project.folder.root()).await;

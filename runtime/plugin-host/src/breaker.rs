@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The time for which calls count.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
-/// From this number of calls on, one fault in [`SHARE`] opens the breaker.
+/// The number of calls from which on one fault in [`SHARE`] opens the breaker.
 const MIN_CALLS: u64 = 20;
 const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 /// The weight of the faults that open a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultWeight {
-    /// Timeouts alone, which do not count towards a quarantine.
+    /// Only timeouts, which do not count towards a quarantine.
     Light,
     /// At least one trap or invalid answer.
     Severe,
@@ -34,7 +34,7 @@ pub(crate) enum FaultWeight {
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: State,
-    /// The seconds of the last minute that had calls.
+    /// The counts of each second of the last minute with calls.
     seconds: VecDeque<Second>,
     /// Openings with faults other than timeouts.
     openings: VecDeque<Duration>,

@@ -114,7 +114,7 @@ impl ConcurrencyLimiter {
         Some(Permit(Arc::clone(limiter)))
     }
 
-    /// Both numbers change in one step each, so that a panic leaves them consistent.
+    /// Locks the state. Its two numbers change in one step each, so a panic leaves them consistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

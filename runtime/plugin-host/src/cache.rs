@@ -1,10 +1,10 @@
-//! Compiled components on disk, so that a program that starts often compiles once.
+//! Compiled components on disk, so that a program that starts often compiles them once.
 //!
 //! In: a folder that only this user can access. Out: a component that this machine has compiled before, or nothing. The
-//! files are native code, so three things must hold: only this user can write to the folder, each file begins with a
-//! MAC by a key in the same folder, and the file's name, which the MAC covers, contains the component's digest and
-//! everything that the compiler depends on. Anything else is a miss, and never an error. Not here: a project's folder,
-//! which may contain foreign files.
+//! files are native code, so three conditions must hold: only this user can write to the folder; each file begins with
+//! a MAC by a key in the same folder; and the file's name, which the MAC covers, contains the component's digest and
+//! everything that the compilation depends on. Otherwise the component is compiled again; this is never an error. Not
+//! here: a project's folder, which may contain foreign files.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

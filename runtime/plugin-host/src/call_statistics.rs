@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Buckets per doubling.
 const STEPS: u32 = 8;
-/// From 1 µs to 2³¹ µs, about 36 minutes.
+/// The number of buckets, for durations from 1 µs to 2³¹ µs, about 36 minutes.
 const BUCKETS: usize = 32 * STEPS as usize;
 
 /// The statistics of one function.

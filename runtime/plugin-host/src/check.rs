@@ -1,6 +1,6 @@
-//! The interface `terrane:profiling/check` behind the port `Checks`.
+//! The adapter of the port `Checks` to the interface `terrane:profiling/check`.
 //!
-//! In: columns, then answers. Out: checked plans and findings: indexes in range, sizes within the contract's,
+//! In: columns, then answers. Out: checked plans and findings: indexes in range, sizes within the contract's limits,
 //! conditions over the cube's own dimensions, scores from 0 to 1. Not here: the warehouse's statements (app), and their
 //! SQL (compiler).
 

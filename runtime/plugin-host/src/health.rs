@@ -16,7 +16,7 @@ use crate::monotonic_clock::MonotonicClock;
 
 /// The number of calls within which an opened breaker counts against a reload.
 const FIRST_CALLS: u64 = 20;
-/// With more quarantined callers than this, the plugin is quarantined for all.
+/// The largest number of quarantined callers. Beyond it, the plugin is quarantined for all.
 const MAX_QUARANTINED: usize = 1_024;
 
 /// The health of one loaded plugin.
@@ -33,7 +33,7 @@ struct Condition {
     quarantined: BTreeSet<Arc<str>>,
     /// The fault that opened a breaker within the first calls.
     early_fault: Option<PluginFault>,
-    /// By the contract's function names, which bound their number.
+    /// The state of each function, by its name in the contract.
     exports: BTreeMap<&'static str, Export>,
 }
 

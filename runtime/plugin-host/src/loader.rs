@@ -37,7 +37,7 @@ const MEMO: &str = "terrane:host/memo@0.1";
 /// that the operator names), and the folders of the program.
 #[derive(Debug, Clone, Default)]
 pub struct SearchPath {
-    /// By component name, such as `dialect-duckdb`, the only file that is used for it.
+    /// The only file of each component that may be used, by component name such as `dialect-duckdb`.
     pub files: BTreeMap<String, PathBuf>,
     pub folders: Vec<PathBuf>,
     /// The folders of the program. A file of the same name in another folder is refused unless the operator lists it.
@@ -96,7 +96,7 @@ pub struct ComponentFile {
     /// The file's name without its extension.
     pub name: String,
     pub path: PathBuf,
-    /// By its exports; `None` if they are those of no role, or the file is not a component.
+    /// The role that its exports have; `None` if they are those of no role, or the file is not a component.
     pub role: Option<PluginRole>,
     /// The id in its `plugin.toml`.
     pub id: Option<String>,

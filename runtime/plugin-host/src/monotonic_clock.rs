@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use terrane_app::ports::clock::Clock;
 
-/// A clock of which only differences have a meaning.
+/// A clock of which only differences are meaningful.
 #[derive(Clone)]
 pub struct MonotonicClock(Arc<dyn Fn() -> Duration + Send + Sync>);
 

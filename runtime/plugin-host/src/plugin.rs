@@ -37,7 +37,7 @@ pub struct PluginSettings {
     pub config_json: ConfigJson,
     /// Requests that the plugin has a say in are refused without it.
     pub is_required: bool,
-    /// Its answers are logged and not enforced.
+    /// True if its answers are logged but not enforced.
     pub is_monitored: bool,
     pub grants: Grants,
     /// The limits that replace the role's own.

@@ -1,7 +1,7 @@
-//! The calls that a plugin must answer once before it is used, besides `describe`.
+//! The calls that a plugin must answer once before it is used, in addition to `describe`.
 //!
-//! In: a linked component. Out: nothing, or the fault for which it is not used. The probe of a dialect is its profile
-//! (`dialect`). Checks and hooks have no probe: their functions need a query.
+//! In: a linked component. Out: nothing, or the fault that prevents its use. The probe of a dialect is its profile
+//! (`dialect`). Checks and hooks have no probe, because their functions need a query.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! The common part of the four roles: linking a component for its role, and calling it.
 //!
-//! In: a compiled component. Out: a [`LinkedComponent`], each call of which runs in a fresh instance inside limits and
-//! ends in an answer or a typed fault. Answers are still untrusted: each role's module checks its own. Not here: the
-//! list of components, and whether one may be called now (`registry`).
+//! In: a compiled component. Out: a [`LinkedComponent`]. Each call runs in a fresh instance inside limits and ends with
+//! an answer or a typed fault. Answers are untrusted: each role's module checks its own. Not here: the list of
+//! components, and whether one may be called now (`registry`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

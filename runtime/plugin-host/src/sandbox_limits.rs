@@ -17,7 +17,7 @@ use crate::plugin::ConfigJson;
 pub(crate) struct SandboxLimits {
     pub(crate) name: Arc<str>,
     pub(crate) limits: GuestLimits,
-    /// `None` for a component on the test bench.
+    /// The memory budget; `None` for a component on the test bench.
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) throttle: Option<Arc<Throttle>>,
     pub(crate) memo: Option<MemoGrant>,

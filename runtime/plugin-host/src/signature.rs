@@ -1,8 +1,8 @@
 //! Detached signatures of components: ed25519 (RFC 8032) over the 32 bytes of a file's SHA-256.
 //!
-//! In: keys and files as bytes and hexadecimal text. Out: a signature, or the key that a signature is by. A signature
-//! is beside its component as `X.wasm.sig`: one line of 128 hexadecimal digits. Not here: the keys that an operator
-//! trusts (`factory`), and the place of a secret key (the command line).
+//! In: keys and files as bytes and hexadecimal text. Out: a signature, or the key that made a signature. The signature
+//! of a component `X.wasm` is the file `X.wasm.sig` beside it: one line of 128 hexadecimal digits. Not here: the keys
+//! that an operator trusts (`factory`), and the place of a secret key (the command line).
 
 use std::fmt;
 use std::str::FromStr;

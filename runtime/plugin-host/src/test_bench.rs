@@ -44,11 +44,11 @@ pub struct Facts {
     pub bytes: u64,
     /// Lower-case hexadecimal SHA-256 of the file.
     pub digest: String,
-    /// `None` if the exports are those of no role.
+    /// The role; `None` if the exports are those of no role.
     pub role: Option<PluginRole>,
     pub imports: Vec<String>,
     pub exports: Vec<Export>,
-    /// The text of the section `plugin.toml`.
+    /// The content of the section `plugin.toml`.
     pub manifest: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub struct Export {
     /// For example `terrane:anomaly/detector@0.1.0`.
     pub interface: String,
     pub name: String,
-    /// As the contract would write it: `func(kind: string, …) -> …`.
+    /// The signature as in the contract: `func(kind: string, …) -> …`.
     pub signature: String,
 }
 
@@ -221,7 +221,7 @@ impl TestBench {
         LinkedComponent::on(self.sandbox(), &self.engine, &self.component, &Arc::default())
     }
 
-    /// Each call has a memo of its own, so that two equal calls have one answer.
+    /// Returns the limits of a call. Each call has its own memo, so that equal calls have equal answers.
     fn sandbox(&self) -> SandboxLimits {
         let memo = MemoGrant {
             memo: Memo::new(MonotonicClock::default()),

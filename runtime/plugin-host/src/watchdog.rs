@@ -1,13 +1,12 @@
-//! Ends calls whose time is over.
+//! Ends calls whose time limit has passed.
 //!
-//! In: the start of each call with its limit, and its end. Out: a new epoch once a deadline has passed; each store then
-//! checks its own deadline. One thread sleeps until the next deadline. While calls come and go it wakes once per
-//! shortest limit, so that a call need not wake it, which would cost more than a short call. After a second without
-//! calls it sleeps until the next one.
+//! In: the start of each call with its limit, and its end. Out: a new epoch after each deadline; each store then checks
+//! its own deadline. One thread sleeps until the next deadline. While calls come and go it wakes once per shortest
+//! limit, so that a call need not wake it, which would cost more than a short call. After a second without calls it
+//! sleeps until the next one.
 //!
-//! A limit is processor time: a busy machine can delay a thread for longer than a hook may take, for which the hook is
-//! not to blame. Since a guest has nothing to wait for, a call also ends by the clock, at [`CLOCK_FACTOR`] times its
-//! limit.
+//! A limit is processor time: a busy machine can delay a thread for longer than a hook may take, which is not the
+//! hook's fault. Since a guest never waits, a call also ends after [`CLOCK_FACTOR`] times its limit by the clock.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -40,7 +39,7 @@ struct RunningCalls {
     last_began: Duration,
     /// The shortest limit so far.
     shortest: Duration,
-    /// `None` if the thread sleeps until a call wakes it.
+    /// The time at which the thread wakes; `None` if it sleeps until a call wakes it.
     wakes_at: Option<Duration>,
     has_ended: bool,
 }
@@ -101,7 +100,7 @@ impl Watchdog {
         }
     }
 
-    /// No change under the lock can be left incomplete.
+    /// Locks the list of calls. No change of the list can be left incomplete by a panic.
     fn lock(&self) -> MutexGuard<'_, RunningCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,9 +109,9 @@ impl Watchdog {
 /// The end of one call's time.
 #[derive(Clone, Copy)]
 struct CallDeadline {
-    /// By the clock; the call can't have used its processor time earlier.
+    /// The earliest end by the clock: the call cannot have used its processor time before.
     earliest: Duration,
-    /// By the clock, however little processor time the call got.
+    /// The latest end by the clock, whatever processor time the call got.
     latest: Duration,
     /// By the thread's processor time.
     worked: Duration,

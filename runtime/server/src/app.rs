@@ -25,13 +25,14 @@ pub struct HttpSettings {
     pub body_limit_bytes: usize,
     /// The time for a request's body to arrive.
     pub body_timeout: Duration,
-    /// `None`: every route that demands a scope answers callers without credentials with 401.
+    /// The rights of anonymous callers; `None` if routes that require a scope answer callers without credentials with
+    /// 401.
     pub anonymous: Option<Anonymous>,
     /// The interface describes itself, with a page to try it.
     pub docs: bool,
     /// The route of metrics, if they are served.
     pub metrics: Option<MetricsRoute>,
-    /// Pages of which other origins may read answers.
+    /// The origins whose pages may read answers.
     pub cors: Cors,
     /// Proxies that report the addresses of their clients.
     pub trusted_proxies: TrustedProxies,
@@ -44,7 +45,7 @@ pub struct HttpSettings {
 pub struct MetricsRoute {
     /// An absolute path that no other route has.
     pub path: &'static str,
-    /// Everybody may ask; else those who hold `admin`.
+    /// True if every caller may read it; false if only callers with `admin` may.
     pub is_public: bool,
 }
 
@@ -77,7 +78,7 @@ impl Default for HttpSettings {
 pub struct Anonymous {
     pub caller: SecurityContext,
     pub scopes: Scopes,
-    /// By which names they may call this server.
+    /// The host names by which callers may address this server.
     pub hosts: Hosts,
 }
 
@@ -93,10 +94,10 @@ pub struct State {
     pub rates: RateLimits,
     pub(crate) graphql: GraphQl,
     pub(crate) graphql_places: Places,
-    /// As the clock's `elapsed` said then.
+    /// The clock's `elapsed` at the start.
     started: Duration,
     draining: watch::Sender<bool>,
-    /// Made when it is first asked for.
+    /// The OpenAPI document, made on first use.
     pub(crate) description: OnceLock<Bytes>,
     /// When the state database and the warehouse were asked last, and which of them answered.
     pub(crate) dependencies: tokio::sync::Mutex<Option<(Duration, (bool, bool))>>,
@@ -132,7 +133,7 @@ impl App {
         self.services.clock.elapsed().saturating_sub(self.started)
     }
 
-    /// From now on the server says that it isn't ready, so that no new work is sent to it.
+    /// Makes the server report that it is not ready, so that it gets no new requests.
     pub fn start_draining(&self) {
         self.draining.send_replace(true);
     }

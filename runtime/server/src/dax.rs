@@ -48,7 +48,7 @@ pub(crate) fn accepts_basic(path: &str) -> bool {
     path.starts_with(PREFIX)
 }
 
-/// Puts Basic before the other schemes of a challenge, because some clients read the first one alone.
+/// Puts Basic before the other schemes of a challenge, because some clients read only the first one.
 pub(crate) fn challenge_with_basic(response: &mut Response) {
     let headers = response.headers_mut();
     let basic = HeaderValue::from_static("Basic realm=\"Terrane\", charset=\"UTF-8\"");

@@ -205,12 +205,12 @@ pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Returns an answer with a type of the wire.
+/// Returns a response with a wire type as JSON.
 pub(crate) fn json_answer(body: &impl Serialize) -> Response {
     json_response(serde_json::to_vec(body).unwrap_or_default())
 }
 
-/// Returns an answer with a body in JSON.
+/// Returns a response with a JSON body.
 pub(crate) fn json_response(body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     let json = HeaderValue::from_static("application/json");

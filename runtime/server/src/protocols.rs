@@ -1,4 +1,4 @@
-//! The protocols of a server, put together.
+//! The list of a server's protocols.
 
 use axum::routing::Router;
 

@@ -34,7 +34,7 @@ use terrane_app::ports::governance::Surface;
 use crate::app::{App, MetricsRoute};
 use crate::edge::{ApiError, Credentials, Parts, Protocol, Route, Routes, correlation_id, protocol_of};
 
-/// REST: every request that no other protocol answers.
+/// The REST protocol, which answers every request that no other protocol answers.
 pub(crate) struct Rest;
 
 impl Protocol for Rest {
@@ -97,7 +97,7 @@ fn with(metrics: Option<MetricsRoute>) -> Routes {
     }
 }
 
-/// Returns the route of metrics alone, for an address of its own.
+/// Returns a router with only the route of metrics, for a separate address.
 pub(crate) fn metrics_router(metrics: Option<MetricsRoute>) -> Router<App> {
     let routes = match metrics {
         Some(route) => metrics::register(Routes::default(), MetricsRoute { is_public: true, ..route }),

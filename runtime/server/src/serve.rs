@@ -1,9 +1,9 @@
-//! Sockets: accept, bound, time out, stop; under TLS if there is a certificate.
+//! Sockets: accepts, limits, times out and closes connections; under TLS if there is a certificate.
 //!
-//! In: a bound listener and an [`App`]. Out: answers, until the shutdown future resolves; then the server reports that
-//! it isn't ready, takes no more connections, and requests in flight finish within a bound. A handler can upgrade its
-//! connection to another protocol; the connection counts until it is closed. HTTP/1.1 only: proxies speak it, and
-//! hyper's detection of HTTP/2 waits for a client's first bytes without a timeout.
+//! In: a bound listener and an [`App`]. Out: answers, until the shutdown future resolves. Then the server reports that
+//! it is not ready and accepts no more connections, and requests in flight finish within a time limit. A handler can
+//! upgrade its connection to another protocol; the connection counts until it is closed. HTTP/1.1 only: proxies use it,
+//! and hyper's detection of HTTP/2 waits for a client's first bytes without a timeout.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -39,7 +39,7 @@ pub struct ServeSettings {
     /// The time for a request's head, with the handshake for the first one, and the time for which a connection may be
     /// idle.
     pub header_timeout: Duration,
-    /// The time for which a client may read nothing of its answer.
+    /// The longest time for which a client may not read its answer.
     pub write_timeout: Duration,
     /// The time for requests in flight after the shutdown.
     pub shutdown_timeout: Duration,
@@ -95,8 +95,8 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     })
 }
 
-/// Serves until `shutdown` resolves and the requests in flight are finished or out of time. Returns whether all of
-/// them were finished.
+/// Serves until `shutdown` resolves and the requests in flight have finished or their time limit has passed. Returns
+/// whether all of them finished.
 pub async fn serve(
     listener: TcpListener,
     app: App,
@@ -119,7 +119,7 @@ pub async fn serve(
 /// The number of connections for scrapes.
 const MAX_METRICS_CONNECTIONS: usize = 16;
 
-/// Answers scrapes on an address of their own, until it is dropped.
+/// Answers requests for metrics on a separate address, until it is dropped.
 pub async fn serve_metrics(listener: TcpListener, app: App) {
     let settings = ServeSettings { max_connections: MAX_METRICS_CONNECTIONS, ..ServeSettings::default() };
     Server::new(Edge::of_metrics(app), settings).accept(&listener, std::future::pending()).await;

@@ -1,10 +1,10 @@
-//! The log: structured events, one a line (specification, "Events").
+//! The log: structured events, one on a line (specification, "Events").
 //!
-//! In: settings, a clock, and every `tracing` event of the process. Out: lines with `timestamp`,
-//! `level`, `event`, `correlation_id` and the event's own fields, written by a thread of their own
-//! from a bounded buffer. A log that cannot be written never stops serving: lines are dropped and
-//! counted. Secrets are masked, by the names of fields and by their look. Beside it stand the metrics and
-//! the watch over requests and queries. Not here: the audit log, and how spans travel.
+//! In: settings, a clock, and every `tracing` event of the process. Out: lines with `timestamp`, `level`, `event`,
+//! `correlation_id` and the event's own fields. A separate thread writes them from a bounded buffer. If the log cannot
+//! be written, the server continues; lines are dropped and counted. Secrets are masked by the names of fields and by
+//! their form. The metrics and the observer of requests and queries are beside it. Not here: the audit log, and sending
+//! spans.
 
 mod file;
 mod layer;
@@ -57,7 +57,7 @@ impl Default for LogSettings {
     }
 }
 
-/// From this level on, records are written.
+/// The lowest level that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLevel {
     Debug,
@@ -72,7 +72,7 @@ pub enum LogLevel {
 pub enum LogFormat {
     /// One JSON object a line.
     Json,
-    /// `time LEVEL event name=value …`, one line.
+    /// `time LEVEL event name=value …` on one line.
     Console,
     /// As `Console`, with colours and a line for each field.
     Pretty,
@@ -105,7 +105,7 @@ pub struct UnknownWord {
 impl std::str::FromStr for LogLevel {
     type Err = UnknownWord;
 
-    /// As the specification writes them, in any case.
+    /// Reads a word of the specification in any case.
     fn from_str(word: &str) -> Result<Self, UnknownWord> {
         Ok(match word.to_ascii_uppercase().as_str() {
             "DEBUG" => LogLevel::Debug,

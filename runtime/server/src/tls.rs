@@ -1,8 +1,8 @@
 //! The server's certificate: read from files, checked, and reloaded when the files change.
 //!
-//! In: two PEM files. Out: what a connection's handshake needs; connections that are there keep what
-//! they began with. TLS 1.2 and 1.3 by rustls and ring, HTTP/1.1 within. A new certificate that can't be
-//! used is reported in the log, and the old one stays. Absent on purpose: sockets (`serve`).
+//! In: two PEM files. Out: the configuration of handshakes. Open connections keep the certificate that they began with.
+//! TLS 1.2 and 1.3 by rustls and ring, HTTP/1.1 within. If a new certificate cannot be used, the log reports it and the
+//! old one stays. Absent on purpose: sockets (`serve`).
 
 mod validity;
 
@@ -70,10 +70,10 @@ impl Tls {
         Ok(Tls(Arc::new(Files { certificate: certificate.to_owned(), key: key.to_owned(), current })))
     }
 
-    /// Reads the files again. True: they are others, and new connections get what they hold.
+    /// Reads the files again. Returns true if they have changed; new connections then use the new certificate.
     ///
     /// # Errors
-    /// [`TlsError`]; the certificate is the one that it was.
+    /// [`TlsError`]; the old certificate stays.
     pub fn renew(&self) -> Result<bool, TlsError> {
         let Files { certificate, key, current } = &*self.0;
         let (hash, files) = bytes(certificate, key)?;
@@ -85,7 +85,7 @@ impl Tls {
         Ok(true)
     }
 
-    /// From when to when the certificate is good, where it says so.
+    /// Returns the period in which the certificate is valid, if it states one.
     pub fn validity(&self) -> Option<Validity> {
         self.current().validity
     }
@@ -152,7 +152,7 @@ fn load(certificate: &Path, key: &Path, [chain, private]: &[Vec<u8>; 2], hash: u
     Ok(Current { config: Arc::new(config), validity, hash })
 }
 
-/// Fails also where the key is not the certificate's.
+/// Makes the configuration. Fails also if the key does not belong to the certificate.
 fn server_config(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,

@@ -1,7 +1,7 @@
 //! XML for Analysis on `/api/v1/dax/xmla`.
 //!
 //! In: envelopes by POST, whose requests `terrane-xmla` reads. Out: rowsets of the project, rows of DAX, or a fault.
-//! Faults have status 200, because many clients show nothing of a fault with another one; only a missing or wrong
+//! Faults have status 200, because many clients show nothing of a fault with another status. Only a missing or wrong
 //! credential is a 401, after which clients send their password. Absent on purpose: the envelope (`terrane-xmla`), and
 //! answers to queries (`app::dax`).
 

@@ -43,7 +43,7 @@ fn attribute_map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": true })
 }
 
-/// Makes fields optional that have a schema of their own, and removes null where the readers refuse it.
+/// Makes fields with a schema of their own optional, and removes null if the readers refuse it.
 fn optional_fields(schema: &mut Schema) {
     const OPTIONAL: [&str; 2] = ["scopes", "attributes"];
     const NEVER_NULL: [&str; 5] = ["name", "password", "disabled", "roles", "groups"];
@@ -108,7 +108,7 @@ pub struct KeyPatch {
 #[schemars(deny_unknown_fields, transform = optional_fields)]
 pub struct NewUser {
     pub username: String,
-    /// At least 12 characters and at most 1,024 bytes.
+    /// The password: at least 12 characters and at most 1,024 bytes.
     pub password: String,
     #[schemars(flatten)]
     pub rights: RightsFields,
@@ -118,7 +118,7 @@ pub struct NewUser {
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "UserChange", deny_unknown_fields, transform = optional_fields)]
 pub struct UserPatch {
-    /// At least 12 characters and at most 1,024 bytes.
+    /// The new password: at least 12 characters and at most 1,024 bytes.
     pub password: Option<String>,
     pub disabled: Option<bool>,
     #[schemars(flatten)]
@@ -182,7 +182,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// A new API key with its text.
+/// A new API key. Its full text is returned only here.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "IssuedKey")]
 pub struct KeyWithText<'a> {

@@ -1,7 +1,8 @@
-//! Answers of queries as JSON: rows, and the facts about them.
+//! Writes answers of queries as JSON: rows, and the facts about them.
 //!
-//! In: the rows' encoder, what is known before the rows, and their end. Out: `{data, query, meta}`. CSV and Arrow are
-//! rows alone. The text around the rows is written by hand, since rows are streamed between its two parts.
+//! In: the rows' encoder, the facts that are known before the rows, and those at their end. Out: `{data, query, meta}`.
+//! CSV and Arrow contain only rows. The text around the rows is not written by serde, because rows are streamed in
+//! between.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +45,7 @@ pub struct QueryMeta {
     /// There are rows after this page; null if that is not known.
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
-    /// Each measure without dimensions, if asked for.
+    /// Each measure without dimensions, if the query requests totals.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub totals: Option<Row>,
     /// The rows were computed before, for this or another query.

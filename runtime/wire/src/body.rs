@@ -51,7 +51,7 @@ impl<'de> Visitor<'de> for UniqueNames<'_> {
         f.write_str("JSON")
     }
 
-    /// Also visits numbers: a number keeps its digits as the one field of an object.
+    /// Also reads numbers: to keep its digits, a number is passed as the only field of an object.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut names = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {

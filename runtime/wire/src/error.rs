@@ -1,9 +1,9 @@
-//! Errors as clients see them: a code, a message, and the data that the code has.
+//! Errors as clients see them: a code, a message, and the data of the code.
 //!
 //! In: errors of the compiler, of the use cases and of the readers of bodies. Out: an [`ErrorBody`] in one of the
-//! interface's two shapes, `{error: {code, message, details?, …extra, correlation_id}}` and `{detail}`. Fields stand
-//! beside `message` or inside `details` exactly as the specification's error table writes them. Absent on purpose:
-//! status lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the message.
+//! interface's two shapes, `{error: {code, message, details?, …extra, correlation_id}}` and `{detail}`. Fields are
+//! beside `message` or inside `details` exactly as in the specification's table of errors. Absent on purpose: status
+//! lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the message.
 
 mod use_cases;
 
@@ -41,7 +41,7 @@ macro_rules! codes {
         impl Code {
             pub const ALL: &'static [Code] = &[$(Code::$variant),*];
 
-            /// Returns the code as it is sent.
+            /// Returns the code in the form in which it is sent.
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $name),* }
             }
@@ -66,7 +66,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the fields that can stand beside `message`.
+            /// Returns the fields that the code may have beside `message`.
             pub fn extra(self) -> &'static [ErrorField] {
                 match self {
                     $(Code::$variant => &[$($(ErrorField {
@@ -155,7 +155,7 @@ pub struct RateLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyShape {
     Standard,
-    /// `{detail}`: on the metadata routes of cubes, where the specification lists it.
+    /// `{detail}`, on the metadata routes of cubes for which the specification requires it.
     Detail,
 }
 
@@ -250,8 +250,8 @@ impl ErrorBody {
         extensions
     }
 
-    /// Reports an error of a query. Text of the warehouse and policies behind misses of pre-aggregations are
-    /// disclosed to callers with the scope `admin`.
+    /// Reports an error of a query. Only callers with the scope `admin` see text of the warehouse, and the policies for
+    /// which pre-aggregations do not serve the query.
     pub fn from_run(error: QueryRunError, scopes: Scopes) -> Self {
         match error {
             QueryRunError::Query(error) => from_query(error, scopes.hold(Scope::Admin)),

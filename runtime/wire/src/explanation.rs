@@ -15,7 +15,7 @@ use crate::{schema, value};
 /// The warehouse's plan, as far as the caller may see it.
 #[derive(Debug)]
 pub enum WarehousePlan {
-    /// The warehouse's own text, which may be JSON.
+    /// The warehouse's own plan, which may be JSON.
     Shown(String),
     /// The reason why there is none.
     Withheld(&'static str),

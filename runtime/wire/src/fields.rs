@@ -1,4 +1,4 @@
-//! Reading JSON objects by name, so that every error says where, what was found and what was expected.
+//! Reads JSON objects by the names of their fields. Every error names the place, the found value and the expected one.
 //!
 //! In: a parsed value and the names of the fields that it may have. Out: typed fields, or a [`FieldError`].
 

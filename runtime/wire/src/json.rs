@@ -23,12 +23,12 @@ pub use value::write_value;
 /// The form of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Numbers {
-    /// As JSON numbers, decimals and large integers with all their digits.
+    /// Decimals and large integers are JSON numbers with all their digits.
     #[default]
     Plain,
-    /// As JSON strings, for clients whose numbers are doubles.
+    /// Decimals and large integers are JSON strings, for clients whose numbers are doubles.
     Strings,
-    /// As doubles: rounded where a double has fewer digits.
+    /// All numbers are doubles, rounded if necessary.
     Doubles,
     /// Numbers that a double holds exactly as JSON numbers; decimals, and integers beyond 2^53, as JSON strings.
     Exact,
@@ -51,8 +51,8 @@ impl Numbers {
     }
 }
 
-/// Appends the rows as a JSON array. Further columns of the batches, behind `columns`, are not written. A value of an
-/// unknown Arrow type is written as its text.
+/// Appends the rows as a JSON array. Columns of the batches after `columns` are not written. A value of an unknown
+/// Arrow type is written as a string.
 pub fn write_rows(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {
     out.push(b'[');
     write_objects(columns, batches, numbers, out);

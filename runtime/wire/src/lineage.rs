@@ -1,6 +1,6 @@
-//! Lineage as its caller may see it (specification, "Lineage" endpoints and `LineageResult`).
+//! Writes the lineage that a caller may see (specification, "Lineage" endpoints and `LineageResult`).
 //!
-//! In: the lineage of a project, and what the caller may see of it. Out: nodes, and edges from what is read to what
+//! In: the lineage of a project, and the nodes that the caller may see. Out: nodes, and edges from what is read to what
 //! reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::fields::{FieldError, Fields, Path};
 /// The number of unresolved nodes that an impact lists.
 const MAX_UNRESOLVED: usize = 100;
 
-/// The column whose impact is asked for.
+/// The column whose impact is requested.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LineageImpact {
@@ -44,7 +44,7 @@ pub struct LineageGraph<'a> {
     edges: Vec<Edge<'a>>,
 }
 
-/// All that a node is made of.
+/// Everything that a node depends on.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Lineage")]
 pub struct Upstream<'a> {
@@ -153,9 +153,9 @@ pub fn graph<'a>(lineage: &'a Lineage, sight: &Sight) -> LineageGraph<'a> {
 /// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// To what a node is made of.
+    /// Towards the nodes that a node depends on.
     Upstream,
-    /// To what is made of a node.
+    /// Towards the nodes that depend on a node.
     Downstream,
 }
 
@@ -175,7 +175,7 @@ pub fn walk<'a>(
     walked(lineage, start, &reached, sight)
 }
 
-/// Returns what one node is made of.
+/// Returns the nodes that one node depends on.
 pub fn upstream<'a>(lineage: &'a Lineage, start: u32, sight: &Sight) -> Upstream<'a> {
     let reached = lineage.upstream(start, sight);
     let columns = reached.iter().map(|reached| reached.node).filter(|at| lineage.nodes[*at as usize].ty.is_column());
@@ -184,7 +184,7 @@ pub fn upstream<'a>(lineage: &'a Lineage, start: u32, sight: &Sight) -> Upstream
     Upstream { nodes, edges, columns }
 }
 
-/// Returns what a change of one node affects.
+/// Returns the nodes that a change of one node affects.
 pub fn impact<'a>(lineage: &'a Lineage, start: u32, sight: &Sight) -> Impact<'a> {
     let reached = lineage.downstream(start, sight);
     let affected = affected(lineage, start, &reached, sight);

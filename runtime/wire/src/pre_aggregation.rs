@@ -38,7 +38,7 @@ struct ServedBy<'a> {
 /// A pre-aggregation that does not serve a fact.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PreAggregationMiss<'a> {
-    /// Null: the reason holds for all of the cube.
+    /// The pre-aggregation; null if the reason applies to all of the cube.
     pre_aggregation: Option<&'a str>,
     #[schemars(schema_with = "reasons")]
     reason: &'static str,

@@ -56,7 +56,7 @@ pub struct PreaggregationStatus {
     pub next_refresh_at: Option<String>,
     /// For administrators.
     pub rows: Option<u64>,
-    /// For administrators, if the warehouse knows it.
+    /// The size in bytes, for administrators, if the warehouse knows it.
     pub size_bytes: Option<u64>,
     pub partitions: Vec<PreaggregationPartition>,
     /// The newest build.
@@ -75,7 +75,7 @@ pub struct PreaggregationPartition {
     pub built_at: String,
     /// For administrators.
     pub rows: Option<u64>,
-    /// For administrators, if the warehouse knows it.
+    /// The size in bytes, for administrators, if the warehouse knows it.
     pub size_bytes: Option<u64>,
 }
 

@@ -62,7 +62,7 @@ pub struct ProjectCompile {
 pub(crate) const LOAD: &[&str] = &["project_path", "strict"];
 pub(crate) const COMPILE: &[&str] = &["project_path", "models", "full", "build"];
 const FOLDER: &str = "the path of a project's folder";
-/// The number of problems that an answer lists.
+/// The largest number of problems in an answer.
 const MAX_PROBLEMS: usize = 1_000;
 
 /// Reads `{project_path?, strict?}`; an empty body is an empty object.

@@ -22,7 +22,7 @@ use crate::{body, filter, schema, time};
 pub use crate::parameters::from_parameters;
 pub use text::to_wire;
 
-/// A query, and how its answer is written.
+/// A query, and the form of its answer.
 #[derive(Debug, Default)]
 pub struct QueryRequest {
     pub query: SemanticQuery,
@@ -79,7 +79,7 @@ fn example() -> Json {
     })
 }
 
-/// A query whose SQL is asked for.
+/// A query of which the SQL is requested.
 #[derive(Debug)]
 pub struct SqlQuery;
 

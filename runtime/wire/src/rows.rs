@@ -1,7 +1,7 @@
-//! Rows as the bytes of one of the formats, whole or streamed.
+//! Encodes rows in one of the formats, whole or streamed.
 //!
-//! In: batches, or pieces of a stream. Out: bytes. A stream is encoded by several threads and comes out in order; few
-//! batches are in memory at any time. An error ends the body early, so that no client takes a part for the whole.
+//! In: batches, or pieces of a stream. Out: bytes. Several threads encode a stream, whose order is preserved; few
+//! batches are in memory at any time. An error ends the body early, so that no client mistakes a part for the whole.
 //! Absent on purpose: the text around the rows (`answer`).
 
 use std::num::NonZero;
@@ -174,8 +174,8 @@ impl RowEncoder {
         Ok(out)
     }
 
-    /// Encodes the rows as they come, between `before` and the text that `after` makes of their end. The types of the
-    /// columns are chosen by the first batch. Needs a tokio runtime.
+    /// Encodes the rows as a stream, between `before` and the text that `after` returns for their end. The first batch
+    /// decides the types of the columns. Needs a tokio runtime.
     pub fn encode_stream<E: Into<RowsError> + Send + 'static>(
         mut self,
         before: Vec<u8>,

@@ -1,8 +1,8 @@
 //! JSON Schemas of the interface's data, as components of an OpenAPI 3.1 document.
 //!
-//! In: types that derive `JsonSchema`, one at a time. Out: a reference to each, and all components with what they
-//! refer to. Requests and answers differ in what they require: a client may leave out a field that is null in an
-//! answer. Absent on purpose: paths and operations (server).
+//! In: types that derive `JsonSchema`, one at a time. Out: a reference to each, and all components with those that they
+//! refer to. A field that is null in an answer is optional in a request. Absent on purpose: paths and operations
+//! (server).
 
 use std::borrow::Cow;
 
@@ -49,12 +49,12 @@ impl Components {
         }
     }
 
-    /// Returns the schema of what a client sends.
+    /// Returns the schema of data that a client sends.
     pub fn request(&mut self, schema: SchemaOf) -> Json {
         schema(&mut self.requests).to_value()
     }
 
-    /// Returns the schema of what a client gets.
+    /// Returns the schema of data that a client receives.
     pub fn answer(&mut self, schema: SchemaOf) -> Json {
         schema(&mut self.answers).to_value()
     }

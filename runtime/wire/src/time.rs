@@ -54,7 +54,7 @@ pub enum CompareRangeBody {
     Shift(CompareShift),
 }
 
-/// The same range, earlier by a stretch of time: `{"shift": "1 year"}`.
+/// The same range at an earlier time: `{"shift": "1 year"}` moves it back by a year.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CompareShift {

@@ -208,7 +208,7 @@ pub struct CallerArguments {
     pub tenant: Option<String>,
 }
 
-/// A change of rights. What is not given stays as it is.
+/// A change of rights. Omitted fields are unchanged.
 #[derive(Debug, clap::Args)]
 pub struct ChangeArguments {
     /// All scopes after the change: read, write, admin
@@ -357,7 +357,7 @@ async fn revoke_tokens(
     Ok(())
 }
 
-/// The JSON or the text, as one line.
+/// Returns the JSON or the text on one line.
 fn line(place: &PlaceArguments, json: &Json, text: &str) -> String {
     if place.json { format!("{json}\n") } else { format!("{text}\n") }
 }

@@ -1,7 +1,7 @@
 //! `terrane jobs`: lists, shows and cancels asynchronous queries of all callers, in the state database of this machine.
 //!
-//! In: arguments. Out: jobs as text or JSON. A running job is cancelled by the server that runs it. Absent: running jobs,
-//! and reading their results, which only their makers may do.
+//! In: arguments. Out: jobs as text or JSON. A running job is cancelled by the server that runs it. Absent: running
+//! jobs, and reading their results, which only the callers who submitted them may do.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -118,7 +118,7 @@ pub async fn run(arguments: &JobsArguments, project: &Project) -> Result<(), Fai
     Ok(())
 }
 
-/// Returns a job once it has ended, or as it is when the time of its server is over.
+/// Waits for a job to end, and returns it. Returns the unfinished job if its server does not end it in time.
 async fn ended(store: &StateStore, id: &str) -> Result<Job, Failure> {
     let mut waited = Duration::ZERO;
     loop {

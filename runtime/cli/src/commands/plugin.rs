@@ -1,7 +1,7 @@
 //! `terrane plugin`: the commands for authors of plugins.
 //!
 //! In: arguments. Out: the results of the plugin kit, as text or JSON. Not here: the work itself
-//! (`terrane_plugin_kit`), and which plugins a server uses, which its project says.
+//! (`terrane_plugin_kit`), and the plugins of a server, which its project lists.
 
 mod bench;
 mod build;

@@ -1,7 +1,7 @@
-//! `terrane preagg`: the state of pre-aggregations, builds, and what answers a query.
+//! `terrane preagg`: shows and builds pre-aggregations, and shows what serves a query.
 //!
 //! In: arguments. Out: tables or JSON. A build runs in this process if no server builds for the project; otherwise it
-//! is handed to that server. Not here: how tables are made (`terrane_app::preaggregations`).
+//! is handed to that server. Not here: how tables are built (`terrane_app::preaggregations`).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

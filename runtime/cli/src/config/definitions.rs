@@ -1,5 +1,5 @@
-//! Applies the environment to the definitions of the project file (`name`, `version`, `paths`, `models`, `vars`), since
-//! the compiler reads the text of the file and not the environment.
+//! Applies environment variables to the definitions of the project file (`name`, `version`, `paths`, `models`, `vars`).
+//! The compiler reads only the text of the file, not the environment.
 //!
 //! In: the parsed project file and the environment. Out: the text to compile instead of the file, if they differ. Not
 //! here: the meaning of the keys (compiler).

@@ -18,7 +18,7 @@ use super::reader::{Section, WithPlace};
 pub struct CorsConfig {
     /// Origins as browsers send them.
     pub origins: Vec<String>,
-    /// The place of a `*`, which allows all origins.
+    /// The place of a `*`, which allows all origins, if there is one.
     pub any: Option<Place>,
 }
 

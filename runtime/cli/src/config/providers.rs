@@ -1,8 +1,8 @@
-//! The keys of identity providers: `security.oauth`, `security.outgoing`, and what `security.jwt` says of an
-//! external one.
+//! The settings of identity providers: `security.oauth`, `security.outgoing`, and the keys of `security.jwt` for an
+//! external provider.
 //!
-//! In: the reader. Out: typed sections whose texts may still be no URLs: `start_rules` and `wiring` look at
-//! them. Not here: what providers are asked (`terrane-identity`).
+//! In: the reader. Out: typed sections. Their addresses are still strings, which `start_rules` and `wiring` check. Not
+//! here: the requests to providers (`terrane-identity`).
 
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_identity::SignatureAlgorithm;

@@ -238,7 +238,7 @@ impl<'a> Section<'a> {
         self.text(key).map(Secret)
     }
 
-    /// Parses a value. `wanted` describes the expected value.
+    /// Parses a value. `wanted` is the description of the expected value in messages.
     pub(super) fn parsed<T: FromStr>(&mut self, key: &'static str, wanted: &str) -> Option<T> {
         self.checked(key, wanted, |text| text.trim().parse().ok())
     }

@@ -56,7 +56,7 @@ pub struct JwtConfig {
     pub jwks_refresh_seconds: u64,
     pub jwks_stale_seconds: u64,
     pub scope_roles: ScopeRoleNames,
-    /// From the project's folder, or absolute.
+    /// The path of the key file, absolute or relative to the project's folder.
     pub private_key_path: Option<String>,
     pub public_key_path: Option<String>,
     pub verify_exp: bool,
@@ -70,7 +70,7 @@ pub enum JwtAlgorithm {
     Rs256,
 }
 
-/// Which claim says what; `None` is the claim of that name.
+/// The claims with the user's data; `None` for the claim with the same name as the field.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimNames {
     pub user_id: Option<String>,
@@ -89,11 +89,11 @@ pub struct ScopeRoleNames {
     pub admin: Vec<String>,
 }
 
-/// `iss` and `aud` where nothing else is set.
+/// The default of `iss` and `aud`.
 const DEFAULT_ISSUER: &str = "terrane";
 
 impl JwtConfig {
-    /// Tokens are accepted only where something can check them.
+    /// Returns whether tokens are accepted, which requires a key to verify them.
     pub fn is_on(&self) -> bool {
         self.has_own_key() || self.is_external()
     }
@@ -139,7 +139,7 @@ impl JwtConfig {
 pub struct Anonymous {
     pub scopes: Scopes,
     pub roles: Vec<String>,
-    /// Also on addresses that others can reach.
+    /// True if anonymous callers may connect from other machines.
     pub public: bool,
     pub place: Place,
 }

@@ -56,7 +56,7 @@ impl std::fmt::Display for Source {
 /// The keys that were read.
 #[derive(Debug, Default)]
 pub(super) struct ReadKeys {
-    /// In the order of their first reading.
+    /// The keys in the order in which they were first read.
     keys: Vec<String>,
     written: BTreeMap<String, (String, Source)>,
     secrets: Vec<String>,

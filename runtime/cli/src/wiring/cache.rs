@@ -50,8 +50,8 @@ pub(super) async fn settings(
     })
 }
 
-/// Returns the text that distinguishes the warehouse from others; it is only ever digested. The statements of `init`
-/// decide what a session sees. A database in memory belongs to this process alone.
+/// Returns a string that distinguishes the warehouse from others; only its digest is used. It contains the statements
+/// of `init`, because they decide what a session can read. A database in memory belongs to this process only.
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;
     let url = warehouse.url.as_ref().map(|url| url.expose().to_owned()).unwrap_or_default();

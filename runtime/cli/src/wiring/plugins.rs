@@ -1,8 +1,8 @@
-//! The plugin host, as the key `plugins` says, and what is to be said of what it loaded.
+//! Creates the plugin host from the key `plugins`, and reports the plugins that cannot be used.
 //!
-//! In: a project. Out: a host, and a warning for each plugin that is listed and cannot be used, or lies there
-//! and does nothing. None of them is an error: a server starts, and says that it is not ready while a
-//! required plugin is missing.
+//! In: a project. Out: a host, and a warning for each plugin that is listed and cannot be used, or that is in a folder
+//! without effect. These are not errors: a server starts, and reports that it is not ready while a required plugin is
+//! missing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::project::Project;
 /// A required plugin cannot be used. A server starts, and is not ready; a project like that is not in order.
 pub const REQUIRED_REFUSED: Code = Code::RequiredPluginRefused;
 
-/// `None` where no component can be run here, which is then among the problems.
+/// Returns the host; `None` if no component can run on this machine, which is added to the problems.
 pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<PluginHost>> {
     let config = &project.config.plugins;
     let root = project.folder.root();
@@ -127,7 +127,7 @@ fn idle(root: &Path, search: &SearchPath, config: &PluginsConfig) -> Vec<Diagnos
     files.filter_map(|file| idle_file(root, &file)).collect()
 }
 
-/// `None`: it is found by its name.
+/// Returns the warning for a component file that no plugin uses; `None` if it is found by its name.
 fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let ComponentFile { name, path, role, id } = file;
     let (id, shown) = (id.as_ref().unwrap_or(name), path.display());

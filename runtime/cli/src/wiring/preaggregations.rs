@@ -1,4 +1,4 @@
-//! Pre-aggregations: the place of their tables, and their settings.
+//! The settings of pre-aggregations, and the place of their tables.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,8 +19,8 @@ const DEFAULT_PATH: &str = ".terrane/preaggregations.duckdb";
 /// The time that a server may take to notice a new generation, and some more for clocks that differ.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// Returns the place of the tables; `None`: pre-aggregations are switched off. Servers with one state database and one
-/// warehouse share a place. The tables of others in the same schema have names of their own.
+/// Returns the place of the tables; `None` if pre-aggregations are turned off. Servers with one state database and one
+/// warehouse share a place. Tables of other servers in the same schema have different names.
 ///
 /// # Errors
 /// The state database is unavailable.
@@ -36,7 +36,7 @@ pub async fn place(project: &Project, store: &StateStore) -> Result<Option<Rollu
     Ok(Some(RollupPlace { target, schema: project.config.pre_aggregations.schema.clone() }))
 }
 
-/// Returns the text that distinguishes the place of the tables from others; it is only ever digested.
+/// Returns a string that distinguishes the place of the tables from others; only its digest is used.
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;
     let url = warehouse.url.as_ref().map(|url| without_password(url.expose())).unwrap_or_default();
@@ -59,7 +59,7 @@ fn without_password(url: &str) -> String {
 /// Returns the file of the tables of a DuckDB warehouse.
 ///
 /// # Errors
-/// It is outside of the project.
+/// The file is outside the project.
 pub(super) fn file_of(project: &Project) -> Result<PathBuf, Diagnostic> {
     match &project.config.pre_aggregations.path {
         Some(path) => project.folder.inside(&path.value).map_err(|problem| path.place.mark(problem)),

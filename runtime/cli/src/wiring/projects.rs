@@ -1,8 +1,8 @@
-//! The adapter of `ProjectFiles` on the file system: the project that is served, and others below the folders
-//! that the operator named.
+//! The adapter of `ProjectFiles` on the file system: the served project, and others in the folders that the operator
+//! named.
 //!
-//! Another project brings definitions only: its SQL is read in the served warehouse's grammar, and nothing of its
-//! configuration holds.
+//! Only the definitions of another project are used: its SQL is read in the grammar of the served warehouse, and its
+//! configuration has no effect.
 
 use std::path::PathBuf;
 use std::sync::Arc;

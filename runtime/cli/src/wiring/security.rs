@@ -33,7 +33,7 @@ pub(super) struct Security {
 /// Opens keys and providers without sending a request.
 ///
 /// # Errors
-/// A key file cannot be read or used, or others may read it; a provider cannot be asked as it is written; or the state
+/// A key file cannot be read or used, or other users may read it; a provider's settings are invalid; or the state
 /// database is unavailable.
 pub(super) async fn open(
     project: &Project,
@@ -68,7 +68,7 @@ pub(super) fn accepts_tokens(project: &Project, clock: &Arc<dyn Clock>) -> Resul
     Ok(tokens(config, key, providers.external()?, [0; 32])?.is_some())
 }
 
-/// A secret that the servers on this state database share.
+/// Returns a secret that the servers on this state database share.
 pub(super) async fn server_secret(store: &StateStore, name: &'static str) -> Result<[u8; 32], Failure> {
     let mut random = [0; 32];
     OsRandomness.fill(&mut random);

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// The time limit for exporting the last spans at shutdown.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// The watch over a server, and what has to be ended with it.
+/// The observer of a server, and the parts that must be closed with it.
 #[derive(Clone, Default)]
 pub struct Watching {
     pub watch: Watch,
@@ -34,10 +34,10 @@ impl Watching {
     }
 }
 
-/// Needs a runtime.
+/// Creates the observer. Needs an async runtime.
 ///
 /// # Errors
-/// The endpoint of traces is none.
+/// The address of the trace collector is invalid.
 pub fn watching(config: &Config, process_id: &str) -> Result<Watching, Failure> {
     let collector = config.telemetry.otlp_endpoint.as_ref().map(|endpoint| {
         let settings = TraceSettings {

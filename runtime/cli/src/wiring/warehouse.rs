@@ -1,7 +1,7 @@
-//! The warehouse's adapter, by the type that the project names.
+//! The adapter of the warehouse that the project names.
 //!
-//! In: `warehouse` of the configuration. Out: an open warehouse, or what is wrong with the settings at
-//! the key that it is about. Not here: what an adapter does.
+//! In: `warehouse` of the configuration. Out: an open warehouse, or the problem of a setting at its key. Not here: the
+//! adapters themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,7 +116,7 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &Wareho
     }
 }
 
-/// As much as the project's SQL, views and macros of the database or a registered cube need.
+/// Returns the smallest file access that the project's SQL, the database's views and macros, and registered cubes need.
 fn needed_access(project: &Project, registered: &[RegisteredCube]) -> FileAccess {
     let inputs = Inputs { registered: registered.to_vec(), ..project.inputs.clone() };
     if project_may_read_files(&project.source, &inputs) { FileAccess::Project } else { FileAccess::Views }
@@ -193,7 +193,7 @@ fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
     mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))
 }
 
-/// The same for the engines behind a connection.
+/// Returns the diagnostic of an engine that is reached over a connection.
 fn explain_connect(config: &WarehouseConfig, error: &ConnectError) -> Diagnostic {
     let (place, hint) = match error {
         ConnectError::Init { index, .. } => (

@@ -1,8 +1,7 @@
 //! Checks the answers of hooks.
 //!
-//! In: wire types, untrusted. Out: the port's types, or the violated rule of the contract. The compiler checks whether
-//! a cube or a member exists. Control characters are removed from texts.
-//! cube or a member exists is the compiler's to say. Texts for people lose their control characters.
+//! In: untrusted wire types. Out: the port's types, or the violated rule of the contract. Control characters are
+//! removed from texts. Not here: whether a cube or a member exists, which the compiler checks.
 
 use std::sync::Arc;
 
@@ -136,7 +135,7 @@ fn count(what: &str, found: usize, most: usize) -> Result<(), String> {
     if found > most { Err(format!("there are {found} {what}; at most {most}")) } else { Ok(()) }
 }
 
-/// Returns whether the text matches `[a-z][a-z0-9_]*`.
+/// Checks that a code matches `[a-z][a-z0-9_]*`.
 fn code(what: &str, code: String) -> Result<String, String> {
     match is_code(&code) {
         true => Ok(code),

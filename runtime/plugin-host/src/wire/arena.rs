@@ -32,7 +32,7 @@ impl Room {
     /// Returns the limits for a few conditions.
     pub(crate) const PLAIN: Room = Room { nodes: MAX_NODES, tree: MAX_TREE };
 
-    /// Returns the limits for conditions of so many columns.
+    /// Returns the limits for conditions over this number of columns.
     pub(crate) fn of_columns(columns: usize) -> Room {
         let more = |least: usize, each: usize| least.saturating_add(columns.saturating_mul(each)).min(MAX_OF_COLUMNS);
         Room { nodes: more(MAX_NODES, 64), tree: more(MAX_TREE, 128) }
@@ -109,7 +109,7 @@ fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
 /// Reads trees of checked shape.
 struct ArenaReader<'a> {
     arena: &'a Arena,
-    /// Each text once, shared by all references.
+    /// Each literal once, shared by all references to it.
     literals: Vec<Result<Value, String>>,
 }
 

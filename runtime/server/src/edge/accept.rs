@@ -1,8 +1,8 @@
-//! The media type of an answer, by the client's `Accept` (RFC 9110, section 12.5.1).
+//! Chooses the media type of an answer by the client's `Accept` (RFC 9110, section 12.5.1).
 //!
-//! In: headers, and the types that a route can answer with, in the server's order. Out: the preferred type. Of types
-//! with equal weights, one that the client names goes before one that a wildcard includes, and the server's order
-//! decides between the others. Absent on purpose: the error if no type fits, since each route names its own types.
+//! In: headers, and the types that a route can answer with, in the server's order. Out: the preferred type. Among types
+//! with equal weights, one that the client names is preferred to one that a wildcard includes; then the server's order
+//! decides. Absent on purpose: the error if no type fits, because each route names its own types.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;

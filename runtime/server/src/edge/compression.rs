@@ -1,16 +1,16 @@
-//! Compression of answers with gzip or zstd, as `Accept-Encoding` asks (RFC 9110, section 12.5.3).
+//! Compresses answers with gzip or zstd if `Accept-Encoding` allows it (RFC 9110, section 12.5.3).
 //!
-//! In: a service whose answers are whole or streamed. Out: the same service; answers that are worth it are
-//! compressed while they are sent, so that a stream stays a stream and memory stays bounded. A body that breaks passes its
-//! error on instead of the coding's end, so that no part of an answer looks complete. Every answer that could
-//! have been compressed has `Vary: Accept-Encoding`. Not here: bodies of requests (`content_coding`).
+//! In: a service with whole or streamed answers. Out: the same service. Answers that are large enough are compressed
+//! while they are sent, so that streams stay streams and memory is bounded. If a body breaks off, its error is passed
+//! on instead of the end of the coding, so that no partial answer looks complete. Every answer that could have been
+//! compressed has `Vary: Accept-Encoding`. Not here: bodies of requests (`content_coding`).
 
 use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use tower_http::CompressionLevel;
 use tower_http::compression::predicate::{And, NotForContentType, Predicate as _, SizeAbove};
 use tower_http::compression::{Compression, CompressionBody};
 
-/// Smaller answers fit a packet or two anyway.
+/// The smallest answer that is compressed. Smaller ones fit into one or two packets.
 const MIN_BYTES: u16 = 1_024;
 
 /// An answer's body, compressed or not.
@@ -19,8 +19,8 @@ pub(super) type Compressing<S> = Compression<S, Worthwhile>;
 type Worthwhile = And<And<SizeAbove, NotForContentType>, IsAllowed>;
 type IsAllowed = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
 
-/// Marks an answer that must not be compressed. It holds a secret beside text that an attacker may choose, and
-/// the length of both together would reveal the secret (BREACH).
+/// Marks an answer that must not be compressed. It contains a secret beside text that an attacker may choose, and the
+/// length of both together would reveal the secret (BREACH).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NeverCompressed;
 

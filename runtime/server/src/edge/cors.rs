@@ -1,8 +1,8 @@
 //! Cross-origin requests (the Fetch standard, "CORS protocol").
 //!
 //! In: the origins that the operator listed. Out: answers to preflights, which reach no handler and need no credential,
-//! and headers on every other answer, errors included. Cookies are never credentials here, so no answer allows them: a
-//! page sends its own `Authorization`. Absent on purpose: checking the text of an origin (configuration).
+//! and headers on every other answer, including errors. Cookies are never credentials here, so no answer allows them: a
+//! page sends its own `Authorization`. Absent on purpose: checking the syntax of an origin (configuration).
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -26,7 +26,7 @@ const SHOWN: HeaderValue = HeaderValue::from_static(
     "x-correlation-id, x-terrane-total-rows, x-terrane-truncated, x-terrane-cache-key, retry-after, etag, \
      www-authenticate, x-session-id",
 );
-/// Seconds that a browser remembers a preflight's answer.
+/// The time for which a browser may cache the answer to a preflight, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
@@ -42,7 +42,7 @@ pub enum Cors {
 }
 
 impl Cors {
-    /// The answer to a preflight, if this is one.
+    /// Returns the answer to a preflight; `None` for other requests.
     pub(super) fn preflight(&self, request: &Request) -> Option<Result<Response, ApiError>> {
         let is_preflight = *self != Cors::Closed
             && request.method() == Method::OPTIONS
@@ -62,7 +62,7 @@ impl Cors {
         Some(Ok(response))
     }
 
-    /// Lets the page that asked read the answer, if it may.
+    /// Adds the headers that let the requesting page read the answer, if its origin is allowed.
     pub(super) fn open(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
         if let Cors::Listed(_) = self {
             // Caches must not show one origin what was answered to another.

@@ -29,7 +29,7 @@ pub(crate) struct ApiError(Box<Parts>);
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) body: ErrorBody,
-    /// Fields beside `error`: the checks of a probe.
+    /// Fields beside `error`, such as the checks of a probe.
     pub(crate) beside: Map<String, Json>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }

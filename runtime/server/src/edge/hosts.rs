@@ -1,8 +1,8 @@
-//! The names by which callers without a credential may call.
+//! The host names by which callers without a credential may address the server.
 //!
-//! A page of any site can send a browser here once its owner lets the site's name lead to this machine
-//! (DNS rebinding), and the browser then takes the answers for the site's own. What it can't change is
-//! `Host`: it is the site's name. Not asked of callers with a credential, which no such page has.
+//! A page of any site can make a browser send requests to this machine if the site's name resolves to its address (DNS
+//! rebinding), and the browser then treats the answers as the site's own. The page cannot change `Host`, which is the
+//! site's name. Callers with a credential are not checked, because such a page has none.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,7 +1,7 @@
-//! Protocols: what the edge has to know of the surfaces behind it.
+//! Protocols: the properties of surfaces that the edge needs.
 //!
-//! In: the head of a request. Out: the protocol that answers it, which renders errors in its own form, also those of
-//! the edge itself: admission, limits, bodies, CORS, panics. Absent on purpose: the protocols (`rest`).
+//! In: the head of a request. Out: the protocol that answers it. It renders errors in its own form, including those of
+//! the edge: admission, limits, bodies, CORS, panics. Absent on purpose: the protocols themselves (`rest`).
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) struct Protocols {
 }
 
 impl Protocols {
-    /// `fallback` answers the requests that no other protocol answers.
+    /// Creates the list of protocols. `fallback` answers the requests that no other protocol answers.
     pub(crate) fn new(others: &[&'static dyn Protocol], fallback: &'static dyn Protocol) -> Self {
         Protocols { others: others.into(), fallback }
     }

@@ -1,9 +1,9 @@
 //! The client's address behind trusted proxies.
 //!
 //! In: the address of the socket's peer, and headers. Out: one address. `Forwarded` is read by RFC 7239,
-//! `X-Forwarded-For` as proxies write it. Each proxy appends the address that it was called from, so both
-//! lists are read from the right, and the first address that is not a trusted proxy is the client. What is
-//! left of it is the client's own claim. Not here: the scheme and host that proxies report.
+//! `X-Forwarded-For` in its usual form. Each proxy appends the address of its peer, so both lists are read from the
+//! right, and the first address that is not a trusted proxy is the client. Addresses to the left of it are claims of
+//! the client. Not here: the scheme and host that proxies report.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The number of proxies in a row that are looked at.
 const MAX_PROXIES: usize = 32;
 
-/// The networks whose word on where a request came from is taken. Empty: the peer is the client.
+/// The networks of proxies whose headers are trusted. If it is empty, the peer is the client.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 

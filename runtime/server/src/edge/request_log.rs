@@ -219,13 +219,13 @@ impl Shared {
     }
 }
 
-/// A request's body, counted as it is read.
+/// A request's body, whose bytes are counted as they are read.
 struct Received {
     body: Body,
     matched: Matched,
 }
 
-/// A response's body, counted as it is handed on.
+/// A response's body, whose bytes are counted as they are sent.
 struct Sent {
     body: MaybeCompressed<Body>,
     log: RequestLog,

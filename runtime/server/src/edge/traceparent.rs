@@ -5,7 +5,7 @@ use terrane_app::ports::traces::{SpanId, TraceContext, TraceId};
 
 const HEADER: &str = "traceparent";
 
-/// Reads `00-<trace id>-<span id>-<flags>`. Anything else is ignored.
+/// Reads `00-<trace id>-<span id>-<flags>`; `None` for any other form.
 pub(super) fn read(headers: &HeaderMap) -> Option<TraceContext> {
     let mut sent = headers.get_all(HEADER).iter();
     let text = sent.next()?.to_str().ok()?;

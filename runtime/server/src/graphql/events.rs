@@ -19,7 +19,7 @@ use super::operation::{self, Transport};
 use crate::app::App;
 use crate::edge::{ApiError, ConnectedCaller, NeverCompressed};
 
-/// Asks nginx not to hold events back.
+/// Instructs nginx not to buffer events.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const COMMENT: &[u8] = b":\n\n";
 const COMPLETE: &[u8] = b"event: complete\ndata:\n\n";
@@ -52,7 +52,7 @@ async fn end(app: App, caller: ConnectedCaller) -> Option<GraphQlResponse> {
     }
 }
 
-/// The stream of events, and what it waits for.
+/// The stream of events, with the futures that it waits for.
 struct Events {
     responses: BoxStream<'static, GraphQlResponse>,
     end: futures_util::future::BoxFuture<'static, Option<GraphQlResponse>>,

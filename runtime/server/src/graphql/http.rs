@@ -13,7 +13,8 @@ use super::{answer, check_enabled, events, page, socket};
 use crate::app::App;
 use crate::edge::{ApiError, BodyFormat, Call, ConnectedCaller};
 
-/// Only JSON itself: other content types are how a page of another site forges requests without a preflight.
+/// The only accepted body format. With other content types, pages of other sites could send requests without a
+/// preflight.
 const JSON: BodyFormat = BodyFormat { name: "JSON", media_type: "application/json", suffix: None };
 
 pub(super) async fn post(app: App, call: Call) -> Result<Response, ApiError> {

@@ -18,7 +18,8 @@ use super::check_enabled;
 use crate::app::App;
 use crate::edge::{ApiError, Call};
 
-/// From here alone. The editor sets styles of single elements, and its style sheet holds its fonts.
+/// The content security policy: only resources of this server. The editor sets styles of single elements, and its style
+/// sheet contains its fonts.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
      font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

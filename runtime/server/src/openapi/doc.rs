@@ -73,7 +73,7 @@ pub enum Compression {
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     Json(SchemaOf),
-    /// JSON under a media type of its own.
+    /// JSON with its own media type.
     JsonAs(&'static str, SchemaOf),
     Text(&'static str),
     Binary(&'static str),

@@ -1,7 +1,7 @@
-//! The interface's description, and a page to try it.
+//! The description of the interface, and a page to try it.
 //!
-//! Both tell nothing of a project, so they need no credentials; `server.docs: false` takes them away. The
-//! page is Swagger UI, served from this program; what it may load is said in its headers.
+//! Neither contains data of a project, so they need no credentials; `server.docs: false` disables them. The page is
+//! Swagger UI, served from this program; its headers restrict what it may load.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
 use crate::openapi::{self, AnonymousCallers, Compression, Content, Doc, Parameter, ResponseDoc};
 
-/// From here alone, and no script that stands in the page itself.
+/// The content security policy: only resources of this server, and no inline scripts.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
      font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -1,7 +1,7 @@
 //! Signing in through an identity provider.
 //!
-//! In: a browser. Out: a redirect with a cookie that binds the sign-in to this browser, then the answer of
-//! any other sign-in. Nothing that a request says decides where a browser is sent.
+//! In: a browser. Out: a redirect with a cookie that binds the sign-in to this browser, then the same answer as for
+//! other sign-ins. No parameter of a request decides where a browser is redirected.
 
 use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, REFERRER_POLICY, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -67,7 +67,7 @@ fn cookie_name(app: &App, provider: &str) -> String {
     format!("{prefix}terrane_sign_in_{provider}")
 }
 
-/// `SameSite=Lax`, because the way back from the provider is a link from another site.
+/// Returns the cookie. It has `SameSite=Lax`, because the provider leads back by a link from another site.
 fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<HeaderValue, ApiError> {
     let secure = if app.services.oauth.transport() == Transport::Https { "; Secure" } else { "" };
     let name = cookie_name(app, provider);

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// Waits for connections.
 pub(super) struct Drain(watch::Sender<()>);
 
-/// Held by a connection for as long as it is open.
+/// A token that a connection holds while it is open.
 #[derive(Clone)]
 pub(super) struct DrainToken(watch::Receiver<()>);
 

@@ -1,8 +1,8 @@
-//! A socket with a timeout for writes, which holds the connection's place.
+//! A socket with a timeout for writes, which holds the connection's permit.
 //!
-//! In: a stream. Out: the same stream; a client that reads nothing for too long loses its connection, so that unread
-//! answers do not fill the memory. The place is given back when the stream is dropped, also if the connection was
-//! upgraded.
+//! In: a stream. Out: the same stream. A client that does not read for too long loses its connection, so that unread
+//! answers do not fill the memory. The permit is released when the stream is dropped, also after an upgrade of the
+//! connection.
 
 use std::io;
 use std::pin::Pin;

@@ -110,7 +110,7 @@ impl<'o> Line<'o> {
         self.out.push(b'\n');
     }
 
-    /// Digits, `true`, `null`: what looks the same everywhere.
+    /// Writes digits, `true` or `null`, which have the same form in all formats.
     pub(super) fn unquoted(&mut self, name: &str, text: &str) {
         if is_secret_name(name) {
             return self.text(name, MASK);

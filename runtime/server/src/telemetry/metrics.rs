@@ -1,9 +1,9 @@
 //! Metrics for Prometheus (specification, "Operations endpoints").
 //!
-//! In: what the observer and the edge tell, and at each scrape a [`ScrapedValues`] of what is asked for only
-//! then. Out: the text exposition. Every label value is bounded: routes as they are registered, cubes of
-//! the model, words of this program; never a client's text. A metric without a source is not here: a
-//! constant would pass for a measurement. Not here: who may scrape (`rest::metrics`).
+//! In: the events of the observer and the edge, and at each scrape a [`ScrapedValues`] with values that are read only
+//! then. Out: the text format. Every label value is bounded: registered routes, cubes of the model, words of this
+//! program; never text of a client. A metric without a source is left out, because a constant would look like a
+//! measurement. Not here: the right to scrape (`rest::metrics`).
 
 mod families;
 mod scraped_values;
@@ -18,7 +18,8 @@ use terrane_app::ports::observer::{BuiltRollup, EndedQuery, QueryOutcome, TaskOu
 use families::{Families, Pulled};
 pub use scraped_values::ScrapedValues;
 
-/// More cubes than these share one label, so that a project loaded again and again can't fill the memory.
+/// The largest number of cubes with a label of their own. Others share one, so that repeated loads of projects cannot
+/// fill the memory.
 const MAX_CUBES: usize = 1_000;
 const OTHER: &str = "other";
 

@@ -62,7 +62,7 @@ pub(super) enum Values<'a> {
     Interval(&'a PrimitiveArray<IntervalMonthDayNanoType>),
     Bytes(Bytes<'a>),
     List(Lists<'a>),
-    /// Keys are texts in JSON, whatever they are in the warehouse.
+    /// A map. Keys are strings in JSON, whatever their type is in the warehouse.
     Map(&'a MapArray),
     Struct(Vec<(Vec<u8>, Column<'a>)>),
     /// Written as its text.
@@ -240,7 +240,7 @@ fn write_quoted(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Returns whether an integer lies within -2^53 and 2^53.
+/// Returns whether an integer is between -2^53 and 2^53.
 fn is_exact_in_a_double(text: &str) -> bool {
     const MAX: u128 = 1 << 53;
     text.len() <= 15 || text.parse::<i128>().is_ok_and(|number| number.unsigned_abs() <= MAX)
@@ -348,7 +348,7 @@ impl<'a> TimestampValues<'a> {
     }
 }
 
-/// All digits, the point where the scale says.
+/// Writes all digits, with the point at the scale.
 fn write_decimal(value: i128, scale: i8, out: &mut String) {
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(value.unsigned_abs());

@@ -18,7 +18,7 @@ pub(super) enum Stored {
     TimestampTz,
 }
 
-/// Appends a quoted time. What no calendar holds (the engines' infinities) is written by name.
+/// Appends a quoted time. An infinity of an engine, which no calendar has, is written by name.
 pub(super) fn write_time(micros: i64, stored: Stored, format: &ColumnFormat, out: &mut Vec<u8>) {
     let start = out.len();
     out.push(b'"');
@@ -154,13 +154,13 @@ fn write_clock(at: DateTime, granularity: Granularity, out: &mut Vec<u8>) {
     }
 }
 
-/// With a fraction only where there is one, without trailing zeros.
+/// Writes a time, with a fraction if it has one, without trailing zeros.
 fn write_moment(at: DateTime, out: &mut Vec<u8>) {
     write_clock(at, Granularity::Second, out);
     write_fraction(i64::from(at.subsec_nanosecond() / 1_000), out);
 }
 
-/// Microseconds behind a point; nothing where there are none.
+/// Writes microseconds after a point, or nothing if there are none.
 fn write_fraction(micros: i64, out: &mut Vec<u8>) {
     if micros > 0 {
         out.push(b'.');
@@ -180,7 +180,7 @@ fn write_offset(offset: Offset, out: &mut Vec<u8>) {
     digits(i64::from(minutes % 60), 2, out);
 }
 
-/// At least `width` digits; years before 0 keep their sign.
+/// Writes at least `width` digits. Years before 0 keep their sign.
 fn digits(number: i64, width: usize, out: &mut Vec<u8>) {
     if number < 0 {
         out.push(b'-');

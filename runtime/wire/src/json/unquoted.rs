@@ -49,7 +49,7 @@ impl Column<'_> {
         }
     }
 
-    /// Appends a cell that holds no string. JSON escapes nothing in it, so its quotes can be removed.
+    /// Appends a cell that is not a string. JSON escapes nothing in such a cell, so its quotes can be removed.
     fn write_json_unquoted(&self, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch) -> bool {
         let start = out.len();
         self.write(row, out, scratch);

@@ -1,4 +1,4 @@
-//! `terrane plugin bench`: the call of a case file, many times.
+//! `terrane plugin bench`: repeats the call of a case file.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `terrane plugin build`: a crate as a component.
+//! `terrane plugin build`: builds a crate as a component.
 
 use std::path::PathBuf;
 

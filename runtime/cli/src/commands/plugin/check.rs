@@ -1,4 +1,4 @@
-//! `terrane plugin check`: whether a server would load a component.
+//! `terrane plugin check`: checks whether a server would load a component.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `terrane plugin inspect`: a component's imports, functions and types. Nothing of the component runs.
+//! `terrane plugin inspect`: shows a component's imports, functions and types, without running it.
 
 use std::path::{Path, PathBuf};
 

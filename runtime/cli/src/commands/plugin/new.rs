@@ -1,4 +1,4 @@
-//! `terrane plugin new`: the crate of a plugin, from the role's template.
+//! `terrane plugin new`: creates the crate of a plugin from the role's template.
 
 use std::path::PathBuf;
 

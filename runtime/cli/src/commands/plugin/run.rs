@@ -1,4 +1,4 @@
-//! `terrane plugin run`: the call of a case file, once.
+//! `terrane plugin run`: makes the call of a case file once.
 //!
 //! The answer goes to standard output; log lines and the call's cost go to standard error.
 

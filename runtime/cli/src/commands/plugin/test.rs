@@ -1,4 +1,4 @@
-//! `terrane plugin test`: a component against its role's vectors and its author's cases.
+//! `terrane plugin test`: tests a component with its role's vectors and its author's cases.
 
 use std::path::PathBuf;
 

@@ -20,7 +20,7 @@ use crate::edge::ConnectedCaller;
 /// An event of an operation.
 pub(super) enum Event {
     Response(Box<str>, Bytes),
-    /// Nothing was executed, so these errors end the operation.
+    /// Errors that end the operation. Nothing of it was executed.
     Failed(Box<str>, Bytes),
     End(Box<str>),
 }

@@ -1,7 +1,8 @@
-//! The loop: scenarios from seeds, many requests to both sides, every pair of answers compared.
+//! The attack loop: generates scenarios from seeds, sends many requests to both sides, and compares every pair of
+//! answers.
 //!
-//! In: how many cases, and the first seed. Out: counts, and a [`Case`] for each fault. A case is one request, or one
-//! registration with the requests that would read it; it depends on the scenario's seed and its own number alone.
+//! In: the number of cases, and the first seed. Out: counts, and a [`Case`] for each fault. A case is one request, or
+//! one registration with the requests that would read it. It depends only on the scenario's seed and on its own number.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -25,7 +26,7 @@ use crate::surface::{SURFACES, listed_paths};
 
 /// Starting two servers takes as long as many requests.
 pub const CASES_PER_SCENARIO: usize = 100;
-/// More faults of one scenario most likely have the same cause.
+/// The largest number of faults of one scenario. Further ones most likely have the same cause.
 const MAX_FAULTS_PER_SCENARIO: usize = 2;
 /// DuckDB fails inside on some statements, whatever the rows are; the oracle's fuzz leaves the same failure out.
 const ENGINE_FAILURES: &[&str] = &["INTERNAL Error", "database has been invalidated"];
@@ -38,7 +39,7 @@ pub struct Run {
     pub cases: usize,
     /// The first scenario's seed; the next one has the next.
     pub seed: u64,
-    /// Only the case of this number in each scenario.
+    /// The number of the only case to run in each scenario.
     pub only: Option<usize>,
     pub constructs: Constructs,
     pub sabotage: Sabotage,
@@ -57,7 +58,7 @@ pub struct Report {
     /// Hidden rows, and masked values that differ.
     pub differences: (usize, usize),
     pub statuses: BTreeMap<u16, usize>,
-    /// By refusal codes, and by the accepted.
+    /// The number of registrations by refusal code, and of accepted ones.
     pub registrations: BTreeMap<String, usize>,
     pub left_out: BTreeMap<&'static str, usize>,
     pub faults: Vec<Case>,
@@ -211,10 +212,10 @@ impl Pair {
         Ok([left.client.receive()?, right.client.receive()?])
     }
 
-    /// Makes the requests of a case in turn, and returns the first fault.
+    /// Sends the requests of a case in turn, and returns the first fault.
     ///
     /// # Errors
-    /// None of its own: a side that does not answer is a fault.
+    /// None: a side that does not answer is a fault.
     pub fn first_fault(&mut self, requests: &[Request]) -> Result<Option<Finding>> {
         let mut ignored = Report::default();
         Ok(match self.check(requests, &mut ignored)? {
@@ -285,7 +286,7 @@ fn judged(finding: Finding, is_registration: bool, report: &mut Report) -> Check
     Checked::Faulty(finding)
 }
 
-/// `accepted`, or the code of a refusal.
+/// Returns `accepted`, or the code of a refusal.
 fn outcome_of(answer: &Answer) -> String {
     if answer.status == 201 {
         return "accepted".to_owned();

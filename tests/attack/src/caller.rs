@@ -44,7 +44,7 @@ impl Caller {
         self.new_key().text
     }
 
-    /// The same in every run, so that no answer differs by it.
+    /// Returns a key that is the same in every run, so that answers do not differ by it.
     fn new_key(self) -> NewKey {
         let first = match self {
             Caller::Reader => 1,
@@ -79,8 +79,8 @@ impl Caller {
     }
 }
 
-/// A `when` that applies to the caller: by roles, by groups, and by attributes whose values are numbers and
-/// booleans on one side and their texts on the other. `None`: a policy for everyone.
+/// Conditions (`when`) that apply to the caller: by roles, by groups, and by attributes whose values are numbers and
+/// booleans on one side and the same values as strings on the other. `None` is a policy for all callers.
 pub const APPLICABLE: &[Option<&str>] = &[
     None,
     Some(r#"{"roles": ["analyst"]}"#),
@@ -103,7 +103,7 @@ pub const APPLICABLE: &[Option<&str>] = &[
     Some(r#"{"attributes": {"ranks": ["2", "9"]}}"#),
 ];
 
-/// So many of them compare values of the same type.
+/// The number of leading entries whose values have the same type on both sides.
 pub(crate) const UNTYPED: usize = 13;
 
 fn context() -> SecurityContext {

@@ -1,6 +1,6 @@
-//! A case: two projects and the requests that tell them apart, as a file that says by itself what to run.
+//! A case: two projects and the requests whose answers differ, in a file that contains everything to run it.
 //!
-//! In: a finding. Out: a smaller one that has the same kind of fault, saved as JSON. A file of `cases/` is a test.
+//! In: a finding. Out: a smaller one with the same kind of fault, saved as JSON. Each file of `cases/` is a test.
 
 use std::mem::discriminant;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::http::Request;
 use crate::scenario::Scenario;
 use crate::server::{Files, Stage};
 
-/// Requests that making one smaller may cost.
+/// The largest number of requests for making a case smaller.
 const MAX_TRIES: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
-//! The parts of two answers that may differ, and what no answer may contain.
+//! Compares the answers of both sides, and checks that they contain no secret.
 //!
-//! In: the answers of both sides to one request. Out: the first fault. Left out of the comparison: `Date` and
-//! `Content-Length` among the headers, and durations in bodies, which tell how busy the machine is. All else is
-//! compared: status, headers, body, the text of errors and of SQL, cache keys.
+//! In: the answers of both sides to one request. Out: the first fault. Not compared: the headers `Date` and
+//! `Content-Length`, and durations in bodies, which depend on the load of the machine. Everything else is compared:
+//! status, headers, body, the text of errors and of SQL, cache keys.
 
 use std::fmt;
 
@@ -91,7 +91,7 @@ pub fn fault(request: &Request, left: &Answer, right: &Answer) -> Option<Fault> 
     (left.status >= 500).then_some(Fault::ServerError { status: left.status })
 }
 
-/// An answer for a report: status, headers and body.
+/// Returns an answer for a report: status, headers and body.
 pub fn quoted(answer: &Answer) -> String {
     let headers: Vec<String> = answer.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let body: String = answer.text().chars().take(MAX_QUOTED).collect();

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 
-/// Longer than any answer takes on a busy machine.
+/// The time limit of a request. It is longer than any answer takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// The same on both servers, so that answers that quote it are equal.
+/// The correlation id of all requests, so that answers that contain it are equal on both servers.
 const CORRELATION_ID: &str = "attack-0000000000000000";
 
 /// A request of one of the callers.
@@ -91,7 +91,7 @@ impl Client {
     /// Reads the answer to the last request.
     ///
     /// # Errors
-    /// The connection breaks off, or what comes is not HTTP.
+    /// The connection breaks off, or the received data is not HTTP.
     pub fn receive(&mut self) -> Result<Answer> {
         let mut connection = self.connection.take().context("no request was sent")?;
         let answer = read_answer(&mut connection)?;

@@ -1,10 +1,9 @@
-//! The differential attack: two servers that a restricted caller must not be able to tell apart.
+//! The differential attack: a restricted caller must not be able to distinguish two servers.
 //!
-//! `scenario` makes a project and its data twice: equal in everything that the caller may see, different in hidden
-//! rows and masked values. `server` runs the program once for each side; `surface` and `registration` make
-//! requests; `compare` says which parts of two answers may differ; `attack` is the loop; `case` saves what it finds.
-//! `sharing` compares servers that share a result cache with one that has none.
-//! README.md lists what is compared and what is not.
+//! `scenario` makes a project and its data twice: equal in everything that the caller may see, different in hidden rows
+//! and masked values. `server` runs the program once for each side; `surface` and `registration` make requests;
+//! `compare` defines which parts of two answers may differ; `attack` is the loop; `case` saves findings. `sharing`
+//! compares servers that share a result cache with one that has none. README.md lists what is compared and what is not.
 
 pub mod attack;
 pub mod caller;

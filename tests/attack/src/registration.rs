@@ -1,8 +1,8 @@
-//! Cubes that a writer without `admin` tries to register over what is protected.
+//! Registrations of cubes over protected tables by a writer without `admin`.
 //!
 //! In: the names that may lead to protected rows, and their columns. Out: the registration, then the requests that
-//! would read it, then its deletion. Most registrations are refused; those that are accepted must show what the
-//! cubes of the table show.
+//! would read the cube, then its deletion. Most registrations are refused. An accepted one must show the same as the
+//! cubes of the table.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::random::Random;

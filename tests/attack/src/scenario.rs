@@ -1,7 +1,7 @@
-//! A project, and its data twice.
+//! A project, with its data for both sides.
 //!
-//! In: a seed. Out: the files of two servers that the caller must not be able to tell apart, and worlds for the
-//! generator of queries. The oracle's generator makes cubes, rows, members and joins; this module adds what attacks
+//! In: a seed. Out: the files of two servers that the caller must not be able to distinguish, and worlds for the
+//! generator of queries. The oracle's generator makes cubes, rows, members and joins. This module adds what attacks
 //! need: failing members (`canary`), cubes over protected tables (`derived`), files (`people`), policies (`policies`),
 //! and the data of the other side (`sides`).
 

@@ -1,6 +1,6 @@
-//! The program in a process of its own, once for each side.
+//! Runs the program in a separate process for each side.
 //!
-//! In: a project's files. Out: a running `terrane serve` on a loopback port, and what its log reports. Absent on
+//! In: a project's files. Out: a running `terrane serve` on a loopback port, and the events of its log. Absent on
 //! purpose: requests (`http`).
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct Server {
 }
 
 impl Stage {
-    /// `binary`: the attack's own, which can be the program too.
+    /// Creates the stage. `binary` is the attack's own program, which can also serve.
     ///
     /// # Errors
     /// A folder cannot be created.

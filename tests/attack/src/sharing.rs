@@ -2,7 +2,7 @@
 //!
 //! In: a seed, a number of queries, the address of a Redis server. Out: counts, and every answer that differs from the
 //! answer of a server without a cache to the same caller. The servers have one project, one state database and one
-//! DuckDB file. Every caller asks every query of both sharing servers, so that most answers come from a cache which
+//! DuckDB file. Every caller sends every query to both sharing servers, so that most answers come from a cache that
 //! other callers filled.
 
 use std::collections::BTreeSet;
@@ -28,10 +28,10 @@ const QUERIES_PER_SCENARIO: usize = 25;
 const CALLERS: [Caller; 4] = [Caller::Reader, Caller::Acme, Caller::Globex, Caller::Visitor];
 const DATABASE: &str = "shared.duckdb";
 const SETTINGS: &str = "service_project.yml";
-/// They say that an answer is cached.
+/// Fields that report whether an answer is cached.
 const CACHE_FIELDS: &[&str] = &["cached", "stale"];
 
-/// Counts of a run. Without hits, or without callers whose answers differ, it proves nothing.
+/// The counts of a run. Without cache hits, or without callers whose answers differ, it proves nothing.
 #[derive(Debug, Default)]
 pub struct Report {
     pub scenarios: usize,
@@ -47,7 +47,7 @@ pub struct Report {
     pub faults: Vec<String>,
 }
 
-/// Runs until `queries` are asked.
+/// Runs until `queries` have been sent.
 ///
 /// # Errors
 /// The servers do not start or do not answer.
@@ -72,9 +72,9 @@ fn compare(
     report: &mut Report,
 ) -> Result<()> {
     let sharing = [("SERVICE_CACHE__URL", redis)];
-    let alone = [("SERVICE_CACHE__ENABLED", "false")];
+    let uncached = [("SERVICE_CACHE__ENABLED", "false")];
     let prepare = |project: &Path| with_database(scenario, project);
-    let mut servers = stage.serve_replicas(prepare, &[&sharing, &sharing, &alone])?;
+    let mut servers = stage.serve_replicas(prepare, &[&sharing, &sharing, &uncached])?;
     let reference = servers.pop().context("no server")?;
     let mut group = Group { sharing: servers, reference };
     let (seen, whole) = (Paths::new(&scenario.seen), Paths::new(&scenario.whole));

@@ -26,7 +26,7 @@ pub const SURFACES: &[&dyn Surface] = &[&Rest];
 pub struct Rest;
 
 const QUERY: &str = "/api/v1/query";
-/// Their answers tell the time, the process or the operator's settings, and nothing of rows.
+/// Paths whose answers contain the time, the process or the operator's settings, but no rows.
 const VOLATILE_PATHS: &[&str] =
     &["/health/", "/api/v1/health", "/metrics", "/docs", "/openapi.json", "/oauth/", "/auth/keys", "/auth/users"];
 
@@ -75,7 +75,7 @@ impl Surface for Rest {
     }
 }
 
-/// The GET routes of a server's description, but for those that no two servers answer alike.
+/// Returns the GET routes of a server's description, except those whose answers differ between any two servers.
 pub fn listed_paths(description: &Json) -> Vec<String> {
     let paths = description["paths"].as_object().into_iter().flatten();
     let is_read = |(path, methods): &(&String, &Json)| {

@@ -1,8 +1,8 @@
-//! Measures the cost of the result cache to a query that it does not answer, and the cost of one that it does.
+//! Measures the cost of the result cache for a query that it does not answer, and the cost of one that it does.
 //!
 //! `POST /api/v1/query` through the whole edge without sockets, over a warehouse that answers at once: with the cache
-//! off, with it on and another query each time, and with it on and the same query. Budget: a miss takes at most 20 µs
-//! more than the query with the cache off.
+//! off; with it on and another query each time; with it on and the same query. Budget: a miss takes at most 20 µs more
+//! than the query with the cache off.
 
 use std::hint::black_box;
 

@@ -18,7 +18,7 @@ use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseError
 /// The relations in the warehouse. A clone shares them.
 #[derive(Clone, Default)]
 pub struct MemoryBuilder {
-    /// By name, each with the query that it was built of.
+    /// The relations by name, each with the query that it was built from.
     pub relations: Arc<Mutex<BTreeMap<String, (BuiltRelation, String)>>>,
     /// The models whose builds were requested.
     pub schemas: Arc<Mutex<BTreeSet<String>>>,
@@ -90,7 +90,7 @@ pub struct MemoryLeases {
 }
 
 impl MemoryLeases {
-    /// As a state database in which another took the lease over.
+    /// Behaves like a state database in which another process took over the lease.
     pub fn take_over(&self) {
         *lock(&self.held) = None;
     }

@@ -1,4 +1,4 @@
-//! Case files: what is asked of which server, and what has to come back.
+//! Case files: the server, the request, and the expected answer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -139,7 +139,7 @@ pub enum Caller {
     Admin,
     /// May register cubes.
     Writer,
-    /// Anonymous callers are let in and may do nothing.
+    /// Anonymous callers are admitted without any right.
     Powerless,
     /// Anonymous callers are not let in.
     Stranger,
@@ -155,12 +155,12 @@ pub struct TestRequest {
     pub headers: BTreeMap<String, String>,
     pub json: Option<Json>,
     pub text: Option<String>,
-    /// A JSON text of as many bytes.
+    /// The size in bytes of a JSON string as the body.
     pub size: Option<usize>,
     /// The body begins and never ends.
     #[serde(default)]
     pub stalls: bool,
-    /// It comes through a connection that is one too many.
+    /// True if the request uses a connection above the limit.
     #[serde(default)]
     pub is_surplus: bool,
 }
@@ -398,10 +398,10 @@ impl TestRequest {
     }
 }
 
-/// Asks, and gives what came back.
+/// Sends a request and returns the answer.
 ///
 /// # Panics
-/// Where the body cannot be read.
+/// The body cannot be read.
 pub async fn ask(edge: &Edge, asked: &TestRequest) -> Answered {
     let connection = Connection { is_surplus: asked.is_surplus, ..Connection::default() };
     let (parts, body) = edge.call(connection, asked.request()).await.into_parts();

@@ -1,9 +1,10 @@
-//! Does an answer hold what a case expects of it?
+//! Compares an answer with the one that a case expects.
 
 use serde_json::Value as Json;
 
-/// Each difference as one line. Objects may hold more than is expected, lists may not. A string `~part`
-/// is a part of the answer's text or an item of its list, `*` is anything but null.
+/// Returns each difference as one line. Objects may have more fields than expected, lists may not have more items. The
+/// expected string `~part` matches a string that contains the part or a list with an item that does; `*` matches
+/// anything except null.
 pub fn differences(expected: &Json, found: &Json) -> Vec<String> {
     let mut out = Vec::new();
     compare("body", expected, found, &mut out);

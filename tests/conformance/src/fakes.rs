@@ -1,4 +1,4 @@
-//! The ports, as a case wants them to behave.
+//! Fakes of the ports, which behave as a case requires.
 
 use std::future::pending;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ use crate::builds::MemoryBuilder;
 pub enum FakeBehavior {
     #[default]
     Answers,
-    /// With a message that no caller may see.
+    /// Fails with a message that no caller may see.
     Refuses,
     TimesOut,
     Unavailable,
@@ -55,7 +55,7 @@ const TABLES: &[(&str, &[&str])] = &[
     ("memory.raw.returns", &["id", "amount", "returned_at"]),
 ];
 
-/// A column of the warehouse's answer.
+/// A column of the warehouse's result.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {

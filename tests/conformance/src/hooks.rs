@@ -1,4 +1,4 @@
-//! Governance hooks, as a case wants them to answer.
+//! Fakes of governance hooks, which answer as a case requires.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use terrane_compiler::types::Value;
 
 use crate::fakes::SECRET;
 
-/// One hook: what it says of every query.
+/// One hook, with its answer to every query.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FakeHook {
@@ -27,7 +27,7 @@ pub struct FakeHook {
     pub faults: bool,
     /// Its code.
     pub denies: Option<String>,
-    /// `orders.status`: rows where it is `open`.
+    /// A dimension such as `orders.status`, whose rows must be `open`.
     pub filters: Option<String>,
     /// `orders.status`: null in its place.
     pub masks: Option<String>,

@@ -1,7 +1,7 @@
-//! The whole HTTP surface over fakes of the ports: no warehouse, no database, no WebAssembly.
+//! Tests the whole HTTP surface with fakes of the ports: no warehouse, no database, no WebAssembly.
 //!
-//! In: case files (`cases/*.yml`). Out: what differs from what they expect. The compiler and the
-//! DuckDB profile are the real ones.
+//! In: case files (`cases/*.yml`). Out: the differences from the expected answers. The compiler and the DuckDB profile
+//! are the real ones.
 
 pub mod builds;
 pub mod case;

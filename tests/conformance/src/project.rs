@@ -10,18 +10,18 @@ use terrane_compiler::rollup::{ReadyPartition, ReadyRollup, ReadyRollups, Rollup
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::duckdb_profile;
 
-/// `project/`, with the types that its warehouse would tell.
+/// Returns `project/`, with the column types that its warehouse would report.
 ///
 /// # Panics
-/// Where the project has a problem.
+/// The project has a problem.
 pub fn snapshot() -> Snapshot {
     snapshot_with("")
 }
 
-/// The same with policies.
+/// Returns the project with policies.
 ///
 /// # Panics
-/// Where the project has a problem.
+/// The project has a problem.
 pub fn snapshot_with(policies: &str) -> Snapshot {
     let mut tree = tree();
     if !policies.is_empty() {
@@ -30,20 +30,20 @@ pub fn snapshot_with(policies: &str) -> Snapshot {
     snapshot_of(&tree)
 }
 
-/// The same with further files, whose warnings are allowed.
+/// Returns the project with further files, which may cause warnings.
 ///
 /// # Panics
-/// If the project has an error, or a warning without further files.
+/// The project has an error, or a warning without further files.
 pub fn snapshot_with_files(files: &BTreeMap<String, String>) -> Snapshot {
     let mut tree = tree();
     tree.files.extend(files.iter().map(|(path, text)| (path.as_str().into(), text.as_str().into())));
     read(&tree, !files.is_empty())
 }
 
-/// The same with cubes that have pre-aggregations.
+/// Returns the project with cubes that have pre-aggregations.
 ///
 /// # Panics
-/// Where the project has a problem.
+/// The project has a problem.
 pub fn snapshot_with_tables() -> Snapshot {
     let mut tree = tree();
     tree.files.insert("cubes/sales.yml".into(), include_str!("../project_with_tables/sales.yml").into());

@@ -15,7 +15,8 @@ use crate::project;
 /// Folders by name.
 pub struct FakeProjects;
 
-/// The texts of a folder; `None` where there is none, and the project that is served where none is named.
+/// Returns the files of a folder, or of the served project if `path` is `None`. Returns `None` if the folder does not
+/// exist.
 pub fn texts(path: Option<&str>) -> Option<ProjectTexts> {
     let mut tree = project::tree();
     match path {
@@ -67,7 +68,7 @@ impl ProjectFiles for FakeProjects {
     }
 }
 
-/// In memory, with a cube that was registered before.
+/// Registrations in memory, with one registered cube.
 pub struct FakeRegistrations {
     list: Mutex<Vec<Registration>>,
     is_down: bool,

@@ -1,5 +1,4 @@
-//! An identity provider's side of the wire, on a real socket of this machine: what it answers is the test's
-//! to say, so that it can answer as no provider should.
+//! A fake identity provider on a real socket of this machine. The test decides its answers, which may be invalid.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,7 +16,7 @@ use terrane_outgoing::{AllowList, Endpoint, OutgoingClient};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers by path; a path without an answer is 500.
+/// The answers by path. A path without an answer is 500.
 #[derive(Clone)]
 pub struct ProviderServer {
     pub address: SocketAddr,
@@ -69,7 +68,7 @@ impl ProviderServer {
         self.state().answers.insert(path.to_owned(), (status, body.to_string()));
     }
 
-    /// From now on the path is broken.
+    /// Makes the path fail from now on.
     pub fn fail(&self, path: &str) {
         self.state().answers.remove(path);
     }

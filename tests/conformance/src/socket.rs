@@ -38,18 +38,20 @@ pub async fn start_app(app: App, settings: ServeSettings) -> Server {
     Server { address, stop, task }
 }
 
+/// Connects to a server and sends bytes.
+///
 /// # Panics
-/// Where the server takes no connection.
+/// The server accepts no connection.
 pub async fn send(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     stream.write_all(bytes).await.expect("a server that reads");
     stream
 }
 
-/// The head of the next answer and what came with it.
+/// Reads the head of the next answer, and the bytes that arrived with it.
 ///
 /// # Panics
-/// Where the connection breaks.
+/// The connection breaks.
 pub async fn receive(stream: &mut TcpStream) -> String {
     let mut bytes = vec![0; 4_096];
     let count = stream.read(&mut bytes).await.expect("an answer or an end");

@@ -1,4 +1,4 @@
-//! Keys and users over HTTP, over a real state database: what administrators do with them, and what is refused.
+//! Keys and users over HTTP, with a real state database: the changes that administrators make, and refused ones.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Tokens that applications sign for their users: what they give, and everything that must fail.
+//! Tokens that applications sign for their users: the rights that they give, and tokens that must be refused.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -25,7 +25,7 @@ use terrane_identity::{
 use terrane_server::Edge;
 use terrane_store::StateStore;
 
-/// Noon of 14 February 2024, where the cases' clock stands.
+/// Noon of 14 February 2024, the time of the cases' clock.
 const NOW: i64 = 1_707_912_000;
 const SECRET: &[u8] = b"a secret of the tests that is long enough";
 /// The key of the server, which no application knows.

@@ -26,7 +26,7 @@ use terrane_identity::{Argon2Passwords, ClaimsMapping, Jwt, JwtSettings, Signing
 use terrane_server::{Edge, RouteAccess, routes};
 use terrane_store::StateStore;
 
-/// Noon of 14 February 2024, where the cases' clock stands.
+/// Noon of 14 February 2024, the time of the cases' clock.
 const NOW: i64 = 1_707_912_000;
 const SECRET: &[u8] = b"a secret of the tests that is long enough";
 const PRIVATE_PEM: &[u8] = include_bytes!("../keys/test_only.pem");
@@ -260,7 +260,7 @@ fn forged(session: &str, change: &Json) -> String {
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &EncodingKey::from_secret(SECRET)).unwrap()
 }
 
-/// The session of a token that was given out.
+/// Returns the session of an issued token.
 fn session_of(token: &str) -> String {
     let mut validation = jsonwebtoken::Validation::new(Algorithm::HS256);
     validation.validate_exp = false;
@@ -592,7 +592,7 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
     }
 }
 
-/// The same clients without a flush: what a killed server would have left.
+/// Uses the state without a flush, as a killed server would leave it.
 #[tokio::test]
 async fn denial_is_on_disk_before_it_is_answered() {
     let house = House::with(Some(hs256())).await;

@@ -1,4 +1,4 @@
-//! Which models are built, of what, in which order, and what becomes of a run that goes wrong.
+//! Builds of models: their choice, definitions and order, and failed runs.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -23,7 +23,7 @@ const MODELS: [(&str, &str); 5] = [
     ("people", "{{ config(materialized='table') }} SELECT * FROM raw.people"),
 ];
 
-/// The project as it is loaded while the warehouse holds what was built.
+/// Loads the project while the warehouse contains the built models.
 async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: shop\n".into());

@@ -66,7 +66,7 @@ fn decode(coding: &str, packed: &[u8]) -> std::io::Result<Vec<u8>> {
     GzDecoder::new(packed).read_to_end(&mut plain).map(|_| plain)
 }
 
-/// Without what differs from one run to the next.
+/// Removes values that differ between runs.
 fn timeless(json: &[u8]) -> Vec<u8> {
     let Ok(mut json) = serde_json::from_slice::<Json>(json) else { return json.to_vec() };
     json["query"]["duration_ms"] = Json::Null;

@@ -23,7 +23,7 @@ use terrane_identity::{
 use terrane_server::Edge;
 use terrane_store::StateStore;
 
-/// Noon of 14 February 2024, where the cases' clock stands.
+/// Noon of 14 February 2024, the time of the cases' clock.
 const NOW: i64 = 1_707_912_000;
 const ISSUER: &str = "https://id.example/realms/data";
 const AUDIENCE: &str = "terrane-api";
@@ -47,7 +47,7 @@ fn keys(keys: &[Json]) -> Json {
 }
 
 impl House {
-    /// With tokens of its own besides, or the provider's alone.
+    /// Starts a server that accepts the provider's tokens, and its own if a key is given.
     async fn with(own: Option<SigningKey>) -> House {
         let provider = ProviderServer::start().await;
         provider.answer("/keys", 200, &keys(&[public_jwk(PRIVATE_PEM, "one")]));

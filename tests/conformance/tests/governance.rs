@@ -16,7 +16,7 @@ use terrane_conformance_tests::hooks::{FakeHook, FakeHooks};
 use terrane_conformance_tests::security::Security;
 use terrane_json::details::encode;
 
-/// Keeps what is appended, or refuses it.
+/// An audit log that stores or refuses entries.
 #[derive(Default)]
 struct MemoryLog {
     entries: Mutex<Vec<AuditEntry>>,
@@ -44,7 +44,7 @@ fn hook(id: &str) -> FakeHook {
     FakeHook { id: id.to_owned(), ..FakeHook::default() }
 }
 
-/// Asks, and gives the status and the records.
+/// Sends a query, and returns the status and the audit records.
 async fn asked(hooks: Vec<FakeHook>) -> (u16, Vec<AuditEntry>) {
     let log = Arc::new(MemoryLog::default());
     let security = Security { audit: log.clone(), ..Security::of_anonymous() };

@@ -24,7 +24,7 @@ use terrane_server::{Connection, Edge, TrustedProxies};
 use terrane_store::StateStore;
 
 const CUBES: &str = "/api/v1/query/meta/cubes";
-/// So slow that no test sees a second request of it come back.
+/// A rate at which no second request is admitted during a test.
 const SLOW: f64 = 0.01;
 
 struct House {

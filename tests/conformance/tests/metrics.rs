@@ -58,7 +58,7 @@ fn count() -> Json {
     json!({"measures": ["orders.count"]})
 }
 
-/// An exposition, taken apart as its format says (text format 0.0.4).
+/// Metrics in the text format (0.0.4), parsed.
 #[derive(Default)]
 struct Scrape {
     types: BTreeMap<String, String>,

@@ -26,7 +26,7 @@ fn column(key: &str, format: ColumnFormat) -> ResultColumn {
     ResultColumn { key: key.into(), is_measure: false, ty: DimensionType::Number, format }
 }
 
-/// The values of one column, as JSON texts.
+/// Returns the values of one column as JSON.
 fn cells(array: ArrayRef, format: ColumnFormat, numbers: Numbers) -> String {
     let batch = RecordBatch::try_from_iter_with_nullable([("c", array, true)]).unwrap();
     let mut out = Vec::new();

@@ -102,7 +102,7 @@ const EXPORT: &[u8] =
     b"GET /api/v1/query?measures=orders.count&dimensions=orders.status&limit=20000 HTTP/1.1\r\nhost: localhost\r\n\
       accept: text/csv\r\n\r\n";
 
-/// Asks until the turn is free; a server that gives it back does so soon.
+/// Repeats a request until the permit is free, which must happen soon.
 async fn is_free_again(address: std::net::SocketAddr) -> bool {
     let asking = async {
         loop {

@@ -1,5 +1,5 @@
-//! Answers that are read as they come: what breaks in them is seen, what goes away is let go, and
-//! Arrow reads back as it was written.
+//! Streamed answers: failures reach the client, a client that goes away ends the statement, and Arrow is read back
+//! unchanged.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,7 +1,7 @@
 //! The conformance suite of the first-party dialects, for `cargo xtask dialects`.
 //!
-//! `cases DIALECT` prints a dialect's cases as JSON; `compare FOLDER` reads the engines' answers and prints
-//! the tables of plugins/DIALECTS.md, and on standard error what differs. Absent on purpose: engines.
+//! `cases DIALECT` prints a dialect's cases as JSON; `compare FOLDER` reads the engines' answers and prints the tables
+//! of plugins/DIALECTS.md, and the differences on standard error. Absent on purpose: engines.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 
@@ -208,7 +208,7 @@ fn tables(comparison: &[Comparison]) -> String {
     out
 }
 
-/// `12`, or `10 + 2 excepted`, or with what failed.
+/// Returns a cell such as `12` or `10 + 2 excepted`, with the failed cases if there are any.
 fn cell([passed, excepted, failed]: [usize; 3]) -> String {
     let mut text = passed.to_string();
     if excepted > 0 {

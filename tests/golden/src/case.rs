@@ -1,9 +1,8 @@
-//! A golden case: a project, queries as people write them, and what each stage makes of them.
+//! A golden case: a project, queries as people write them, and the result of each stage.
 //!
-//! In: YAML texts. Out: one text with the resolved query, the plan and the SQL, or the refusal. The
-//! reader of queries is the cases' own: it knows the shape, and refuses nothing that a surface would.
-//! What is too long to write out is said: `{times: 1001, filter: …}` among filters, `{times: 10001,
-//! value: …}` as a value, `{deep: 33, filter: …}` for so many `not`s around a filter.
+//! In: YAML. Out: one text with the resolved query, the plan and the SQL, or the error. Queries are read by the cases'
+//! own reader, which accepts more than a surface. Long parts have a short form: `{times: 1001, filter: …}` among
+//! filters, `{times: 10001, value: …}` as a value, `{deep: 33, filter: …}` for 33 `not`s around a filter.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -31,11 +30,11 @@ use terrane_compiler::{
 pub struct Case {
     /// The file's, without its ending.
     pub name: String,
-    /// One sentence: what the case is there for.
+    /// The purpose of the case, in one sentence.
     pub about: String,
     /// The file of `projects/`.
     pub project: String,
-    /// `query`, or `queries` where several belong together.
+    /// The queries: `query`, or `queries` for several related ones.
     pub queries: Vec<Json>,
     /// The caller of the queries.
     pub caller: Json,

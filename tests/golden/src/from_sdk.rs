@@ -1,4 +1,4 @@
-//! From the SDK's types to the compiler's, as the plugin host does it for a component.
+//! Converts the SDK's types to the compiler's, as the plugin host does for a component.
 
 use terrane_compiler::sql::dialect_profile as host;
 use terrane_compiler::types::{Granularity, LogicalType};
@@ -82,7 +82,7 @@ fn features(flags: sdk::Feature) -> host::Features {
     }
 }
 
-/// Both enums are the contract's, in its order.
+/// Converts an operator's template. Both enums have the contract's order.
 fn op(template: sdk::OpTemplate) -> host::RawOp {
     host::RawOp {
         op: host::Op::ALL[template.op as usize],

@@ -10,11 +10,11 @@ use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{DateRange, Filter, MemberRef, Operator, OrderBy, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Granularity, Value};
 
-/// So many facts with 30 members each, and metrics over the first of them. Every fact joins
-/// `regions`, and `regions` joins the first three back.
+/// Returns a model of `facts` facts with 30 members each, and metrics over the first of them. Every fact joins
+/// `regions`, and `regions` joins the first three facts.
 ///
 /// # Panics
-/// Where the project has a problem.
+/// The project has a problem.
 pub fn large_model(facts: usize) -> Model {
     let mut yaml = String::from("cubes:\n  - name: regions\n    sql_table: raw.regions\n    joins:\n");
     for fact in 0..3 {

@@ -10,7 +10,8 @@ use terrane_compiler::project::{Inputs, SourceTree};
 /// Cubes that hang together: the first of each ten is joined by the nine others.
 const FAMILY: usize = 10;
 
-/// So many cubes with 30 members each, models below a tenth of them, metrics and policies.
+/// Returns a project of `cubes` cubes with 30 members each. A tenth of them read models; there are metrics and
+/// policies.
 pub fn large_project(cubes: usize) -> SourceTree {
     let mut tree = SourceTree::default();
     let mut put = |path: String, text: String| tree.files.insert(path.into(), text.into());
@@ -36,7 +37,7 @@ pub fn large_project(cubes: usize) -> SourceTree {
     tree
 }
 
-/// So many cubes whose 30 members each are made of one column of one model.
+/// Returns a project of `cubes` cubes whose 30 members each read one column of one model.
 pub fn every_member_over_one_column(cubes: usize) -> SourceTree {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: large\n".into());

@@ -1,7 +1,7 @@
-//! Shared pieces of these tests: the first-party profiles, without WebAssembly.
+//! Shared parts of these tests: the first-party profiles, without WebAssembly.
 //!
-//! In: what the components under `plugins/` say natively. Out: the checked profiles that the host would
-//! make of them. A system test proves that the components say the same.
+//! In: the profiles that the components under `plugins/` return natively. Out: the checked profiles, as the host makes
+//! them. A system test checks that the components return the same.
 
 use terrane_compiler::sql::dialect_profile::{DialectProfile, RawProfile};
 use terrane_sdk::dialect::Profile;
@@ -53,7 +53,7 @@ pub fn checked(profile: Profile) -> DialectProfile {
     })
 }
 
-/// The same before the checks: what a test can spoil.
+/// Returns the unchecked profile of DuckDB, which a test can change.
 pub fn duckdb_raw_profile() -> RawProfile {
     from_sdk::raw_profile(dialect_duckdb::profile())
 }

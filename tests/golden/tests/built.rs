@@ -1,4 +1,4 @@
-//! Models that were built: queries read them where they are, and policies hold as if they were inlined.
+//! Built models: queries read their tables, and policies apply as if the models were inlined.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

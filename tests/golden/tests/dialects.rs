@@ -53,7 +53,7 @@ fn each_dialect_differs_from_duckdb_where_its_snapshot_says() {
     }
 }
 
-/// Checks that DuckDB's text is always one reading statement.
+/// Checks that every statement for DuckDB is a single statement that only reads.
 #[test]
 fn every_statement_is_one_select() {
     let (models, cases) = (models(), cases());

@@ -1,5 +1,4 @@
-//! Why a cube is joined from where it is (semantics, rule 6), and how the warehouse is asked for its
-//! plan.
+//! The reasons for the path of each join (semantics, rule 6), and the statement that asks for the warehouse's plan.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -12,7 +11,7 @@ use terrane_compiler::{Authorized, SecurityContext};
 use terrane_golden_tests::case::environment;
 use terrane_golden_tests::duckdb_profile;
 
-/// From `a`: `d` by `b` or by `c`, `e` at once or by `d`, and `c` is not public.
+/// Cubes with these joins: from `a` to `d` by `b` or by `c`, and to `e` directly or by `d`. `c` is not public.
 const CUBES: &str = "
 cubes:
   - name: a

@@ -1,9 +1,9 @@
-//! The released contract never changes: `wit/FROZEN.sha256` has the digest of each of its files, in the form
-//! of sha256sum, and `wit/FROZEN-additions.sha256` those of files that were added since. A file that differs, is
-//! missing or is not listed fails here.
+//! Checks that the released contract does not change. `wit/FROZEN.sha256` has the digest of each of its files, in the
+//! form of sha256sum, and `wit/FROZEN-additions.sha256` those of files that were added later. A file that differs, is
+//! missing or is not listed fails the test.
 //!
-//! What to do instead stands in `wit/README.md`, under "How the contract grows": a new version has its own
-//! folder and its own list, and this one stays as it is.
+//! `wit/README.md` describes how to extend the contract, under "How the contract grows": a new version has its own
+//! folder and its own list, and this one stays unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ fn wit() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
 }
 
-/// Every WIT file, by its path in the folder.
+/// Returns every WIT file, by its path in the folder.
 fn files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for folder in ["", "deps"] {

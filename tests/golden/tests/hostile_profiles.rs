@@ -17,7 +17,7 @@ fn raw_op(op: Op, sql: &str) -> RawOp {
     RawOp { op, name: None, arity: None, ty: None, sql: sql.to_owned() }
 }
 
-/// Gives an operator, which has one template, another one.
+/// Replaces the only template of an operator.
 fn set(raw: &mut RawProfile, op: Op, sql: &str) {
     raw.ops.retain(|o| o.op != op);
     raw.ops.push(raw_op(op, sql));

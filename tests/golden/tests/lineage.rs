@@ -1,5 +1,5 @@
-//! Every case in `cases/lineage/`: SQL and known columns, and what a person says that its columns are
-//! made of. And projects: what depends on what, which column becomes which measure, and who may see it.
+//! Tests every case in `cases/lineage/`: SQL, known columns, and the origins of its columns as a person states them.
+//! Also tests the dependencies and the lineage of projects, and which callers may see them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -153,7 +153,7 @@ fn a_model_in_a_project_is_what_its_text_is() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// On the stack of a test's thread: every text is followed or called too large, and nothing overflows.
+/// Reads deep queries on the stack of a test's thread: each is analyzed or reported as too large, without an overflow.
 #[test]
 fn no_text_is_too_deep() {
     for dialect in ["duckdb", "postgres", "bigquery"] {
@@ -196,7 +196,7 @@ fn columns_that_double_are_too_many_and_not_too_much() {
     assert_eq!(reason, "the SQL is too large to be followed");
 }
 
-/// A project in one file each, with its model.
+/// Returns a project of the given files, with its model.
 fn project(files: &[(&str, &str)]) -> (Definitions, Model, Vec<Diagnostic>) {
     project_on("duckdb", files)
 }

@@ -22,7 +22,7 @@ pub struct Case {
     pub seed: u64,
     pub query: Json,
     pub world: World,
-    /// The planted flaw with which the product answers wrongly.
+    /// The planted flaw that makes the product answer wrongly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! One query, answered twice, and what differs.
+//! Compares the two answers to one query.
 //!
-//! In: what the product answered and what the oracle says. Out: nothing, or the first difference in
-//! words. Integers and decimals are compared by all their digits, doubles within 1e-9 of each other.
+//! In: the answer of the product and the answer of the oracle. Out: nothing, or a description of the first difference.
+//! Integers and decimals are compared with all their digits, doubles within 1e-9 of each other.
 
 use serde_json::Value as Json;
 
@@ -9,7 +9,7 @@ use crate::oracle::{Answer, Outcome};
 use crate::product::Answered;
 use crate::value::{Number, Value};
 
-/// `None`: they agree, or the law leaves it open.
+/// Returns the first difference; `None` if the answers agree, or if the semantics allow both.
 pub fn difference(answered: &Answered, outcome: &Outcome) -> Option<String> {
     match (answered, outcome) {
         (_, Outcome::Open(_)) => None,

@@ -1,7 +1,6 @@
-//! The loop: worlds from seeds, many queries on each, every answer compared.
+//! The fuzz loop: generates worlds from seeds and many queries for each, and compares every answer.
 //!
-//! In: how many queries, and the first seed. Out: counts of what happened, and the differences, each
-//! reduced to a [`Case`].
+//! In: the number of queries, and the first seed. Out: counts, and the differences, each reduced to a [`Case`].
 
 use std::collections::BTreeMap;
 
@@ -42,7 +41,7 @@ pub struct Run {
     pub features: Features,
     /// Stops early.
     pub max_differences: usize,
-    /// A mistake that the product is to make.
+    /// The flaw to plant in the product.
     pub flaw: Option<Flaw>,
     /// The report of changed data to the cache.
     pub report: DataReport,
@@ -59,7 +58,7 @@ pub struct Report {
     pub refused: BTreeMap<String, usize>,
     /// Queries that are not compared, because the semantics leave them open or they are not implemented, by reason.
     pub left_out: BTreeMap<&'static str, usize>,
-    /// Compared, by what they made use of.
+    /// The number of compared queries, by the features that they use.
     pub used: BTreeMap<&'static str, usize>,
     pub invariants: BTreeMap<&'static str, usize>,
     pub differences: Vec<Case>,

@@ -1,7 +1,7 @@
 //! Random worlds and queries from a seed.
 //!
-//! In: a seed and the [`Features`] to make use of. Out: a world and queries as REST bodies. Most queries
-//! have an answer; some are mistakes on purpose. Not here: what the answers are (`oracle`).
+//! In: a seed and the [`Features`] to use. Out: a world, and queries as REST bodies. Most queries have an answer; some
+//! are mistakes on purpose. Not here: the answers (`oracle`).
 
 mod cells;
 mod conditions;
@@ -26,10 +26,10 @@ pub use worlds::world;
 
 use crate::random::Random;
 
-/// Which constructs are generated: all, unless a run is to look at some of them alone.
+/// The features that are generated: all, unless a run tests only some of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
-    /// Dimensions and filters behind to-many hops.
+    /// Dimensions and filters behind to-many joins.
     pub to_many: bool,
     /// Running totals and `fill_gaps`.
     pub steps: bool,

@@ -1,7 +1,7 @@
-//! Invariants that need no oracle: the product held against itself.
+//! Invariants that need no oracle: the product is compared with itself.
 //!
-//! In: queries that were answered as they should be. Out: the ones whose answer changes with what must
-//! not matter. I4 is in `cached`, I7 in `surfaces`; I9 needs a second warehouse, and I3 is compared with the oracle.
+//! In: queries with a correct answer. Out: the queries whose answer changes although it must not. I4 is in `cached`, I7
+//! in `surfaces`; I9 needs a second warehouse, and I3 is compared with the oracle.
 
 pub mod cached;
 
@@ -71,7 +71,7 @@ impl Within<'_, '_> {
         }
     }
 
-    /// I1: the first measure alone has the same values.
+    /// I1: the first measure has the same values in a query without the others.
     fn alone(&mut self, body: &Json, answer: &Answered) {
         let Answered::Rows { keys, rows, .. } = answer else { return };
         let measures = body["measures"].as_array().cloned().unwrap_or_default();
@@ -143,7 +143,7 @@ impl Within<'_, '_> {
         self.hold("I2 groups sum to the total", holds, &total);
     }
 
-    /// I5: a filter of another query on top never adds rows, where no filter on a measure stands already.
+    /// I5: an additional filter of another query never adds rows, if the query has no filter on a measure.
     fn one_more_filter(&mut self, body: &Json, answer: &Answered, other: &Json) {
         let Answered::Rows { total_rows: Some(before), .. } = answer else { return };
         // Fewer rows may bring a measure under a bound that its group was left out for.

@@ -1,8 +1,8 @@
-//! The oracle: what a query means, evaluated row at a time by the letter of the semantics.
+//! The oracle: evaluates a query row by row, by the text of the semantics.
 //!
-//! In: a [`World`] and a [`SemanticQuery`] as data. Out: the rows as they are to be rendered, the
-//! refusals that fit, or a word that the law doesn't say. It shares no code with the planner, knows
-//! no SQL, and is slow on purpose. Numbers of rules refer to the semantics document.
+//! In: a [`World`] and a [`SemanticQuery`] as data. Out: the rendered rows, the errors that are allowed, or a statement
+//! that the semantics leave the result open. It shares no code with the planner, uses no SQL, and is slow on purpose.
+//! Numbers of rules refer to the semantics document.
 
 mod calc;
 mod facts;
@@ -259,7 +259,7 @@ fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Gro
     }
 }
 
-/// The same measures over the same rows, in one group; filters on measures speak of other groups.
+/// Returns the same measures over the same rows in one group, without filters on measures, which refer to other groups.
 fn totals(evaluation: &Evaluation<'_>, calculation: &Calculation<'_, '_>, settings: &Settings) -> Option<Vec<Value>> {
     if !calculation.running.is_empty() {
         evaluation.leave_open("a running total without an axis");

@@ -69,7 +69,7 @@ pub struct Product {
     warehouse: Arc<DuckDb>,
     profile: Arc<DialectProfile>,
     settings: Settings,
-    /// A mistake that matching is to make.
+    /// The flaw to plant in matching.
     pub flaw: Option<Flaw>,
     _folder: tempfile::TempDir,
 }
@@ -147,10 +147,10 @@ impl Product {
         Product::start_with(settings, None, Vec::new())
     }
 
-    /// The same after statements of its own, which may read what lies in a project's folder.
+    /// Starts the product after running `init`, which may read files in a project's folder.
     ///
     /// # Errors
-    /// Where DuckDB cannot be opened.
+    /// DuckDB cannot be opened.
     pub fn start_with(settings: Settings, project: Option<&Path>, init: Vec<String>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let warehouse = DuckDb::open(&DuckDbSettings {
@@ -238,10 +238,10 @@ impl Product {
 }
 
 impl Product {
-    /// Runs a statement as it stands.
+    /// Runs a statement unchanged.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// The error of DuckDB.
     pub fn execute(&self, sql: &str) -> Result<ResultSet> {
         let ran = self.warehouse.execute(Statement::plain(sql), Duration::from_secs(60));
         self.runtime.block_on(ran).with_context(|| sql.to_owned())
@@ -256,7 +256,7 @@ impl Served<'_> {
         read(&snapshot, lineage)
     }
 
-    /// Runs a query and reads the answer as a client would. Nothing comes from the cache.
+    /// Runs a query and reads the answer as a client does. The cache is not used.
     pub fn run(&self, query: &SemanticQuery) -> Answered {
         self.run_as(query, Asker::Usual, CacheControl { bypass: true, ..CacheControl::default() }).0
     }

@@ -1,8 +1,7 @@
-//! Which columns DuckDB itself says that a statement reads.
+//! The columns that a statement reads, as reported by DuckDB.
 //!
-//! In: SQL. Out: the columns that the plan's scans project, by table. The product's engine leaves out columns that
-//! no expression uses, and whole scans where statistics prove that no row is left. Not here: what lineage says of the
-//! same text.
+//! In: SQL. Out: the columns that the plan's scans project, by table. DuckDB leaves out columns that no expression
+//! uses, and whole scans if statistics prove that no row remains. Not here: the lineage of the same SQL.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Makes a difference small: leaves things out as long as a difference remains.
+//! Reduces a difference: removes parts as long as a difference remains.
 //!
-//! In: a case that differs. Out: a smaller one that still does. A step that breaks the world or turns
-//! a wrong answer into another kind of difference is not taken.
+//! In: a case that differs. Out: a smaller one that still does. A step that breaks the world, or that turns a wrong
+//! answer into another kind of difference, is undone.
 
 use serde_json::Value as Json;
 
@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::product::Product;
 use crate::world::World;
 
-/// The tries that one case may cost.
+/// The largest number of attempts for one case.
 const MAX_TRIES: usize = 400;
 
 pub fn shrink(product: &Product, case: Case) -> Case {

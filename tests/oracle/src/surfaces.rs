@@ -185,7 +185,8 @@ fn is_same(rest: &Seen, graphql: &Seen) -> bool {
     }
 }
 
-/// Returns whether a cell of REST is that of GraphQL, where exact numbers that a double may not hold are strings.
+/// Returns whether a cell of REST equals that of GraphQL, in which exact numbers that a double may not represent are
+/// strings.
 fn is_same_cell(rest: &Json, graphql: &Json) -> bool {
     match (rest, graphql) {
         (Json::Number(number), Json::String(text)) => number.to_string() == *text,

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-/// One value. Null sorts first here; the order of answers puts it last by itself.
+/// A value. Null is the smallest value here; the order of answers puts it last explicitly.
 #[derive(Debug, Clone)]
 pub enum Value {
     Null,
@@ -22,7 +22,7 @@ pub enum Value {
     Bucket(i64, String),
 }
 
-/// Exact until a double or a division comes in.
+/// A number that is exact until it is combined with a double or divided.
 #[derive(Debug, Clone, Copy)]
 pub enum Number {
     /// `unscaled / 10^scale`
@@ -71,7 +71,7 @@ impl Number {
         }
     }
 
-    /// `12.50`, `-3`; `None` for what isn't plain digits.
+    /// Reads a number such as `12.50` or `-3`; `None` for any other form.
     pub fn parse(text: &str) -> Option<Number> {
         let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -82,7 +82,7 @@ impl Number {
         Some(Number::Exact(sign * all.parse::<i128>().ok()?, fraction.len() as u32))
     }
 
-    /// Both at one scale; `None` where one is a double.
+    /// Returns both numbers with one scale; `None` if one is a double.
     fn aligned(self, other: Number) -> Option<(i128, i128, u32)> {
         let (Number::Exact(a, left), Number::Exact(b, right)) = (self, other) else { return None };
         let scale = left.max(right);
@@ -110,7 +110,7 @@ impl Number {
         }
     }
 
-    /// Real division; by zero there is nothing.
+    /// Divides exactly; returns null if the divisor is zero.
     pub fn divide(self, other: Number) -> Option<Number> {
         let divisor = other.as_f64();
         (divisor != 0.0).then(|| Number::Double(self.as_f64() / divisor))

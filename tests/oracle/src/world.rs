@@ -1,8 +1,8 @@
-//! One description of a project and its data, from which everything else is made: the project's
-//! files, the warehouse's tables, and the oracle's rows.
+//! One description of a project and its data, from which the project's files, the warehouse's tables and the oracle's
+//! rows are made.
 //!
-//! In: made by `generate`, or read from a case file. Out: plain data. References are names, so that
-//! shrinking may leave things out. Not here: what a query means (`oracle`).
+//! In: made by `generate`, or read from a case file. Out: plain data. References are names, so that shrinking can
+//! remove parts. Not here: the meaning of a query (`oracle`).
 
 mod expression;
 mod mask_policies;
@@ -26,7 +26,7 @@ use crate::value::{Number, Value};
 pub struct World {
     pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
-    /// They hold for the one caller that there is.
+    /// The policies, which apply to the only caller.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policy>,
     /// Masks and denied members.
@@ -51,7 +51,7 @@ pub struct Cube {
     pub measures: Vec<Measure>,
     pub segments: Vec<Segment>,
     pub joins: Vec<Join>,
-    /// `sql: SELECT * FROM …` in place of `sql_table`.
+    /// True for `sql: SELECT * FROM …` instead of `sql_table`.
     #[serde(default)]
     pub is_query: bool,
 }
@@ -125,7 +125,7 @@ pub enum MeasureKind {
     Number(Formula),
     /// A sum along the query's time.
     RunningTotal(Aggregate),
-    /// The same with what was before the range: `from: all`.
+    /// A running total that includes rows before the range: `from: all`.
     RunningTotalOfAll(Aggregate),
 }
 
@@ -286,7 +286,7 @@ impl Cube {
 }
 
 impl World {
-    /// The cube of this name, or behind this alias.
+    /// Returns the cube with this name, or the target of this alias.
     pub fn behind(&self, name: &str) -> Option<&Cube> {
         self.cube(name).or_else(|| {
             let joins = self.cubes.iter().flat_map(|cube| &cube.joins);

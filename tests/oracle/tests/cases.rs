@@ -21,7 +21,7 @@ fn what_differed_once_agrees() {
     }
 }
 
-/// A case that agrees because nothing reads a table would prove nothing.
+/// Checks that a table is read, because the case would otherwise prove nothing.
 #[test]
 fn cases_of_planted_flaws_differ_with_them() {
     let mut product = Product::start(settings()).unwrap();

@@ -274,7 +274,7 @@ fn queries_answer_as_defined() {
 
 // The evaluator
 
-/// A column, by its table and name.
+/// A column: its table and its name.
 type Column = (&'static str, &'static str);
 
 const GROUPS: &[Column] = &[

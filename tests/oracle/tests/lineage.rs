@@ -1,6 +1,6 @@
-//! Lineage against the warehouse: of every text that DuckDB can run, the columns that its plan scans are those
-//! that the lineage names. For the cases of `tests/golden/cases/lineage` the two are the same; what compiled
-//! queries scan is upstream of their members, joins and row filters.
+//! Compares lineage with the warehouse. For SQL that DuckDB can run, the columns that its plan scans must be among
+//! those of the lineage. For the cases of `tests/golden/cases/lineage` the two sets are equal; the columns that
+//! compiled queries scan are upstream of their members, joins and row filters.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -223,7 +223,7 @@ fn not_upstream(product: &Product, served: &Served<'_>, body: &Json, sql: &str) 
     scans.difference(&named).cloned().collect()
 }
 
-/// `table.main.orders.column.amount`: the table's own name and the column.
+/// Returns the table and the column of an id such as `table.main.orders.column.amount`.
 fn column_of(id: &str) -> Option<(String, String)> {
     let (table, column) = id.split_once(".column.")?;
     Some((table.rsplit('.').next()?.to_lowercase(), column.to_lowercase()))

@@ -1,7 +1,7 @@
-//! Cubes over what another cube protects: the same table, queries, models, other names for its columns.
+//! Cubes over the data of a protected cube: the same table, queries, models, other names for its columns.
 //!
-//! In: a world. Out: cubes for the generator of queries, and the relation that stands in their files. By law each of
-//! them shows what the cube of the table shows, or nothing.
+//! In: a world. Out: cubes for the generator of queries, and the relations in their files. By the semantics, each of
+//! them shows the same as the cube of the table, or nothing.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::random::Random;
@@ -34,7 +34,7 @@ const SPELLINGS: &[&str] = &[
     "SELECT * FROM {t} ORDER BY ALL",
 ];
 
-/// A cube without data of its own.
+/// A cube over the data of another cube.
 pub(super) struct Derived {
     pub(super) cube: Cube,
     /// The cube whose table it reads.
@@ -125,7 +125,7 @@ fn renamed_columns(origin: &Cube) -> Vec<String> {
     origin.columns.iter().enumerate().map(rename).collect()
 }
 
-/// A dimension for each column under another name, and a measure or two.
+/// Returns a cube with a dimension for each column under another name, and with a measure or two.
 fn shape(origin: &Cube, name: &str, prefix: &str, random: &mut Random) -> Cube {
     let kind = |ty| match ty {
         ColumnType::Text => DimensionKind::String,

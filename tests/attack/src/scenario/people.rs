@@ -14,14 +14,14 @@ use terrane_oracle_tests::world::{
 use crate::server::Files;
 
 const NAME: &str = "people";
-/// A part of every value that only hidden rows and unread files hold. No answer may contain it.
+/// A part of every value in hidden rows and unread files. No answer may contain it.
 pub const SECRET: &str = "secretof";
 const NAMES: &[&str] = &["alder", "birch", "cedar", "elm", "fir"];
 const REGION: usize = 2;
 
 /// The table's name in the project.
 pub(super) const TABLE: &str = "\"data/people.csv\"";
-/// The same file under other spellings, and functions that read it.
+/// Other spellings of the same file, and functions that read it.
 pub(super) const SPELLINGS: &[&str] = &[
     "SELECT * FROM \"data/people.csv\"",
     "SELECT * FROM 'data/people.csv'",

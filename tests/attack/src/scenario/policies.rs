@@ -22,7 +22,7 @@ pub(super) struct Extras {
     /// A row filter on all cubes, which is the last policies of the world.
     star_filter: Option<Json>,
     star_policies: usize,
-    /// For each mask and denial: whether it is written for all cubes.
+    /// For each mask and denied member, whether the policy is for all cubes.
     is_star: Vec<bool>,
 }
 
@@ -146,7 +146,7 @@ pub(super) fn written(all: &[Json], world: &World, extras: &Extras, is_typed: bo
     written
 }
 
-/// Some constant masks become expressions, which show as little.
+/// Replaces some constant masks by expressions that disclose as little.
 fn sql_masks(mask_policy: &mut Json, random: &mut Random) {
     let masks = mask_policy.get_mut("mask").and_then(Json::as_object_mut);
     for mask in masks.into_iter().flat_map(|masks| masks.values_mut()) {

@@ -1,9 +1,9 @@
 //! The data of the other side: equal in everything that the caller may see.
 //!
-//! In: a world whose cubes end with a column of tags ([`CODE`]). Out: the same world with other hidden rows and other
-//! masked values. Rows that the caller sees stay, and so do the columns that the law lets the caller see through joins,
-//! row filters and distinct keys (rules 20 and 21), the first character behind a partial mask, and texts behind a
-//! hash. After each change the oracle's own filter decides whether the same rows are visible.
+//! In: a world whose cubes have a last column of tags ([`CODE`]). Out: the same world with other hidden rows and other
+//! masked values. Unchanged are the rows that the caller sees, the columns that the semantics show through joins, row
+//! filters and distinct keys (rules 20 and 21), the first character behind a partial mask, and strings behind a hash.
+//! After each change, the oracle's own filter checks that the same rows are visible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ const DOUBLES: &[f64] = &[0.0, 1.5, -2.25, 1e300];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freedom {
     Any,
-    /// The first character, the empty text and null stay.
+    /// Changes all but the first character; the empty string and null are unchanged.
     AfterFirstCharacter,
 }
 

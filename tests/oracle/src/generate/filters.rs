@@ -51,7 +51,7 @@ impl Draft<'_, '_> {
         Some(self.generator.dimension_condition(&member, self.world.behind(&cube)?, &dimension.name))
     }
 
-    /// On a selected column, so that it may stand beside a measure.
+    /// Returns a filter on a selected column, which may be combined with a filter on a measure.
     fn group_filter(&mut self, member: &str) -> Option<Json> {
         if member.starts_with("metric_time") {
             let has_feature = self.generator.features.granularity_filters;

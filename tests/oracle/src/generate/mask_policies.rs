@@ -23,7 +23,7 @@ fn mask_policy(generator: &mut Generator, world: &World) -> Option<MaskPolicy> {
     Some(MaskPolicy { cube: cube.name.clone(), masks, deny, allow_aggregate, is_for_others })
 }
 
-/// Only texts have a hash and a first character.
+/// Returns a mask. Only strings have a hash and a first character.
 fn mask(generator: &mut Generator, dimension: &Dimension) -> Mask {
     match (dimension.kind, generator.random.below(4)) {
         (DimensionKind::String, 0) => Mask::Hash,

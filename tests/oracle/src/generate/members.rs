@@ -99,7 +99,7 @@ fn columns(cube: &Cube, fits: impl Fn(&Column) -> bool) -> Vec<usize> {
 }
 
 impl Generator {
-    /// Over small integers, of which there is always one.
+    /// Returns an arithmetic expression over small integers, of which each cube has one.
     fn arithmetic(&mut self, cube: &Cube) -> Expr {
         let small = columns(cube, |column| column.ty == ColumnType::Small);
         let op = *self.random.of(&[Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply]);
@@ -111,7 +111,7 @@ impl Generator {
         Expr::Arithmetic(op, Box::new(left), Box::new(right))
     }
 
-    /// `is_infallible`: it may pass on a row of nulls.
+    /// Returns a condition. If `is_infallible`, it may be true for a row of nulls.
     pub(super) fn condition(&mut self, cube: &Cube, is_infallible: bool) -> Expr {
         let comparable = columns(cube, |column| column.ty != ColumnType::TimestampTz);
         let index = *self.random.of(&comparable);
@@ -206,7 +206,7 @@ fn numeric(generator: &mut Generator, world: &World, cube: &Cube) -> Expr {
     Expr::own(*generator.random.of(&columns(cube, is_numeric)))
 }
 
-/// Counts and sums of what can't overflow.
+/// Returns whether a measure is a count or sum that cannot overflow.
 fn is_small(cube: &Cube, measure: &Measure) -> bool {
     let MeasureKind::Aggregate(aggregate) = &measure.kind else { return false };
     match (&aggregate.argument, aggregate.function) {
@@ -286,7 +286,7 @@ fn metrics(generator: &mut Generator, world: &mut World, names: &mut Names) {
     }
 }
 
-/// On a dimension of the cube that the metric's first measure is of.
+/// Returns a filter on a dimension of the cube of the metric's first measure.
 fn filter_of(generator: &mut Generator, world: &World, kind: &MetricKind) -> Option<serde_json::Value> {
     let (MetricKind::Simple(Formula::Measure { cube, .. }) | MetricKind::Ratio(Formula::Measure { cube, .. }, _)) =
         kind

@@ -154,7 +154,8 @@ impl Names {
     }
 }
 
-/// The same world with plain names in the warehouse. Names of the model stay: queries use them.
+/// Returns the same world with plain names in the warehouse. Names of the model are unchanged, because queries use
+/// them.
 pub fn plain_names(world: &World) -> World {
     let mut plain = world.clone();
     for (index, cube) in plain.cubes.iter_mut().enumerate() {

@@ -20,7 +20,7 @@ const ZONES: &[&str] = &[
     "Pacific/Apia",
 ];
 
-/// Also such as lead from one cluster of the data to another.
+/// Intervals to move a range by. Some of them lead from one cluster of the data to another.
 const SHIFTS: &[&str] = &[
     "1 day",
     "7 days",
@@ -214,7 +214,7 @@ impl<'w> Draft<'_, 'w> {
         }
     }
 
-    /// One range, and what it is compared with.
+    /// Adds one range and the period that it is compared with.
     fn compare(&mut self, query: &mut Map<String, Json>) {
         let mut has_range = false;
         for time in query.get_mut("time_dimensions").and_then(Json::as_array_mut).into_iter().flatten() {

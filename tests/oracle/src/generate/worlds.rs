@@ -22,7 +22,7 @@ const TYPES: &[ColumnType] = &[
     ColumnType::TimestampTz,
 ];
 
-/// A column that holds keys of another cube.
+/// A column that contains keys of another cube.
 struct ForeignKey {
     cube: usize,
     column: usize,

@@ -1,8 +1,8 @@
 //! I4: the result cache changes no answer.
 //!
-//! In: queries that were answered as they should be. Out: those whose answer from the cache differs from the one that
-//! is computed for the same caller. Two callers with different attributes ask in turn, then rows are removed and both
-//! ask again. The data of the served world is another one afterwards.
+//! In: queries with a correct answer. Out: those whose answer from the cache differs from the computed one for the same
+//! caller. Two callers with different attributes ask in turn, then rows are removed and both ask again. The data of the
+//! served world is changed afterwards.
 
 use anyhow::Result;
 use serde_json::Value as Json;

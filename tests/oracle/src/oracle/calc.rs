@@ -203,7 +203,7 @@ impl Calc {
     }
 }
 
-/// `inputs`: one value for each row that is measured.
+/// Aggregates values. `inputs` has one value for each row.
 fn aggregate(function: Function, inputs: Vec<Value>) -> Value {
     let mut present: Vec<Value> = inputs.into_iter().filter(|value| !value.is_null()).collect();
     let sum = |values: &[Value]| {

@@ -193,7 +193,7 @@ fn segments<'w>(evaluation: &Evaluation<'w>) -> Vec<(String, &'w Expr)> {
     found
 }
 
-/// With the cube's own time for `metric_time`.
+/// Returns the groups of a fact, with the cube's own time for `metric_time`.
 fn own_groups(evaluation: &Evaluation<'_>, fact: &str, groups: &[Group]) -> Vec<Group> {
     groups.iter().filter_map(|group| group.of_fact(evaluation, fact)).collect()
 }
@@ -215,7 +215,7 @@ pub(crate) fn group_value(evaluation: &Evaluation<'_>, tree: &Tree<'_, '_>, tupl
     }
 }
 
-/// Null where no row joins, whatever the dimension's SQL says (rules 2 and 3).
+/// Returns the value of a dimension; null if no row joins, also if its SQL turns null into a value (rules 2 and 3).
 pub(crate) fn dimension_value(
     evaluation: &Evaluation<'_>,
     tree: &Tree<'_, '_>,

@@ -27,7 +27,7 @@ pub(crate) enum RowFilter {
     And(Vec<RowFilter>),
     Or(Vec<RowFilter>),
     Not(Box<RowFilter>),
-    /// On `metric_time`: what it tests is known with the cube.
+    /// A filter on `metric_time`, whose dimension depends on the cube.
     OwnTime(Box<Filter>),
     /// Its problem is noted.
     Broken,
@@ -58,7 +58,7 @@ pub(crate) fn split(evaluation: &Evaluation<'_>) -> (Vec<RowFilter>, Vec<Filter>
     (rows, on_groups)
 }
 
-/// The conjuncts that speak of rows alone, as they were sent.
+/// Returns the conditions on rows, as they were sent.
 pub(crate) fn on_rows(evaluation: &Evaluation<'_>) -> Vec<Filter> {
     let mut conjuncts: Vec<&Filter> = evaluation.query.filters.iter().collect();
     let mut rows = Vec::new();
@@ -136,7 +136,7 @@ impl RowFilter {
         }
     }
 
-    /// On a time as it is: `InDateRange` for within, `Lt` for before.
+    /// Returns a condition on a time without a granularity: `InDateRange` for within, `Lt` for before.
     pub(crate) fn along(
         evaluation: &Evaluation<'_>,
         cube: &str,
@@ -149,7 +149,7 @@ impl RowFilter {
         RowFilter::Test { cube: cube.to_owned(), dimension: dimension.to_owned(), granularity: None, test }
     }
 
-    /// The same with the time of a cube for `metric_time`.
+    /// Returns the filter with the time of a cube for `metric_time`.
     pub(crate) fn of_fact(&self, evaluation: &Evaluation<'_>, fact: &str) -> RowFilter {
         let all = |filters: &[RowFilter]| filters.iter().map(|filter| filter.of_fact(evaluation, fact)).collect();
         match self {
@@ -194,7 +194,7 @@ impl RowFilter {
     }
 }
 
-/// Checks a comparison with a bucket, which has limits of its own.
+/// Checks a comparison with a bucket, which is subject to limits of its own.
 fn note_bucket(evaluation: &Evaluation<'_>, values: &[Sent]) {
     let texts = || values.iter().filter_map(|value| if let Sent::Text(text) = value { Some(text) } else { None });
     if texts().any(|text| has_offset(text)) {
@@ -209,7 +209,7 @@ fn has_offset(text: &str) -> bool {
     text.get(11..).is_some_and(|clock| clock.contains(['Z', 'z', '+', '-']))
 }
 
-/// Finished days and more are local, whatever they are made of.
+/// Returns the kind of a bucket. Buckets of a day or more are local times.
 fn bucketed(kind: Kind, granularity: Option<Granularity>) -> Kind {
     match (kind, granularity) {
         (Kind::Time(_), Some(granularity)) if granularity >= Granularity::Day => Kind::Time(Axis::Local),

@@ -47,7 +47,7 @@ pub(crate) fn of_dimension(evaluation: &Evaluation<'_>, cube: &str, name: &str) 
     }
 }
 
-/// Only the smallest and the largest keep the kind of what they are taken of.
+/// Returns the kind of a value. Only minimum and maximum keep the kind of their argument.
 pub(crate) fn of_value(evaluation: &Evaluation<'_>, named: &Named) -> Kind {
     let Named::Measure { cube, name } = named else { return Kind::Number };
     let Some(of) = evaluation.world.behind(cube) else { return Kind::Number };

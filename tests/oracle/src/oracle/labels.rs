@@ -1,7 +1,7 @@
-//! Buckets of time and how values are rendered (rules 16 and 18).
+//! Buckets of time, and the rendering of values (rules 16 and 18).
 //!
-//! In: a time and a zone. Out: where its bucket starts, and the label. A finished answer holds texts,
-//! numbers, booleans and nulls only.
+//! In: a time and a time zone. Out: the start of its bucket, and the label. A finished answer contains only strings,
+//! numbers, booleans and nulls.
 
 use jiff::civil::{Date, DateTime, ISOWeekDate, Weekday};
 use jiff::tz::TimeZone;

@@ -1,7 +1,7 @@
 //! The effects of masks and denied members on a query (rule 21).
 //!
-//! In: what a query reads, and the world's mask policies. Out: masked values; what may not be read is noted as
-//! a problem. Joins, row filters of policies and distinct keys see raw values.
+//! In: the members that a query reads, and the world's mask policies. Out: masked values; forbidden uses become
+//! problems. Joins, row filters of policies and distinct keys read raw values.
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,7 +9,7 @@ use super::{Code, Construct, Evaluation, Group};
 use crate::value::Value;
 use crate::world::{ColumnType, Mask};
 
-/// An explicit filter on what is masked, or on what reads a covered column.
+/// Reports an explicit filter on a masked member, or on a member that reads a covered column.
 pub(crate) fn filtered(evaluation: &Evaluation<'_>, cube: &str, dimension: &str) {
     let is_covered = || is_covered(evaluation, cube, dimension);
     if evaluation.world.mask(cube, dimension).is_some() || is_covered() {

@@ -136,7 +136,7 @@ impl Given {
     }
 }
 
-/// `None`: it doesn't fit. Text is read by the member's kind.
+/// Reads a value by the member's kind; `None` if it does not fit.
 fn given(evaluation: &Evaluation<'_>, kind: Kind, value: &Sent) -> Option<Given> {
     let number = |text: &str| {
         Number::parse(text).or_else(|| text.parse().ok().filter(|f: &f64| f.is_finite()).map(Number::Double))

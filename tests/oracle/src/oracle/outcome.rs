@@ -35,7 +35,7 @@ pub struct Answer {
     pub total_rows: usize,
     /// Columns that are exempt from exact comparison.
     pub approximate: Vec<bool>,
-    /// Each measure without dimensions, where that was asked for.
+    /// Each measure without dimensions, if the query requests totals.
     pub totals: Option<Vec<Value>>,
 }
 
@@ -45,9 +45,9 @@ pub enum Construct {
     ToMany,
     /// Steps of time without data: running totals and `fill_gaps`.
     Steps,
-    /// Two paths behind to-many hops of one length.
+    /// Two paths with to-many joins have the same length.
     ToManyTie,
-    /// More steps than rows may be added for.
+    /// The axis has more steps than rows may be added.
     ManySteps,
     /// A filter on a bucket with a value that has an offset.
     BucketAndInstant,

@@ -18,7 +18,7 @@ pub(crate) struct Hop {
 pub(crate) struct Path {
     pub(crate) hops: Vec<Hop>,
     pub(crate) is_to_one: bool,
-    /// Another path is as good but for its position.
+    /// True if another path is as good except for its position in `joins:`.
     pub(crate) is_tied: bool,
 }
 
@@ -34,7 +34,7 @@ impl<'w> Paths<'w> {
         Paths { world, known: RefCell::default() }
     }
 
-    /// Returns whether to-one hops alone lead there.
+    /// Returns whether a path of to-one joins leads to a cube.
     pub fn is_to_one(&self, from: &str, to: &str) -> bool {
         self.best(from, to).is_some_and(|path| path.is_to_one)
     }
@@ -44,7 +44,7 @@ impl<'w> Paths<'w> {
         self.best(from, to).is_some()
     }
 
-    /// `None`: no path. A cube reaches itself without a hop.
+    /// Returns the best path; `None` if there is none. A cube reaches itself without a join.
     pub(crate) fn best(&self, from: &str, to: &str) -> Option<Path> {
         if from == to {
             return Some(Path { hops: Vec::new(), is_to_one: true, is_tied: false });

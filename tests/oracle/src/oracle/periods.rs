@@ -1,8 +1,8 @@
-//! The stretches of time that a query speaks of: its ranges, what was before them, and what they are
-//! compared with (rules 8, 17 and 19).
+//! The periods of a query: its ranges, the time before them, and the periods that they are compared with (rules 8, 17
+//! and 19).
 //!
-//! In: the ranges as sent. Out: row filters for one cube, and the groups of the other stretch moved to
-//! where they are shown.
+//! In: the ranges as they were sent. Out: row filters for one cube, and the groups of the compared period, moved to the
+//! groups beside which they are shown.
 
 use terrane_compiler::query::{CompareRange, DateRange, Operator};
 use terrane_compiler::types::Granularity;
@@ -61,7 +61,7 @@ fn ranged<'q>(evaluation: &Evaluation<'q>) -> Vec<Ranged<'q>> {
     found
 }
 
-/// Notes what is wrong with the ranges, whichever cubes they will narrow.
+/// Reports problems of the ranges, independent of the cubes that they restrict.
 pub(crate) fn note(evaluation: &Evaluation<'_>) {
     for ranged in ranged(evaluation) {
         if let Some((cube, name)) = &ranged.of {
@@ -218,7 +218,7 @@ fn is_moved(evaluation: &Evaluation<'_>, ranged: &Ranged<'_>, facts: &[String], 
     }
 }
 
-/// Steps of the other stretch stand where those of the same position in the range stand (rule 19).
+/// Moves the steps of the compared period to those with the same position in the range (rule 19).
 pub(crate) fn shifted(
     evaluation: &Evaluation<'_>,
     fact: &str,

@@ -1,8 +1,8 @@
-//! The joined rows of one cube (rules 2, 3 and 11): every row with every combination of what joins.
+//! The joined rows of one cube (rules 2, 3 and 11): every row with every combination of joined rows.
 //!
-//! In: a cube and the other cubes that are needed. Out: per row its tuples, with nothing where
-//! nothing joins. A member means by a cube's name what its own cube reaches, so a cube may stand in
-//! the tree more than once, by different paths.
+//! In: a cube and the other cubes that are needed. Out: the tuples of each row; a cube without a joined row is empty in
+//! them. In the SQL of a member, a cube's name refers to the cube that is reached from the member's own cube, so a cube
+//! may be in the tree more than once, by different paths.
 
 use super::paths::Hop;
 use super::{Code, Construct, Evaluation};
@@ -74,21 +74,21 @@ impl<'r, 'w> Tree<'r, 'w> {
         Some(at)
     }
 
-    /// Adds a dimension's cube and whatever its SQL reads.
+    /// Adds a dimension's cube and the cubes that its SQL reads.
     pub(crate) fn reach_dimension(&mut self, cube: &str, name: &str) {
         if let (Some(node), Some(dimension)) = (self.reach_from(0, cube), self.evaluation.dimension(cube, name)) {
             self.reach_expression(node, &dimension.sql);
         }
     }
 
-    /// Adds what a segment of a cube reads.
+    /// Adds the cubes that a segment reads.
     pub(crate) fn reach_segment(&mut self, cube: &str, sql: &Expr) {
         if let Some(node) = self.reach_from(0, cube) {
             self.reach_expression(node, sql);
         }
     }
 
-    /// Adds what an expression in a node's cube reads.
+    /// Adds the cubes that an expression of a node's cube reads.
     pub(crate) fn reach_expression(&mut self, owner: usize, sql: &Expr) {
         match sql {
             Expr::Column { cube: Some(cube), .. } => {
@@ -160,7 +160,7 @@ impl<'r, 'w> Tree<'r, 'w> {
 pub(crate) struct View<'t, 'r, 'w> {
     tree: &'t Tree<'r, 'w>,
     tuple: &'t Tuple,
-    /// `None`: a cube that isn't joined.
+    /// The node of the own cube; `None` for a cube that is not joined.
     own: Option<usize>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Along {
     zone: TimeZone,
 }
 
-/// `None` where nothing runs, or a problem was noted.
+/// Returns the steps of the axis; `None` without an axis, or if a problem was reported.
 pub(crate) fn along(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group], runs: bool) -> Option<Along> {
     if !runs && !evaluation.query.fill_gaps {
         return None;

@@ -12,7 +12,7 @@ use terrane_compiler::query::DateRange;
 use super::kinds::Axis;
 use super::labels::micros;
 
-/// From a microsecond, included, to another, included or not. An open end is the end of time.
+/// A range from a microsecond, inclusive, to another, inclusive or exclusive. An unbounded end is the end of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stretch {
     low: i64,
@@ -21,17 +21,17 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// The first microsecond within, where there is one.
+    /// Returns the first microsecond in the range, if there is one.
     pub(crate) fn first(&self) -> Option<i64> {
         (self.low != i64::MIN).then_some(self.low)
     }
 
-    /// The last microsecond within, where there is one.
+    /// Returns the last microsecond in the range, if there is one.
     pub(crate) fn last(&self) -> Option<i64> {
         (self.high != i64::MAX).then_some(if self.is_high_included { self.high } else { self.high - 1 })
     }
 
-    /// The first and the last microsecond within; `None` where an end is open or nothing is within.
+    /// Returns the first and the last microsecond in the range; `None` if an end is unbounded or the range is empty.
     pub(crate) fn ends(&self) -> Option<(i64, i64)> {
         let last = if self.is_high_included { self.high } else { self.high - 1 };
         (self.low != i64::MIN && self.high != i64::MAX && self.low <= last).then_some((self.low, last))
@@ -56,7 +56,7 @@ pub(crate) struct Shift {
     pub(crate) is_by_months: bool,
 }
 
-/// A time in a query; days and longer units are stretches of local time.
+/// A time in a query. Days and longer units are periods of local time.
 #[derive(Debug, Clone)]
 enum TimeLiteral {
     Local(DateTime, Option<DateTime>),
@@ -122,7 +122,7 @@ fn day_before(end: DateTime) -> Result<Date, ()> {
     end.date().yesterday().map_err(drop)
 }
 
-/// Both ends as written; words are both at once.
+/// Reads both ends of a range. A phrase gives both at once.
 fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<TimeLiteral>, Option<TimeLiteral>), ()> {
     let one = |text: &str| read(text).ok_or(());
     match range {

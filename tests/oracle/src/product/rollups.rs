@@ -1,7 +1,7 @@
-//! Builds the pre-aggregations of a world, as a server would, and publishes them.
+//! Builds the pre-aggregations of a world as a server does, and publishes them.
 //!
-//! In: a served world. Out: tables in DuckDB, and what matching needs to know of them. Each table is compared with its
-//! rows by the statements of the compiler. Not here: schedules, states of builds.
+//! In: a served world. Out: tables in DuckDB, and the data that matching needs. Each table is compared with its rows by
+//! the statements of the compiler. Not here: schedules, states of builds.
 
 use std::sync::Arc;
 

@@ -52,9 +52,9 @@ pub enum Comparison {
 
 /// The joined rows that an expression sees.
 pub trait Rows {
-    /// The row of a cube, or of the own one; `None` where nothing joins.
+    /// Returns the row of a cube, or of the own cube; `None` if no row joins.
     fn row(&self, cube: Option<&str>) -> Option<(&Cube, &[Cell])>;
-    /// The same rows as another cube sees them.
+    /// Returns the same rows from the perspective of another cube.
     fn of(&self, cube: Option<&str>) -> Box<dyn Rows + '_>;
 }
 
@@ -114,7 +114,7 @@ impl Expr {
         Expr::Column { cube: None, column }
     }
 
-    /// As an author would write it in the files of `own`.
+    /// Returns the SQL of the expression in the files of `own`.
     pub fn sql(&self, world: &World, own: &Cube) -> String {
         let two = |left: &Expr, word: &str, right: &Expr| {
             format!("({} {word} {})", left.sql(world, own), right.sql(world, own))
@@ -153,7 +153,7 @@ impl Expr {
         }
     }
 
-    /// The expressions that it is made of.
+    /// Returns the direct parts of the expression.
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Column { .. } | Expr::Member { .. } | Expr::Literal(_) => Vec::new(),
@@ -221,7 +221,7 @@ impl Expr {
         }
     }
 
-    /// As a condition: null doesn't pass.
+    /// Evaluates the expression as a condition. Null does not pass.
     pub fn passes(&self, rows: &dyn Rows) -> bool {
         self.truth(rows) == Some(true)
     }

@@ -1,7 +1,7 @@
-//! Masks and denied members: as a project's text, and as what they say of a column (semantics, rule 21).
+//! Masks and denied members: their text in a project, and their effects (semantics, rule 21).
 //!
-//! In: a [`World`]. Out: what stands in place of a dimension's value, which members don't exist, and
-//! which columns nothing else may read. Not here: what a query is refused for (`oracle`).
+//! In: a [`World`]. Out: the values that replace those of a dimension, the members that do not exist, and the columns
+//! that no other member may read. Not here: the errors of a query (`oracle`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};

@@ -1,9 +1,9 @@
-//! Row filters of policies: as a project's text, and as rows that are gone (semantics, rule 20).
+//! Row filters of policies: their text in a project, and the rows that they hide (semantics, rule 20).
 //!
-//! Some are a governance hook's and not in the project: what they hide is the same.
+//! Some filters are a governance hook's and not in the project; they hide rows in the same way.
 //!
-//! In: a [`World`]. Out: the same world without the rows that the one caller doesn't see, its joins
-//! left as they are. Not here: masks and denied members (`mask_policies`).
+//! In: a [`World`]. Out: the same world without the rows that the only caller cannot see; its joins are unchanged. Not
+//! here: masks and denied members (`mask_policies`).
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub enum RowPolicy {
         column: Expr,
         attribute: String,
     },
-    /// A hook wants a dimension of the cube to be one of these, or none of them.
+    /// A hook's filter: a dimension of the cube must be one of these values, or none of them.
     Hook {
         dimension: String,
         values: Vec<Cell>,
@@ -38,8 +38,8 @@ pub enum RowPolicy {
     },
 }
 
-/// Strings and integers, one and several, none at all, one that the caller lacks, and such as are
-/// to be read as what they are compared with.
+/// Attributes of the caller: strings and integers, one value and several, none, one that the caller lacks, and values
+/// that must be converted to the type that they are compared with.
 pub const TEXT_ATTRIBUTES: &[&str] = &["region", "regions", "zero", "nothing", "missing"];
 pub const NUMBER_ATTRIBUTES: &[&str] =
     &["level", "levels", "level_as_text", "levels_as_text", "invalid_values", "nothing", "missing"];
@@ -109,7 +109,7 @@ impl Policy {
         }
     }
 
-    /// `None`: it is not the project's.
+    /// Returns the policy as JSON; `None` if it is not in the project.
     pub(super) fn json(&self, world: &World, index: usize) -> Option<Json> {
         let cube = world.cube(&self.cube)?;
         let text = match &self.row_filter {

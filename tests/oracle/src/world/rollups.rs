@@ -13,7 +13,7 @@ pub struct Rollup {
     pub cube: String,
     pub name: String,
     pub measures: Vec<String>,
-    /// `dim`, or `cube.dim` behind to-one joins.
+    /// The dimensions: `dim`, or `cube.dim` of a cube behind to-one joins.
     pub dimensions: Vec<String>,
     pub segments: Vec<String>,
     /// Segments whose conditions are its filters.

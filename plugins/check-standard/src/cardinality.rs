@@ -1,6 +1,7 @@
-//! Cardinality: different values by rows, above 0.9 high, below 0.001 very low.
+//! Cardinality: the number of distinct values divided by the number of rows. Above 0.9 it is high, below 0.001 very
+//! low.
 //!
-//! Not judged: a key, which is meant to be high; booleans, which can't be; what measures aggregate.
+//! Not checked: keys, which are meant to be high; booleans, which cannot be; columns of measures.
 
 use terrane_sdk::LogicalType;
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};

@@ -1,7 +1,7 @@
-//! Consistency: texts that are written as the others are, by those that are there.
+//! Consistency: the share of strings in a consistent form among the existing ones.
 //!
-//! The specification does not say what is consistent. Counted are texts that begin or end with a space: they
-//! look like others and are not equal to them.
+//! The specification does not define consistency. This check counts strings that begin or end with a space: they look
+//! like other strings but are not equal to them.
 
 use terrane_sdk::LogicalType;
 use terrane_sdk::check::{Column, Finding, QualityDimension};

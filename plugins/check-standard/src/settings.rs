@@ -36,7 +36,8 @@ impl Thresholds {
         })
     }
 
-    /// Consistency and accuracy have no threshold of their own in the specification; validity's holds.
+    /// Returns the severity of a score. The specification has no threshold for consistency and accuracy, so that of
+    /// validity applies.
     pub(crate) fn severity(&self, dimension: QualityDimension, score: f64) -> Severity {
         let warning = match dimension {
             QualityDimension::Completeness => self.completeness,

@@ -1,6 +1,6 @@
-//! Judges one value by a sample: its distance, and the bounds of ordinary values.
+//! Scores one value against a sample: its distance, and the bounds of ordinary values.
 //!
-//! In: a kind, a sample of history, a sensitivity. Out: a [`Baseline`], which judges each point. The rules are the
+//! In: a kind, a sample of history, a sensitivity. Out: a [`Baseline`], which scores each point. The rules are the
 //! interface specification's "Detector rules". Not here: series and seasons.
 
 use crate::statistics::{mean_and_deviation, median, median_deviation, quantile, sort};
@@ -64,14 +64,14 @@ impl Baseline {
         Baseline { expected, edges: (expected, expected), unit, sensitivity }
     }
 
-    /// The bounds outside of which a value is anomalous.
+    /// Returns the bounds outside which a value is anomalous.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         let reach = self.sensitivity * self.unit;
         (self.edges.0 - reach, self.edges.1 + reach)
     }
 
-    /// `score = clamp(|raw| / (2 · sensitivity), 0, 1)`, and anomalous where `|raw|` exceeds the
-    /// sensitivity: beyond 0.5 on the scale of scores. Without spread an equal value scores 0, any other 1.
+    /// Returns `score = clamp(|raw| / (2 · sensitivity), 0, 1)`. The value is anomalous if `|raw|` exceeds the
+    /// sensitivity, which is a score above 0.5. Without spread, a value equal to the center scores 0, any other 1.
     pub(crate) fn score(&self, value: f64) -> Verdict {
         let distance = if value < self.edges.0 {
             value - self.edges.0

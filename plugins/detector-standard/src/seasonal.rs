@@ -1,21 +1,20 @@
-//! The robust seasonal detector: a value against those of the same place in earlier seasons.
+//! The robust seasonal detector, which compares a value with those at the same position of earlier seasons.
 //!
-//! In: the history of one series, the points of a season. Out: a [`Baseline`] for each place in the season.
-//! The middle of a place is the median of its values, so a few odd days leave it where it is. The unit is
-//! the median absolute deviation of all residuals (value minus its place's middle), divided by 0.6745: a
-//! place alone has too few values for a spread of its own. Not here: trends; `training_size` says how far
-//! back the comparison reaches.
+//! In: the history of one series, the number of points of a season. Out: a [`Baseline`] for each position in the
+//! season. The center of a position is the median of its values, so a few odd days do not move it. The unit is the
+//! median absolute deviation of all residuals (value minus its position's center), divided by 0.6745, because a single
+//! position has too few values for a spread of its own. Not here: trends; `training_size` limits the history.
 //!
-//! Places are counted by position, so a series must have one entry a step; a missing value is NaN.
+//! Positions are counted by entries, so a series must have one entry per step; a missing value is NaN.
 
 use crate::baseline::{Baseline, MAD_SCALE};
 use crate::statistics::{median, median_deviation};
 
-/// A place is judged only where so many earlier seasons have a value there.
+/// The smallest number of earlier seasons with a value at a position for which the position is scored.
 const FEWEST_SEASONS: usize = 2;
 
-/// One baseline for each place of the season, beginning with the place of the first point behind the
-/// history. `None` for a place with too few values.
+/// Returns one baseline for each position in the season, beginning with the position of the first point after the
+/// history. `None` for a position with too few values.
 pub(crate) fn baselines(history: &[f64], season: usize, sensitivity: f64) -> Vec<Option<Baseline>> {
     // The value `season` entries before the end has the place of the first point to come.
     let place = |index: usize| (index + season - history.len() % season) % season;

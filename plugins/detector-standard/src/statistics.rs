@@ -1,8 +1,8 @@
 //! Numbers that describe a sample: mean, spread, quantiles.
 //!
-//! In: finite values. Out: `f64`. Sums run in the order of the values and nothing here depends on the
-//! machine, so the same sample gives the same bits everywhere. Not here: what is missing (the callers
-//! leave NaN out) and what is out of the ordinary (`baseline`).
+//! In: finite values. Out: `f64`. Sums are computed in the order of the values and nothing depends on the machine, so
+//! the same sample gives the same bits everywhere. Not here: missing values (the callers leave NaN out) and anomalies
+//! (`baseline`).
 
 /// The arithmetic mean and the standard deviation of a population (divided by n), in two passes.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / count).sqrt()))
 }
 
-/// Puts a sample in order, for [`quantile`].
+/// Sorts a sample, for [`quantile`].
 pub(crate) fn sort(values: &mut [f64]) {
     values.sort_unstable_by(f64::total_cmp);
 }

@@ -1,7 +1,7 @@
 //! BigQuery's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing but the call. Out: the profile that the host prints with. Source: the GoogleSQL reference
-//! (lexical structure, functions, data types). Plans are had by a dry run and not by a statement.
+//! In: nothing. Out: the profile by which the host prints SQL. Source: the GoogleSQL reference (lexical structure,
+//! functions, data types). BigQuery reports plans by a dry run and not by a statement.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -95,7 +95,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     time.part = format!("EXTRACT({week} FROM {{0}})");
 }
 
-/// The reasons of BigQuery's error table; `invalidQuery` is classified by its text.
+/// The reasons of BigQuery's error table. `invalidQuery` is classified by its message.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("accessDenied"), ErrorClass::Permission),
     (Sign::Code("notFound"), ErrorClass::MissingObject),

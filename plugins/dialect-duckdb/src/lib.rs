@@ -1,7 +1,7 @@
 //! DuckDB's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing but the call. Out: the profile that the host prints with. Sources: the manual of DuckDB
-//! 1.5 (functions, `duckdb_keywords()`), and what the engine answered where the manual is silent.
+//! In: nothing. Out: the profile by which the host prints SQL. Sources: the manual of DuckDB 1.5 (functions,
+//! `duckdb_keywords()`), and the engine's behavior if the manual does not describe it.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -33,7 +33,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BLOB"),
 ];
 
-/// `SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'`.
+/// The result of `SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'`.
 const RESERVED: &str = "\
     all analyse analyze and anti any array as asc asof asymmetric at authorization between bigint binary bit boolean \
     both by case cast char character check coalesce collate collation column columns concurrently constraint create \

@@ -1,7 +1,7 @@
-//! MySQL's and MariaDB's SQL as a list of exceptions to the standard.
+//! The common SQL of MySQL and MariaDB as a list of exceptions to the standard.
 //!
-//! In: nothing but the call. Out: the profile that the host prints with. Only what both understand.
-//! Sources: the manuals of MySQL 8.4 and MariaDB 10.11, and what MariaDB answered.
+//! In: nothing. Out: the profile by which the host prints SQL. Sources: the manuals of MySQL 8.4 and MariaDB 10.11, and
+//! the behavior of MariaDB.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,

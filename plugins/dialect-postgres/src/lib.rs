@@ -1,7 +1,7 @@
 //! PostgreSQL's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing but the call. Out: the profile that the host prints with. Sources: the manual of
-//! PostgreSQL 15 (functions, `pg_get_keywords()`, appendix A), and what the engine answered.
+//! In: nothing. Out: the profile by which the host prints SQL. Sources: the manual of PostgreSQL 15 (functions,
+//! `pg_get_keywords()`, appendix A), and the engine's behavior.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, Op, PlaceholderStyle, Profile, ProfileBuilder,
@@ -27,7 +27,7 @@ const OPS: &[(Op, &str)] = &[
 const TYPES: &[(LogicalType, &str)] =
     &[(LogicalType::Text, "TEXT"), (LogicalType::TimestampTz, "TIMESTAMPTZ"), (LogicalType::Binary, "BYTEA")];
 
-/// `SELECT word FROM pg_get_keywords() WHERE catcode <> 'U'`.
+/// The result of `SELECT word FROM pg_get_keywords() WHERE catcode <> 'U'`.
 const RESERVED: &str = "\
     all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast \
     char character check coalesce collate collation column concurrently constraint create cross current_catalog \

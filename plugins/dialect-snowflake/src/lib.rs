@@ -1,7 +1,7 @@
 //! Snowflake's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing but the call. Out: the profile that the host prints with. Source: Snowflake's SQL reference.
-//! Nothing depends on the session's WEEK_START.
+//! In: nothing. Out: the profile by which the host prints SQL. Source: Snowflake's SQL reference. The SQL does not
+//! depend on the session's WEEK_START.
 
 use terrane_sdk::dialect::{
     Classified, Dialect, ErrorClass, Feature, LogicalType, Op, PlaceholderStyle, Profile, ProfileBuilder, Sign,

@@ -1,9 +1,8 @@
 //! SQLite's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing but the call. Out: the profile that the host prints with. Dates and times are texts
-//! (`2024-01-31`, `2024-01-31 15:00:00`, perhaps with a fraction), decimals are doubles, and there are no zones:
-//! the host adds their offsets.
-//! Sources: sqlite.org/lang.html, and what 3.40 answered.
+//! In: nothing. Out: the profile by which the host prints SQL. Dates and times are strings (`2024-01-31`, `2024-01-31
+//! 15:00:00`, with an optional fraction), decimals are doubles, and there are no time zones: the host adds their
+//! offsets. Sources: sqlite.org/lang.html, and the behavior of version 3.40.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -25,7 +24,7 @@ const OPS: &[(Op, &str)] = &[
     (Op::Avg, "avg({0})"),
 ];
 
-/// As they stand in a cast: the affinities.
+/// The names of types in a cast, which are SQLite's affinities.
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "TEXT"),
     (LogicalType::Integer, "INTEGER"),
@@ -67,8 +66,9 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// The bucket's start of a hole. A fraction is cut off first: `59.9999` would be rounded to the next minute.
-/// Days and more have a time where the hole has one: texts are compared, also with bound values.
+/// Returns the template for the start of a bucket of `hole`. A fraction is removed first, because `59.9999` would be
+/// rounded to the next minute. The start of a day or more includes a time of day if the value does, because strings are
+/// compared, also with bound values.
 fn trunc(unit: &str, hole: &str) -> String {
     let time = format!("substr({hole}, 1, 19)");
     let midnight = format!("|| substr(' 00:00:00', 1, length({hole}) - 10)");

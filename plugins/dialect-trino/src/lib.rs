@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Trino;
 
-/// Text compares by code point. The approximation is asked for 1 %, because the default of 2.3 % is only
-/// its standard deviation. There are approximate percentiles and no exact ones.
+/// The templates of operators. Strings compare by code point. The approximate count has a tolerance of 1 %, because the
+/// default of 2.3 % is only its standard deviation. Trino has only approximate percentiles.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "strpos({0}, {1}) > 0"),
     (Op::StartsWith, "starts_with({0}, {1})"),

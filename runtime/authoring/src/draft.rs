@@ -39,7 +39,7 @@ pub struct TableSelection {
 /// The views to draft cubes for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ViewSelection {
-    /// Only views that [`TableSelection::tables`] names, since most views show rows of a table.
+    /// Only views that [`TableSelection::tables`] names, because most views show rows of a table.
     #[default]
     Named,
     All,

@@ -235,7 +235,7 @@ fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Returns true if every YAML reader takes the unquoted text as that text.
+/// Returns true if every YAML reader reads the unquoted text as a string with the same characters.
 fn is_plain(text: &str) -> bool {
     const WORDS: [&str; 12] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "none"];
     let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ' ' | '(' | ')' | '+');

@@ -42,7 +42,7 @@ pub struct MemoryCache {
 }
 
 impl MemoryCache {
-    /// `max_size`: the most bytes of all results.
+    /// Creates the tier. `max_size` is the largest size of all results, in bytes.
     pub fn new(max_size: u64) -> Self {
         let evictions = Arc::new(AtomicU64::new(0));
         let items = usize::try_from(max_size / ESTIMATED_ENTRY).unwrap_or(usize::MAX).max(16);

@@ -27,7 +27,7 @@ const PREFIX: &str = "terrane:result:";
 /// The settings of the shared tier.
 #[derive(Debug, Clone)]
 pub struct RedisSettings {
-    /// `redis://user:password@host:6379/0`, or `rediss://` for TLS.
+    /// The address: `redis://user:password@host:6379/0`, or `rediss://` for TLS.
     pub url: String,
     /// The authorities of servers with TLS, as PEM. `None`: the public ones.
     pub authorities: Option<Vec<u8>>,

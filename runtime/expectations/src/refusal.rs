@@ -18,7 +18,7 @@ pub struct Refusal {
     pub(crate) subjects: Vec<Arc<str>>,
     /// Names that the first subject may stand for, the nearest first.
     pub(crate) nearest: Vec<Arc<str>>,
-    /// A required hook gave no answer, so nothing is known about the query.
+    /// True if a required hook did not answer, so that the result of the query is unknown.
     pub(crate) is_policy_unavailable: bool,
 }
 

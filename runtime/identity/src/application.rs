@@ -95,7 +95,7 @@ impl ApplicationSettings {
     }
 }
 
-/// Returns true if a revocation can name this text.
+/// Returns true if a revocation can contain this string.
 fn is_revocable(text: &str) -> bool {
     text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
 }

@@ -15,7 +15,8 @@ use terrane_json::caller::attribute_from_claim;
 /// The claims of a verified token.
 pub(crate) type Claims = Map<String, Json>;
 
-/// `realm_access.roles`: a claim, or one inside others. A claim whose own name has the dots wins.
+/// The path of a claim, such as `realm_access.roles`: a claim, or one inside others. A claim whose own name contains
+/// the dots is preferred.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimPath(Arc<str>);
 
@@ -196,7 +197,7 @@ fn is_attributes(claim: &Json) -> bool {
     claim.as_object().is_some_and(|all| all.values().all(is_value))
 }
 
-/// A list of texts, or one text.
+/// Reads a list of strings, or one string.
 fn texts(claim: Option<&Json>) -> Vec<Arc<str>> {
     match claim {
         Some(Json::String(one)) => vec![one.as_str().into()],

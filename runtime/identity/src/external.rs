@@ -1,9 +1,8 @@
-//! Access tokens of an identity provider, and of several issuers at once.
+//! Access tokens of an identity provider, or of several issuers.
 //!
-//! In: a token. Out: who its bearer is. The claim `iss` chooses which issuer's rules a token is held to,
-//! and nothing else of them: each issuer has its own keys and its own algorithms, so that a token which
-//! claims another's name fails there. What this server signs belongs to a session; what a provider signs
-//! belongs to none, and ends with its expiry.
+//! In: a token. Out: its bearer. The claim `iss` only chooses the issuer whose rules apply: each issuer has its own
+//! keys and its own algorithms, so a token that claims another issuer's name fails. Tokens of this server belong to a
+//! session; tokens of a provider do not, and are valid until they expire.
 
 use std::sync::Arc;
 

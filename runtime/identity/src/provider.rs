@@ -1,10 +1,10 @@
-//! One identity provider that callers sign in through.
+//! An identity provider through which callers sign in.
 //!
-//! In: settings, a code. Out: the login URL, then whom the provider vouches for. OpenID Connect where an
-//! issuer is set: the ID token's signature, issuer, audience, nonce and times are proven, and what the
-//! user-info endpoint adds must be about the same subject. A provider without ID tokens is believed at its
-//! user-info endpoint. Its tokens are used here and nowhere else. Not here: state and sessions
-//! (`app::security::oauth`), and looking up a provider's endpoints, which the operator writes down.
+//! In: settings, a code. Out: the login URL, then the person that the provider vouches for. With an issuer, OpenID
+//! Connect is used: the ID token's signature, issuer, audience, nonce and times are verified, and the data of the
+//! user-info endpoint must be about the same subject. Without an issuer, the user-info endpoint is trusted. The
+//! provider's tokens are used only here. Not here: state and sessions (`app::security::oauth`), and finding a
+//! provider's endpoints, which the operator configures.
 
 mod browser_url;
 mod token_request;

@@ -7,8 +7,10 @@ use terrane_app::ports::tokens::Randomness;
 pub struct OsRandomness;
 
 impl Randomness for OsRandomness {
+    /// Fills a buffer with random bytes.
+    ///
     /// # Panics
-    /// The kernel has none to give: nothing that is safe can be done then.
+    /// The kernel has no random bytes, without which the program cannot continue safely.
     fn fill(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system gives random bytes");
     }

@@ -1,8 +1,8 @@
-//! Tokens that a provider signed: their claims, once the signature is proven.
+//! Verifies tokens that a provider signed.
 //!
-//! In: a token. Out: its claims, if one of the provider's own keys signed it with an algorithm of the
-//! configuration that this key is for. Whatever the header names besides (`jku`, `x5u`, `jwk`, `x5c`) is
-//! not read. Not here: what the claims must say (`checks`).
+//! In: a token. Out: its claims, if one of the provider's own keys signed it with a configured algorithm that this key
+//! is for. Other fields of the header (`jku`, `x5u`, `jwk`, `x5c`) are not read. Not here: the checks of claims
+//! (`checks`).
 
 use jsonwebtoken::{Algorithm, Header};
 use terrane_app::ports::tokens::TokenFault;

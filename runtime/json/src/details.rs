@@ -18,7 +18,7 @@ pub fn to_json(details: &Details) -> Json {
     }
 }
 
-/// Returns the text that the store writes. Encoded details stay byte for byte as they are.
+/// Returns the text that the store writes. Encoded details are unchanged.
 pub fn encode(details: &Details) -> Arc<str> {
     match details {
         Details::Fields(fields) => object(fields).to_string().into(),

@@ -20,7 +20,7 @@ use crate::files::{read, read_text, signature_path};
 pub struct CheckReport {
     pub facts: Facts,
     pub role: PluginRole,
-    /// `None` if the component does not describe itself.
+    /// The identity; `None` if the component does not describe itself.
     pub identity: Option<Identity>,
     pub signature: SignatureState,
     pub problems: Vec<String>,
@@ -35,7 +35,7 @@ pub enum SignatureState {
     Missing {
         path: PathBuf,
     },
-    /// There is one, and no key was given.
+    /// A signature exists, but no key was given.
     Unverified,
     Verified {
         key: PublicKey,
@@ -45,7 +45,7 @@ pub enum SignatureState {
         path: PathBuf,
         error: SignatureError,
     },
-    /// It is not by a trusted key, or of other content.
+    /// The signature was not made by a trusted key, or belongs to other content.
     Invalid {
         path: PathBuf,
         error: SignatureError,

@@ -1,4 +1,4 @@
-//! Tests every component of a role must pass: calls that it must survive, and rules that every answer must keep.
+//! Tests that every component of a role must pass: calls that it must survive, and rules that every answer must meet.
 //!
 //! In: a component on the test bench. Out: an [`ConformanceOutcome`] for each vector. A plugin may decline a call with an error of
 //! the contract; a trap, a limit, or an answer that a host would refuse is a failure. Each call is made twice, and the

@@ -24,7 +24,7 @@ pub struct NewPlugin {
     /// A folder that does not exist, or is empty.
     pub folder: PathBuf,
     pub role: PluginRole,
-    /// `None` for the folder's name. The role's prefix is added if it is missing.
+    /// The name; `None` for the folder's name. The role's prefix is added if it is missing.
     pub name: Option<String>,
     /// The SDK of a clone of Terrane; `None` for a copy of the program's own.
     pub sdk: Option<PathBuf>,
@@ -64,7 +64,8 @@ const DETECTOR: Template = template!("detector", "detector-template", "one-outli
 const CHECK: Template = template!("check", "check-template", "two-missing.json");
 const GOVERNANCE: Template = template!("governance", "hook-template", "own-regions.json");
 
-/// The crate is a workspace of its own, wherever it lies; a component is small and can't unwind.
+/// Manifest entries that make the crate a workspace of its own in any folder, and the component small. It cannot
+/// unwind.
 const WORKSPACE: &str = "
 [workspace]
 
@@ -140,7 +141,7 @@ fn id(plugin: &NewPlugin) -> Result<String, KitError> {
     if is_name { Ok(id) } else { Err(KitError::Name { name: written, role: plugin.role }) }
 }
 
-/// Puts the role before a name; `my-detector` becomes `detector-my`.
+/// Adds the role as a prefix to a name; `my-detector` becomes `detector-my`.
 fn with_prefix(name: &str, role: &str) -> String {
     let own = match name.strip_prefix(role) {
         Some(rest) if rest.is_empty() || rest.starts_with('-') => rest,

@@ -1,7 +1,7 @@
 //! Makes the call of a case file once.
 //!
-//! In: a component and a case. Out: the answer, the log, the fault for which a server would refuse the answer, and the
-//! call's cost.
+//! In: a component and a case. Out: the answer, the log, the fault because of which a server would refuse the answer,
+//! and the call's cost.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! The SDK and the plugin contract, as they come with the program.
+//! The SDK and the plugin contract, which are included in the program.
 //!
-//! In: a folder. Out: the SDK as a crate outside of a workspace, and the contract beside it, where the SDK looks for it.
-//! The files are embedded by the build script.
+//! In: a folder. Out: the SDK as a crate outside a workspace, and the contract beside it, where the SDK looks for it.
+//! The build script embeds the files.
 
 use std::path::Path;
 

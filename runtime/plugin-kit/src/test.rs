@@ -18,7 +18,7 @@ use crate::conformance::{self, ConformanceOutcome};
 use crate::error::KitError;
 use crate::files::{read_text, write};
 
-/// The treatment of cases that expect nothing yet.
+/// The treatment of cases without an expected answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingExpectations {
     Fail,

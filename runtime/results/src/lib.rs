@@ -100,7 +100,7 @@ impl JobResults for ResultFolder {
     }
 }
 
-/// Does file work on a thread of its own.
+/// Runs file operations on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ResultsError> + Send + 'static,
 ) -> Result<T, ResultsError> {

@@ -19,7 +19,7 @@ struct Writing {
     folder: ResultFolder,
     name: String,
     schema: SchemaRef,
-    /// `None` after the last chunk, or while a chunk is written.
+    /// The open file; `None` after the last chunk, or while a chunk is written.
     file: Option<FileWriter<BufWriter<File>>>,
     /// Joins batches to chunks of one size.
     chunks: Option<BatchCoalescer>,

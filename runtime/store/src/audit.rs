@@ -64,7 +64,7 @@ pub(crate) fn stored_details(entry: &AuditEntry) -> StoredDetails<'_> {
     }
 }
 
-/// Returns the entry as a row will hold it, because the chain hashes stored text.
+/// Returns the entry in the form of a stored row, because the chain hashes stored text.
 fn storable_entry(entry: AuditEntry) -> AuditEntry {
     let clean = |text: std::sync::Arc<str>| if text.contains('\0') { storable(&text).into() } else { text };
     let encoded = |details: Details| Details::Encoded(clean(details::encode(&details)));

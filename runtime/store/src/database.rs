@@ -1,8 +1,8 @@
-//! Two engines behind one set of calls: a pool, a transaction, a row.
+//! One interface to two database engines: a pool, a transaction, a row.
 //!
-//! In: a [`Statement`]. Out: rows, or how many were touched. The queries above are written once; what
-//! the engines do differently is here: how a transaction begins, and what the time is. On both there is
-//! one writer at a time, so that the audit chain has one end.
+//! In: a [`Statement`]. Out: rows, or the number of affected rows. Most queries are the same for both engines; their
+//! differences are here: how a transaction begins, and the current time. Both engines have one writer at a time, so
+//! that the audit chain has one end.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use terrane_app::ports::store::StoreError;
 
 use crate::statement::{Bound, Statement};
 
-/// Held until the transaction ends; the table's own number keeps apart what shares a server.
+/// Takes a lock until the transaction ends. The table's own number distinguishes databases on one server.
 const ONE_WRITER: &str = "SELECT pg_advisory_xact_lock('audit_log'::regclass::oid::bigint)";
 /// Removes the idle limit, because a reader of many pages may pause between them.
 const PATIENT: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";
@@ -27,7 +27,7 @@ pub(crate) enum Database {
     Postgres(PgPool),
 }
 
-/// A transaction; dropped, nothing of it happened.
+/// A transaction. If it is dropped, it is rolled back.
 #[derive(Debug)]
 pub(crate) enum Transaction {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
@@ -52,7 +52,7 @@ async fn in_time<T>(asking: impl Future<Output = Result<T, sqlx::Error>>) -> Res
     }
 }
 
-/// The statement for one engine. Its text was put together from texts of this program.
+/// Returns the statement for one engine. Its text consists only of constants of this program.
 macro_rules! query {
     ($engine:ty, $statement:expr) => {{
         let Statement { sql, values } = $statement;
@@ -63,7 +63,7 @@ macro_rules! query {
     }};
 }
 
-/// The same call on whichever engine it is. `$on` is what sqlx runs it on.
+/// Makes the same call on either engine. `$on` is the sqlx executor.
 macro_rules! on_either {
     ($this:expr, $kind:ident, $on:ident => $executor:expr, $statement:expr, $call:ident, $outcome:ident => $sqlite:expr, $postgres:expr) => {
         match $this {
@@ -114,7 +114,7 @@ impl Database {
         }
     }
 
-    /// To read what was there at one moment.
+    /// Begins a transaction that reads one snapshot.
     pub(crate) async fn read(&self) -> Result<Transaction, StoreError> {
         match self {
             Database::Sqlite(pool) => in_time(async { pool.begin_with("BEGIN").await }).await.map(Transaction::Sqlite),

@@ -1,10 +1,9 @@
-//! The state as text, to be kept elsewhere or brought into a database of either engine.
+//! The state as text, for backups and for moving it to a database of either engine.
 //!
-//! JSON lines: a header with the versions and how many rows each table has, the rows, and the SHA-256 of
-//! all lines before the last. Rows are as the tables have them, hashes of keys and passwords included,
-//! so a dump is for its owner's eyes only. Not in it: what belongs to one database and its processes
-//! (`server_starts`, `server_secrets`, `leases`, `data_versions`, `jobs`), and the state of tables that servers build by themselves
-//! (`preagg_*`).
+//! JSON lines: a header with the versions and the number of rows of each table, the rows, and the SHA-256 of all lines
+//! before the last. Rows have the content of the tables, including hashes of keys and passwords, so a dump must be kept
+//! secret. Left out are data of one database and its processes (`server_starts`, `server_secrets`, `leases`,
+//! `data_versions`, `jobs`), and the state of tables that servers build themselves (`preagg_*`).
 
 mod restore;
 mod write;
@@ -17,7 +16,7 @@ const FORMAT_VERSION: u64 = 1;
 /// Rows that are read or written at once.
 const PAGE: usize = 500;
 
-/// A table of the dump. Columns are texts but for the numbers.
+/// A table of the dump. Columns are strings, except the numbers.
 struct Table {
     name: &'static str,
     /// The first one is the primary key.
@@ -31,7 +30,7 @@ impl Table {
     }
 }
 
-/// Each behind those that it points to.
+/// The tables, each after those that it references.
 const TABLES: [Table; 7] = [
     Table {
         name: "users",

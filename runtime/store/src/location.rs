@@ -45,7 +45,7 @@ impl Location {
         }
     }
 
-    /// For people: a file, or a host and its database.
+    /// Returns the location for messages: a file, or a host and its database.
     pub(crate) fn shown(&self) -> String {
         match self {
             Location::File(file) => file.display().to_string(),

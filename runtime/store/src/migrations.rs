@@ -7,8 +7,8 @@
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
-/// The version, description and text of each migration of one engine. sqlx stores the checksum of each applied text,
-/// so a released file never changes.
+/// The version, description and text of each migration of one engine. sqlx stores the checksum of each applied
+/// migration, so a released file never changes.
 macro_rules! texts {
     ($engine:literal) => {
         [

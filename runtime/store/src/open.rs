@@ -19,11 +19,11 @@ use crate::migrations;
 const FILE_CONNECTIONS: u32 = 4;
 const SERVER_CONNECTIONS: u32 = 8;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Also how long a call waits for a free connection.
+/// The time limit of connecting, and of waiting for a free connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// No call waits longer than these, and who is stopped in the middle of a change doesn't hold up the
-/// others for long.
+/// Sets up a session with time limits for calls and for transactions, so that a process that stops in the middle of a
+/// change does not block others for long.
 const SESSION: &str = "\
     SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'";
@@ -112,8 +112,8 @@ async fn open_file(file: &Path) -> Result<SqlitePool, sqlx::Error> {
     while_busy(pool).await
 }
 
-/// Tries again while others hold the file: `SQLite` refuses a change of the journal's mode at once,
-/// without waiting as its busy timeout says.
+/// Repeats an attempt while other processes lock the file. `SQLite` refuses a change of the journal mode at once,
+/// despite its busy timeout.
 async fn while_busy<T, F: Future<Output = Result<T, sqlx::Error>>>(attempt: impl Fn() -> F) -> Result<T, sqlx::Error> {
     for _ in 0..MIGRATION_PATIENCE.as_millis() / RETRY_PAUSE.as_millis() {
         match attempt().await {
@@ -124,13 +124,13 @@ async fn while_busy<T, F: Future<Output = Result<T, sqlx::Error>>>(attempt: impl
     attempt().await
 }
 
-/// `SQLITE_BUSY` or `SQLITE_LOCKED`, whatever their extended code adds.
+/// Returns whether an error is `SQLITE_BUSY` or `SQLITE_LOCKED`, with any extended code.
 fn is_busy(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
     code.is_some_and(|code| matches!(code & 0xff, 5 | 6))
 }
 
-/// Only the server's own user may read what is in it.
+/// Creates a folder that only the server's own user can read.
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());

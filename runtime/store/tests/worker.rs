@@ -78,7 +78,7 @@ fn worker(store: &Arc<StateStore>, id: &str, task: &Arc<Counting>) -> Worker {
     Worker::new(store.clone(), clock(), Arc::new(Unobserved), id.into(), SETTINGS).with_task(task.clone())
 }
 
-/// Waits until a condition holds, up to 20 seconds.
+/// Waits until a condition is true, for at most 20 seconds.
 async fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..400 {
         if holds() {
@@ -107,7 +107,7 @@ async fn second_worker_takes_over_when_the_first_stops() {
     second.abort();
 }
 
-/// Run by itself it checks one lease; run by the test below it is the process that is killed.
+/// Checks one lease if it runs alone. The test below runs it as the process to kill.
 #[tokio::test]
 async fn holder_keeps_its_lease() {
     #[allow(clippy::disallowed_methods, reason = "the parent process passes the folder")]

@@ -13,7 +13,7 @@ use reqwest::redirect::Policy;
 
 use super::TraceError;
 
-/// For one request, from the connection to the answer's head.
+/// The time limit of one request, from the connection to the head of the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const PATH: &str = "/v1/traces";
 
@@ -72,7 +72,7 @@ fn root_cause(error: reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// The endpoint, with the path of traces where it has none of its own.
+/// Returns the URL of the endpoint. If it has no path, the path of traces is added.
 fn traces_url(endpoint: &str) -> Result<Url, TraceError> {
     let mut url: Url = endpoint.trim().parse().map_err(|_| TraceError::Endpoint)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {

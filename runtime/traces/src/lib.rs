@@ -1,9 +1,9 @@
-//! The adapter of the traces' port: spans to an OpenTelemetry collector, by OTLP over HTTP.
+//! The adapter of the port of traces: sends spans to an OpenTelemetry collector, by OTLP over HTTP.
 //!
-//! In: spans that are over. Out: batches of them as protobuf, sent by one task. A collector that is slow
-//! or down costs spans and a line of the log each minute, never a request: the queue is bounded, and what
-//! finds it full is dropped and counted. Nothing of the environment is read (`OTEL_…`): settings are the
-//! operator's alone. Absent: the spans and their attributes (server).
+//! In: ended spans. Out: batches of them as protobuf, sent by one task. If a collector is slow or down, spans are lost
+//! and the log has a line each minute, but no request is affected: the queue is bounded, and spans that do not fit are
+//! dropped and counted. Environment variables (`OTEL_…`) are not read; only the operator's settings count. Absent: the
+//! spans and their attributes (server).
 
 mod client;
 mod encode;
@@ -31,7 +31,7 @@ const MAX_WAITING: usize = 4_096;
 /// The operator's settings (`SERVICE_TELEMETRY__…`).
 #[derive(Clone)]
 pub struct TraceSettings {
-    /// `http://collector:4318`; `/v1/traces` is added where it isn't there. May hold a password.
+    /// The address, such as `http://collector:4318`. `/v1/traces` is added if it is missing. May contain a password.
     pub endpoint: String,
     pub service_name: String,
     pub version: String,

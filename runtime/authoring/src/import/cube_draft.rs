@@ -48,7 +48,7 @@ pub(super) struct Member {
     pub(super) is_masked: bool,
     /// The cubes and members without which it can't be computed.
     pub(super) needs: Vec<Reference>,
-    /// Its drill members, with the text for each.
+    /// Its drill members, each with its source text.
     pub(super) drills: Vec<(Reference, String)>,
 }
 

@@ -32,7 +32,7 @@ struct CubeNames {
     name: String,
     members: HashMap<String, String>,
     times: HashSet<String>,
-    /// The relation that `{orders.sql()}` stands for.
+    /// The relation that `{orders.sql()}` refers to.
     relation: Option<String>,
 }
 

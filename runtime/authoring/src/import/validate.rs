@@ -63,7 +63,7 @@ pub(super) fn validate(
 /// The reason why a part is removed.
 enum Reason<'r> {
     Problem(&'r Diagnostic),
-    /// It needs a part that was left out.
+    /// The item needs a part that was left out.
     Needs(&'r Reference),
     MissingJoin,
 }

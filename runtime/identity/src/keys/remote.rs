@@ -92,8 +92,7 @@ impl RemoteKeys {
         }))
     }
 
-    /// Reads the keys beside whatever else is done, so that the first token need not wait. To be called
-    /// within a runtime.
+    /// Starts reading the keys in the background, so that the first token need not wait. Needs an async runtime.
     pub fn prefetch(&self) {
         self.begin();
     }

@@ -1,9 +1,8 @@
-//! A provider's public keys (RFC 7517), as far as they can be used.
+//! The usable public keys of a provider (RFC 7517).
 //!
-//! In: the bytes of a JWK set, authenticated by the connection alone. Out: a [`KeySet`] of at most
-//! [`MAX_KEYS`] keys of the kinds below. A key that is none of them is left out; symmetric keys always are,
-//! so that no public text can become a secret. Two keys of one `kid` are both left out.
-//! Certificates and URLs of a key (`x5c`, `x5u`) are not read.
+//! In: the bytes of a JWK set, authenticated only by the connection. Out: a [`KeySet`] of at most [`MAX_KEYS`] keys of
+//! the kinds below. Other keys are left out. Symmetric keys are always left out, so that no public text can become a
+//! secret. Two keys with one `kid` are both left out. Certificates and URLs of a key (`x5c`, `x5u`) are not read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -68,7 +67,7 @@ pub(crate) enum KeySetError {
 /// The result of looking up a token's key.
 pub(crate) enum KeyMatch {
     Key(Arc<DecodingKey>),
-    /// It is there, and not for tokens like this one.
+    /// The key exists, but not for tokens like this one.
     Unfit,
     Missing,
 }
@@ -139,7 +138,8 @@ fn repeated(keys: &[Json]) -> BTreeSet<&str> {
     keys.iter().filter_map(|key| key.get("kid")?.as_str()).filter(|kid| !seen.insert(*kid)).collect()
 }
 
-/// `None` for a key of another kind, for another use, too weak, or with its private part.
+/// Reads a key; `None` for a key of another kind or for another use, and for one that is too weak or includes its
+/// private part.
 fn read_key(json: &Map<String, Json>) -> Option<Key> {
     let text = |name: &str| json.get(name).and_then(Json::as_str);
     if json.contains_key("d") || json.get("use").is_some_and(|of| of.as_str() != Some("sig")) {
@@ -180,7 +180,7 @@ fn bits(number: &[u8]) -> usize {
     number.first().map_or(0, |first| number.len() * 8 - first.leading_zeros() as usize)
 }
 
-/// Both coordinates have the curve's length (RFC 7518, section 6.2.1.2).
+/// Reads a key on an elliptic curve. Both coordinates must have the curve's length (RFC 7518, section 6.2.1.2).
 fn elliptic(x: &str, y: &str, bytes: usize) -> Option<DecodingKey> {
     let letters = (bytes * 4).div_ceil(3);
     let fits = |text: &str| text.len() == letters;

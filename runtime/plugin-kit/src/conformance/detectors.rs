@@ -130,7 +130,7 @@ fn problems(detection: &Value, points: &Series) -> Vec<String> {
     problems
 }
 
-/// Checks that the order of the series changes only the order of the answers: each series is judged by itself.
+/// Checks that the order of the series changes only the order of the answers, because each series is scored separately.
 fn order_problems(bench: &TestBench, kind: &Kind) -> Result<Vec<String>, String> {
     let series = |count: usize| -> Series { (0..7).map(|seed| wave(count, seed)).collect() };
     let (mut history, mut points) = (series(kind.history), series(3));

@@ -1,8 +1,7 @@
-//! Reading a dump into an empty state, all of it or nothing.
+//! Restores a dump into an empty state, completely or not at all.
 //!
-//! Nothing is there for others before the checksum, the numbers of rows and the audit chain were found
-//! right: one transaction. A state that contains rows is not touched: restore into a new
-//! database instead.
+//! One transaction: others see the rows only after the checksum, the numbers of rows and the audit chain have been
+//! verified. A state that contains rows is not changed; restore into a new database instead.
 
 use std::io::BufRead;
 
@@ -135,10 +134,10 @@ impl Waiting {
 }
 
 impl StateStore {
-    /// Reads a dump into this empty state and notes `entry` behind it, with what was read as its `after`.
+    /// Restores a dump into this empty state, and then records `entry` with the counts as its `after`.
     ///
     /// # Errors
-    /// [`RestoreError`]; then nothing has changed.
+    /// [`RestoreError`]; the state is then unchanged.
     pub async fn restore(&self, from: &mut (dyn BufRead + Send), entry: AuditEntry) -> Result<Restored, RestoreError> {
         let mut lines = Lines { from, number: 0, checksum: Sha256::new() };
         let header = header(&mut lines, self.schema_version().await?)?;

@@ -32,7 +32,7 @@ pub use rows::Rows;
 const DRAIN: Duration = Duration::from_secs(240);
 const MAX_FAULTS: usize = 20;
 
-/// The rounds and what they run on.
+/// The number of rounds, and the servers and databases for them.
 #[derive(Debug)]
 pub struct BuildKills<'a> {
     pub binary: &'a str,

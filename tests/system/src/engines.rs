@@ -1,8 +1,7 @@
-//! Real database servers for one test binary, and the same rows in each of them.
+//! Real database servers for one test binary, with the same rows in each of them.
 //!
-//! In: nothing but the programs of this machine. Out: an [`Engine`] with the variables that make a project
-//! use it. A server runs on a free port over a temporary folder, and ends with the value that holds it.
-//! Not here: what is asked of them.
+//! In: the programs of this machine. Out: an [`Engine`] with the variables by which a project uses it. A server runs on
+//! a free port with a temporary folder, and ends when its value is dropped. Not here: the queries.
 
 mod certificate;
 mod database;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// An answer with its head as written.
+/// A response with its unparsed head.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -32,7 +32,7 @@ pub fn request(address: SocketAddr, method: &str, path: &str, body: Option<&str>
     request_as(address, None, method, path, body)
 }
 
-/// The same, with a credential.
+/// Sends a request with a credential.
 ///
 /// # Errors
 /// The response is not complete.
@@ -48,7 +48,7 @@ pub fn request_as(
     request_with(address, &headers, method, path, body)
 }
 
-/// The same, with any headers.
+/// Sends a request with any headers.
 ///
 /// # Errors
 /// The response is not complete.
@@ -76,10 +76,10 @@ pub fn request_with(
     Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// Sends a query and reads the whole answer, head and body, in the format that is asked for.
+/// Sends a query and reads the whole response, head and body, in the requested format.
 ///
 /// # Errors
-/// No connection, or no answer within the time.
+/// The connection fails, or the response is not complete in time.
 pub fn download(address: SocketAddr, accept: &str, path: &str, body: &str) -> Result<Vec<u8>> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;

@@ -1,4 +1,4 @@
-//! The program in a process of its own, with nothing of the environment but what a test gives it.
+//! Runs the program in a separate process, with only the environment variables that a test sets.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -106,11 +106,10 @@ impl Program {
 }
 
 impl Program {
-    /// Starts a server whose log goes elsewhere, on a port that was free just now, and waits until it
-    /// answers.
+    /// Starts a server with the given output streams on a free port, and waits until it answers.
     ///
     /// # Errors
-    /// It ended, or does not answer in time.
+    /// The server ended, or does not answer in time.
     pub fn serve_unheard(mut self, stdout: Stdio, stderr: Stdio) -> Result<Unheard> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         self.command.args(["--port", &port.to_string()]);
@@ -196,10 +195,10 @@ impl Server {
         Ok(())
     }
 
-    /// As [`Server::kill`], for one that others still speak with.
+    /// Kills a server that other clients still use, like [`Server::kill`].
     ///
     /// # Errors
-    /// It can't be ended.
+    /// The process cannot be killed.
     pub fn signal_kill(&self) -> Result<()> {
         let killed = Command::new("kill").args(["-KILL", &self.child.id().to_string()]).status()?;
         anyhow::ensure!(killed.success(), "kill: {killed}");

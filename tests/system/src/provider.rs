@@ -1,8 +1,8 @@
 //! A real OpenID Connect provider (npm's `oidc-provider`) as a child process, and a browser for its pages.
 //!
-//! In: what `cargo xtask setup` put under `.prepared/oidc-provider`. Out: a provider on a port of its own, or
-//! what this machine lacks for it. The browser keeps cookies for each address, follows redirects by hand,
-//! and fills in the two forms that the provider shows: who you are, and whether that is all right.
+//! In: the files of `cargo xtask setup` in `.prepared/oidc-provider`. Out: a provider on its own port, or the reason
+//! why this machine cannot run it. The browser keeps cookies for each address, follows redirects itself, and fills in
+//! the two forms of the provider: the sign-in, and the consent.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -1,8 +1,8 @@
-//! A real server under attack: many connections at once, each with a request that means harm.
+//! A real server under attack: many connections at once, each with a harmful request.
 //!
-//! In: how many, and a seed. Out: a [`Report`]: answers by status, what broke the rules, how long the
-//! liveness probe took, and memory at the end against memory after a fifth. Each attack comes again with
-//! its seed and number. Not here: the server's start (the program, or a test).
+//! In: the number of requests, and a seed. Out: a [`Report`]: responses by status, violated rules, the time of the
+//! liveness probe, and memory at the end compared with memory after a fifth. Each attack can be repeated with its seed
+//! and number. Not here: the server's start (the program, or a test).
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 

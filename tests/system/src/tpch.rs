@@ -1,9 +1,9 @@
-//! Questions over the tables of TPC-H: the SQL of Terrane and the whole service against SQL written by hand.
+//! Questions over the tables of TPC-H: compares Terrane's SQL and the whole service with hand-written SQL.
 //!
-//! In: the program, a scale factor, a number of rounds. Out: medians for each question. A question whose rows differ
-//! from those of the SQL by hand is an error. Each round runs the three one after the other, so that whatever else the
-//! machine does disturbs all alike; ratios are medians of the rounds' ratios. Processor times depend less on the load of
-//! the machine. Absent: budgets, which a busy machine would break.
+//! In: the program, a scale factor, a number of rounds. Out: medians for each question. It is an error if the rows of a
+//! question differ from those of the hand-written SQL. Each round runs the three one after the other, so that other
+//! load of the machine affects all of them; ratios are medians of the rounds' ratios. Processor times depend less on
+//! the load of the machine. Absent: budgets, which a busy machine would exceed.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 

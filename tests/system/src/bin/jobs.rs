@@ -1,7 +1,7 @@
-//! `cargo xtask jobs`: asynchronous queries and builds under kills, under load, and with a large result.
+//! `cargo xtask jobs`: tests asynchronous queries and builds with kills, under load, and with a large result.
 //!
 //! `jobs kills ROUNDS SEED`, `jobs build-kills ROUNDS SEED`, `jobs submissions CLIENTS SECONDS` or `jobs memory ROWS
-//! MEMORY_LIMIT`. Exit code 1 if a promise was broken.
+//! MEMORY_LIMIT`. The exit code is 1 if a guarantee was violated.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 

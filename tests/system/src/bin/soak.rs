@@ -1,8 +1,7 @@
-//! `cargo xtask soak`: a server under attack, then under many clients, with its figures; or beside a hook that
-//! loops.
+//! `cargo xtask soak`: tests a server under attack and then with many clients, or beside a hook that loops.
 //!
-//! `soak REQUESTS SEED CLIENTS SECONDS`, or `soak looping-hook CLIENTS LOOPING SECONDS`. Exit code 1 where a rule
-//! was broken.
+//! `soak REQUESTS SEED CLIENTS SECONDS`, or `soak looping-hook CLIENTS LOOPING SECONDS`. The exit code is 1 if a rule
+//! was violated.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 

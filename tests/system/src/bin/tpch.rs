@@ -1,6 +1,8 @@
-//! `cargo xtask tpch`: the questions of `tests/load/tpch` by hand, as Terrane's SQL, and over HTTP.
+//! `cargo xtask tpch`: measures the questions of `tests/load/tpch` as hand-written SQL, as Terrane's SQL, and over
+//! HTTP.
 //!
-//! `tpch questions SCALE ROUNDS`, or `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project. Exit code 1 if the rows of a question differ from those of the SQL by hand.
+//! `tpch questions SCALE ROUNDS`, or `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project. The exit code
+//! is 1 if the rows of a question differ from those of the hand-written SQL.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
@@ -28,7 +30,7 @@ fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
 
-/// Prints times, and behind them processor times (`CPU`).
+/// Prints times, followed by processor times (`CPU`).
 fn show(timings: &[Timing]) {
     let head = ["by hand", "SQL", "ratio", "HTTP", "service", "CPU ratio", "CPU service"];
     let head: Vec<String> = head.iter().map(|word| format!("{word:>11}")).collect();

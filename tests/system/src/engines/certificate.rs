@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::process::{give_to, run};
 use super::{Missing, program};
 
-/// The authority, as clients are to know it.
+/// The file with the certificate of the authority, for clients.
 pub const AUTHORITY: &str = "authority.crt";
 /// An authority that signed nothing.
 pub const STRANGER: &str = "stranger.crt";

@@ -29,7 +29,7 @@ impl Kind {
 #[derive(Debug)]
 pub struct Engine {
     pub kind: Kind,
-    /// `None`: in the program's own process.
+    /// The server; `None` if the engine runs in the program's own process.
     pub server: Option<Server>,
     state: TempDir,
 }

@@ -1,5 +1,5 @@
-//! MariaDB over a folder of its own, with a collation that ignores case and trailing spaces, and without
-//! tables of time zones, which are none of its business.
+//! MariaDB in a separate folder, with a collation that ignores case and trailing spaces, and without tables of time
+//! zones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::{Missing, program};
 const USER: &str = "mysql";
 const FOLDERS: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
-/// Run by the server as it starts, each time.
+/// Statements that the server runs at each start.
 const SET_UP: &str = "\
     CREATE DATABASE IF NOT EXISTS shop CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;\n\
     CREATE USER IF NOT EXISTS 'terrane'@'%' IDENTIFIED BY 'secret';\n\

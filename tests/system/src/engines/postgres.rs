@@ -35,7 +35,7 @@ pub(super) fn start() -> Result<Server> {
     start_over(folder_of(USER)?)
 }
 
-/// With a certificate for 127.0.0.1, signed by an authority of its own.
+/// Starts a server with a certificate for 127.0.0.1, signed by an authority of its own.
 pub(super) fn start_with_certificate() -> Result<Server> {
     let folder = folder_of(USER)?;
     certificate::write_for(USER, folder.path())?;

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Program {
     pub(super) start: fn(&Path, u16) -> Result<Command>,
-    /// Ends with success once the server answers.
+    /// A command that succeeds when the server answers.
     pub(super) probe: fn(&Path, u16) -> Result<Command>,
     /// The signal that leaves its clients no last word.
     pub(super) stop_at_once: &'static str,
@@ -129,7 +129,7 @@ pub(super) fn run(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-/// A program as a user of its own where these tests run as root, which database servers refuse.
+/// Returns a command for a program. If these tests run as root, which database servers refuse, it runs as another user.
 pub(super) fn as_user(user: &str, program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);

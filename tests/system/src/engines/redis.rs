@@ -41,10 +41,10 @@ impl Redis {
         Redis::missing().or_else(certificate::missing)
     }
 
-    /// Starts a server that speaks TLS alone, with a certificate of [`AUTHORITY`](super::AUTHORITY).
+    /// Starts a server that accepts only TLS, with a certificate of [`AUTHORITY`](super::AUTHORITY).
     ///
     /// # Errors
-    /// It does not start.
+    /// The server does not start.
     pub fn start_tls() -> Result<Self> {
         let folder = TempDir::new()?;
         certificate::write(folder.path())?;

@@ -1,7 +1,7 @@
-//! The rows that every engine holds, as each engine's own statements.
+//! The rows of every engine, as statements for each engine.
 //!
-//! Values are written once, as text, and a literal of each engine is made of them. The tables are made
-//! again at each start, as `warehouse.init` has to bear.
+//! Values are defined once, as text, and converted to literals of each engine. The tables are created again at each
+//! start, because `warehouse.init` must support that.
 
 use super::kind::Kind;
 
@@ -13,7 +13,7 @@ pub enum Type {
     Integer,
     /// 38 digits.
     Huge,
-    /// 18 digits, two of them behind the point.
+    /// A decimal with 18 digits, two of them after the point.
     Decimal,
     Double,
     Text,
@@ -134,7 +134,7 @@ pub fn small_tables() -> Vec<Table> {
     ]
 }
 
-/// Instants as a column with zones holds them, where every engine has the year, and as one without.
+/// Returns instants in a column with time zones, if the engine supports the year, and in a column without.
 fn clicks() -> Table {
     let columns = [("id", Type::Integer), ("zoned", Type::Instant), ("stored", Type::Timestamp)];
     let row = |(id, text): (usize, &&str)| -> Vec<Cell> {
@@ -175,8 +175,8 @@ const THING_ROWS: &[&[&str]] = &[
     &["10", "äpfel", "12.34", "1", "2", "1.5", "2024-10-27", "2024-10-27 02:30:00", "2024-10-27 01:59:59", "TRUE"],
 ];
 
-/// On both sides of the changes of 2024 in New York (2 o'clock on 10 March and 3 November) and on Lord
-/// Howe, whose clock moves by half an hour (2 o'clock on 7 April and 6 October); days of zones with half
+/// Instants before and after the clock changes of 2024 in New York (2 o'clock on 10 March and 3 November) and on Lord
+/// Howe Island, whose clock moves by half an hour (2 o'clock on 7 April and 6 October); days of time zones with half
 /// hours; years with other rules.
 const CLICKS: &[&str] = &[
     "2024-03-03 17:00:00",

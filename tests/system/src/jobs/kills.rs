@@ -20,7 +20,7 @@ use super::{World, read_result, state, submit};
 use crate::Unheard;
 use crate::soak::random::Random;
 
-/// The rows of each result, more than an answer that is held whole has.
+/// The number of rows of each result, which is more than a page that is held in memory has.
 const ROWS: u64 = 12_000;
 /// The most jobs, which one list shows.
 const MAX_JOBS: u64 = 9_500;
@@ -44,7 +44,7 @@ pub struct KillReport {
     pub rounds: u64,
     pub kills: u64,
     pub acknowledged: usize,
-    /// Submissions without an answer, which were repeated.
+    /// The number of submissions without a response, which were repeated.
     pub repeated: usize,
     pub complete: usize,
     pub interrupted: usize,

@@ -22,7 +22,7 @@ pub struct MemoryReport {
     pub idle: u64,
     pub writing: u64,
     pub paging: u64,
-    /// The same pages once more: memory that grows with each page shows here.
+    /// The memory after reading the same pages again, which shows memory that grows with each page.
     pub paging_again: u64,
     pub streaming: u64,
     pub write_duration: Duration,

@@ -9,7 +9,7 @@ use crate::soak::load::{self, Crowd, LoadReport};
 
 const QUERY: &str = r#"{"measures":["t.count"],"dimensions":["t.id"]}"#;
 
-/// Lets clients submit jobs as fast as they are answered; returns the answers, and the stored jobs per second.
+/// Lets clients submit jobs as fast as they are answered. Returns the responses, and the stored jobs per second.
 ///
 /// # Errors
 /// The server does not start.

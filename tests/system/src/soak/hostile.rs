@@ -1,7 +1,7 @@
 //! Harmful and malformed requests, each generated from its number.
 //!
-//! In: a seed, a number, and the credentials of the server under test. Out: the bytes of one connection,
-//! and how it ends. Not here: what an answer must be (`judge`).
+//! In: a seed, a number, and the credentials of the server under test. Out: the bytes of one connection, and its end.
+//! Not here: the rules for responses (`judge`).
 
 use serde_json::{Value as Json, json};
 

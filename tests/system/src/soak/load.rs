@@ -43,7 +43,7 @@ pub struct Crowd<'a> {
     pub path: &'a str,
     pub bodies: &'a [&'a str],
     pub clients: usize,
-    /// Between an answer and the next question.
+    /// The pause between a response and the next request.
     pub pause: Duration,
 }
 

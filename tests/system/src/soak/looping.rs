@@ -1,8 +1,8 @@
-//! A hook that loops for one class of queries, and what the others feel of it.
+//! A hook that loops for one class of queries, and its effect on other callers.
 //!
-//! In: a program, callers, a time. Out: the waits of those whom the hook answers, alone, and
-//! beside callers whose every query makes it loop until it is stopped. Each of these has a credential of its own,
-//! so that the circuit breaker of one caller never opens because of another. Not here: what ratio is good enough.
+//! In: a program, callers, a time. Out: the waiting times of callers whom the hook answers, alone, and beside callers
+//! whose every query makes it loop until it is stopped. Each of these has its own credential, so that the circuit
+//! breaker of one caller never opens because of another. Not here: the acceptable ratio.
 
 use std::fmt;
 use std::process::Stdio;

@@ -15,7 +15,7 @@ impl Random {
         number ^ (number >> 31)
     }
 
-    /// From 0 to one below the limit.
+    /// Returns a number from 0 to one below the limit.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.number() % limit.max(1) as u64) as usize
     }

@@ -1,14 +1,14 @@
 //! The rules for a response to any request.
 //!
-//! In: the bytes that came back. Out: nothing, or what is wrong with them. A connection that is closed
-//! without an answer is right where no request was whole; the caller knows.
+//! In: the received bytes. Out: nothing, or the violated rule. A connection that is closed without a response is
+//! correct if no request was complete, which the caller knows.
 
 use serde_json::Value as Json;
 
-/// The status, or what is wrong. Answers to HEAD have no body.
+/// Returns the status of a response. Responses to HEAD have no body.
 ///
 /// # Errors
-/// A sentence.
+/// A sentence about the violated rule.
 pub fn check(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u16>, String> {
     let text = String::from_utf8_lossy(answer);
     if let Some(secret) = secrets.iter().find(|secret| text.contains(**secret)) {

@@ -1,7 +1,8 @@
-//! A pre-aggregation of days by region: what it saves, and what its build costs.
+//! The benefit and the build cost of a pre-aggregation of days by region.
 //!
-//! In: a project whose tables are there. Out: times of a year by month from the rows and from the table, and of the
-//! build beside a `CREATE TABLE AS` written by hand. Absent: the verification of its numbers, which each build does.
+//! In: a project with its tables. Out: the time of a query for a year by month from the rows and from the table, and of
+//! the build compared with a hand-written `CREATE TABLE AS`. Absent: the verification of its numbers, which is a part
+//! of each build.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,7 +19,7 @@ use super::database::Database;
 use super::{WARM_UP, median, time};
 use crate::{Program, Scratch, request};
 
-/// The same groups and states by hand.
+/// The same groups and states in hand-written SQL.
 const BY_HAND: &str = "SELECT r_name, l_shipdate, count(*), sum(l_extendedprice * (1 - l_discount)), sum(l_quantity) \
     FROM tpch.raw.lineitem JOIN tpch.raw.orders ON l_orderkey = o_orderkey \
     JOIN tpch.raw.customer ON o_custkey = c_custkey JOIN tpch.raw.nation ON c_nationkey = n_nationkey \
@@ -33,7 +34,7 @@ pub struct RollupTiming {
     pub rows: Duration,
     /// The same from the table.
     pub table: Duration,
-    /// From the start of the build to the publication, the comparison with the rows included.
+    /// The time from the start of the build to the publication, including the comparison with the rows.
     pub build: Duration,
     /// `CREATE TABLE AS` of the same groups, written by hand.
     pub by_hand: Duration,

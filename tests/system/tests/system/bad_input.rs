@@ -7,7 +7,7 @@ use terrane_system_tests::{Output, Scratch, path};
 
 use crate::{program, run};
 
-/// A failed run whose message holds the words.
+/// Checks that a run failed with a message that contains the words.
 fn assert_explains(output: &Output, words: &[&str]) {
     let text = format!("{}{}", output.stdout, output.stderr);
     assert_eq!(output.code, Some(1), "{text}");

@@ -1,8 +1,8 @@
-//! Clients of the interface: those that openapi-python-client and openapi-typescript make of `/openapi.json`, and
+//! Clients of the interface: those that openapi-python-client and openapi-typescript generate from `/openapi.json`, and
 //! libraries that read Arrow.
 //!
-//! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: clients are generated without
-//! a warning, compiled, and called. A test whose tool is missing is skipped by its name, and fails in CI.
+//! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: clients are generated without a
+//! warning, compiled, and called. A test whose tool is missing is skipped by its name, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -1,4 +1,4 @@
-//! `check`, `query` and `test` on the command line: output, streams, exit codes.
+//! Tests `check`, `query` and `test` on the command line: output, streams, exit codes.
 
 use serde_json::{Value, json};
 use terrane_system_tests::{FLIGHTS, Program, Scratch, path};

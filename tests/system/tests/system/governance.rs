@@ -1,8 +1,8 @@
-//! A real hook over a real warehouse: nothing that it hides leaves the server, by any way, and what it can't
-//! say yes to is refused.
+//! A real hook over a real warehouse: data that it hides never leaves the server, and queries that it cannot allow are
+//! refused.
 //!
-//! The oracle is the project's own policies: a hook that filters as a policy does must lead to the same
-//! answers, byte for byte. Hidden rows contain a string that no answer may contain.
+//! The oracle is the project's own policies: a hook that filters like a policy must lead to the same answers, byte for
+//! byte. Hidden rows contain a string that no answer may contain.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,8 +1,8 @@
 //! Clients of GraphQL: the audits of GraphQL over HTTP, libraries from npm and PyPI, generated types, and the page in a
 //! browser.
 //!
-//! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: what each client got. A test
-//! whose tool is missing is skipped by its name, and fails in CI.
+//! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: the results of each client. A
+//! test whose tool is missing is skipped by its name, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -1,5 +1,5 @@
-//! `terrane import cube`: a shop in Cube's YAML becomes a project that answers as SQL by hand, and whatever
-//! it has not as it was is reported at its place.
+//! Tests `terrane import cube`: a shop in Cube's YAML becomes a project whose answers equal those of hand-written SQL,
+//! and every difference is reported at its place.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -12,7 +12,7 @@ use crate::{BINARY, program};
 
 const MODEL: &str = "tests/system/projects/cube_ecommerce";
 
-/// The tables that the model speaks of.
+/// The tables of the model.
 const TABLES: &[&str] = &[
     "CREATE SCHEMA shop",
     "CREATE TABLE shop.users AS SELECT * FROM (VALUES (1, 'Oslo', 'NO', 59.9, 10.7, 'f', TIMESTAMP '2024-01-01'), \

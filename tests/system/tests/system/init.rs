@@ -1,5 +1,5 @@
-//! `terrane init`: projects made of a DuckDB file, of files and of PostgreSQL, which load, keep their word on
-//! rows and answer as SQL by hand; and what is left behind when one cannot be created.
+//! Tests `terrane init`: projects from a DuckDB file, from files and from PostgreSQL load, hold on the rows, and give
+//! the same answers as hand-written SQL. Also tests the files that remain if a project cannot be created.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -51,7 +51,7 @@ fn made(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
 }
 
-/// The made project has no error on its rows, and answers each query like the SQL beside it.
+/// Checks that the created project has no error on its rows, and answers each query like the SQL beside it.
 fn keeps_its_word(project: &Path, variables: &[(&str, &str)], cases: &[(&str, &str)]) {
     let with = |command: &str, arguments: &[&str]| {
         let program = variables.iter().fold(program(command, project), |p, (name, value)| p.variable(name, value));

@@ -1,9 +1,9 @@
-//! The interface against its own description: schemathesis reads `/openapi.json` and sends what it allows
-//! and what it forbids, to a real server over a real project.
+//! Tests the interface against its own description: schemathesis reads `/openapi.json` and sends allowed and forbidden
+//! requests to a real server over a real project.
 //!
-//! Two of its checks are left out: that whatever a schema allows is answered well, since a schema can't say
-//! which members a project has, nor which of them can be asked together; and that a call without credentials
-//! is always 401, since on this server, which anybody may read, it is a caller's who lacks a scope: 403.
+//! Two of its checks are off. One expects success for every request that a schema allows, but a schema cannot list the
+//! members of a project or their valid combinations. The other expects 401 for every call without credentials, but this
+//! server has anonymous readers, who get 403 for a missing scope.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Models that `terrane run` and a server build: what is said of them, what queries read, and who sees it.
+//! Models that `terrane run` and a server build: their diagnostics, the rows that queries read, and the callers who see
+//! them.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

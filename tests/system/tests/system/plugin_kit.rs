@@ -1,4 +1,4 @@
-//! `terrane plugin`: what an author meets, from an empty folder to a signed component.
+//! Tests `terrane plugin` from an author's view, from an empty folder to a signed component.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -338,7 +338,7 @@ fn errors_are_reported_with_place_and_hint() {
     );
 }
 
-/// A query's case for the probe, whose configuration says what it answers.
+/// Returns a query's case for the probe, whose configuration contains the answer.
 fn asked(config: &Value) -> String {
     let who = json!({"user-id": "ann", "tenant": "", "auth-method": "api_key"});
     let query = json!({"surface": "rest", "cubes": ["orders"]});
@@ -438,7 +438,7 @@ fn a_call_is_measured_and_shown() {
     assert!(wit.contains("on-query: func(ctx: call-context, who: principal, query: query-facts)"), "{wit}");
 }
 
-/// The same detector, in C and in Rust, on the same series: the same answers, bit for bit.
+/// The same detector in C and in Rust gives the same answers for the same series, bit for bit.
 #[test]
 fn the_detector_in_c_answers_as_the_one_in_rust() {
     let series: Vec<Vec<f64>> =
@@ -462,7 +462,7 @@ fn the_detector_in_c_answers_as_the_one_in_rust() {
     assert_eq!(answer(&path("examples/detector-c/detector-c.wasm"), "z_score_c"), rust);
 }
 
-/// The component in the repository is what the source beside it makes. Needs clang and wasm-ld.
+/// The component in the repository is what the source beside it compiles to. Needs clang and wasm-ld.
 #[test]
 fn the_detector_in_c_is_built_from_its_source() {
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();

@@ -42,7 +42,7 @@ fn claims_are_read_as_the_type_that_they_are_compared_with() {
     }
 }
 
-/// Only rows that a policy shows have codes and days that can be cast.
+/// A project in which only rows that a policy shows have codes and days that can be cast.
 const CODES: &str = r#"name: codes
 security: {anonymous: {scopes: [read]}}
 warehouse:

@@ -45,7 +45,7 @@ fn sum(address: SocketAddr, key: &str, measure: &str) -> Value {
     send(address, key, "POST", "/api/v1/query", &json!({"measures": [measure]})).1["data"][0][measure].clone()
 }
 
-/// Asks until the answer is as it should be; what it was last, if it never is.
+/// Repeats a request until the answer is as expected; on failure, shows the last answer.
 fn eventually(mut ask: impl FnMut() -> Value, wanted: &Value) {
     let mut found = Value::Null;
     for _ in 0..200 {
@@ -207,8 +207,8 @@ fn a_registered_cube_breaks_nothing_else() {
     assert_eq!(sum(serve(&project, &[]).address, &writer, "t.count"), json!(3));
 }
 
-/// The warehouse is asked for what a star stands for; who may not see everything learns no name from it that
-/// stands in no text.
+/// The warehouse is asked for the columns of a star. A restricted caller does not learn names from it that appear in no
+/// SQL.
 #[test]
 fn lineage_expands_stars_by_the_warehouse_s_own_columns() {
     let project = project()

@@ -125,7 +125,7 @@ fn count(server: &Server, bearer: &str) -> (u16, Value) {
     (answer.status, answer.json().expect("JSON")["data"][0]["t.count"].clone())
 }
 
-/// Asks again until the answer is this one.
+/// Repeats a request until the answer has this status.
 fn becomes(what: &str, expected: u16, ask: impl Fn() -> u16) {
     let is_it = (0..100).any(|_| {
         let found = ask() == expected;

@@ -23,7 +23,7 @@ use terrane_system_tests::{Scratch, request};
 
 use crate::program;
 
-/// Ends a test whose call waits for a server that never answers. A call of the cache gives up long before.
+/// The time limit of a test whose call waits for a server that never answers. A call of the cache gives up long before.
 const HANG: Duration = Duration::from_secs(30);
 const KEY: CacheKey = CacheKey([1; 32]);
 const OTHER: CacheKey = CacheKey([2; 32]);

@@ -1,4 +1,4 @@
-//! `schema`: what it writes takes the example's files, and marks slips.
+//! Tests `schema`: the schemas accept the example's files, and report mistakes.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -1,4 +1,4 @@
-//! The end under load: what was begun is finished, nothing is cut off, and the process ends by itself.
+//! The shutdown under load: running requests finish, no response is cut off, and the process ends by itself.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 
@@ -25,7 +25,7 @@ const BODY: &str = r#"{"measures": ["pairs.total"], "dimensions": ["pairs.a"], "
 /// The outcome of one request.
 enum Outcome {
     Answered(u16),
-    /// No byte of an answer: the connection was not taken any more, or closed while it was idle.
+    /// No byte of a response: the connection was not accepted any more, or was closed while it was idle.
     NotTaken,
     CutOff(String),
 }

@@ -50,7 +50,7 @@ impl Place {
         StateStore::open(&self.url, self.folder.path()).await.expect("the state database opens")
     }
 
-    /// A statement behind the store's back.
+    /// Runs a statement without the store.
     async fn run(&self, statement: &'static str) -> Result<(), sqlx::Error> {
         match &self.engine {
             None => {

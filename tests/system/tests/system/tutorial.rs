@@ -1,8 +1,9 @@
 //! Runs the documents literally: every `sh` block of a page, in order, in one empty folder.
 //!
-//! In: Markdown pages. Out: a failure for each block that fails or prints something else. A `text` block behind it is its
-//! whole standard output, a `stderr` block words of its standard error. Deliberately absent: `console` blocks, which need
-//! a network or build the workspace, and the templates of plugins, which tests of the kit build and run.
+//! In: Markdown pages. Out: a failure for each block that fails or prints something else. A `text` block after it is
+//! its whole standard output; a `stderr` block contains words of its standard error. Deliberately absent: `console`
+//! blocks, which need a network or build the workspace, and the templates of plugins, which tests of the kit build and
+//! run.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 #![allow(clippy::disallowed_methods, reason = "the shell of the tutorial needs the tools of the user")]
@@ -17,7 +18,7 @@ use terrane_system_tests::{Scratch, path};
 
 use crate::BINARY;
 
-/// One block of commands and what it shows.
+/// A block of commands and its expected output.
 #[derive(Default)]
 struct Step {
     script: String,
@@ -97,7 +98,7 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("runtime/docs/tutorials/graphql.md", 5, 5),
 ];
 
-/// The pages that tests of their own run.
+/// The pages that are run by other tests.
 const PREPARED: &[&str] = &[
     "README.md",
     "examples/flights/README.md",

@@ -1,7 +1,7 @@
 //! Clients of XMLA: a library from PyPI.
 //!
-//! In: a real server over a real project, which needs a key; tools that `cargo xtask setup` installs. Out: what the
-//! client got. A test whose tool is missing is skipped by its name, and fails in CI.
+//! In: a real server over a real project, which needs a key; tools that `cargo xtask setup` installs. Out: the results
+//! of the client. A test whose tool is missing is skipped by its name, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -89,7 +89,7 @@ pub(super) fn in_runtime<T: Send>(
     done.and_then(|done| done).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Some flights of the example, the same ones each time, and their airlines.
+/// Returns some flights of the example, always the same ones, and their airlines.
 fn flights() -> Vec<Table> {
     const SOME: &str = "\
         SELECT row_number() OVER (ORDER BY time_hour, carrier, flight, origin)::VARCHAR, carrier, origin, tailnum, \

@@ -1,5 +1,4 @@
-//! Models that are built in a real PostgreSQL: what takes the place of what, who may go on reading, and
-//! what is never touched.
+//! Builds of models in a real PostgreSQL: replacement, readers during a build, and relations that must not be changed.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Tables of real catalogs: what is found by an unquoted name, and what never is.
+//! Lookups in real catalogs: the tables that an unquoted name finds, and those that it never finds.
 
 use terrane_app::ports::warehouse::{CatalogTable, Warehouse};
 use terrane_cli::config::Environment;
@@ -13,7 +13,7 @@ async fn located(warehouse: &dyn Warehouse, name: &str) -> Option<CatalogTable> 
     warehouse.table(&parts).await.expect("the catalog answers")
 }
 
-/// `found`: a name, the last two parts of its full name, its columns.
+/// Checks lookups. Each item of `found` is a name, the last two parts of its full name, and its columns.
 fn catalog_lists(kind: Kind, init: &[&str], found: &[(&str, &str, &str)], absent: &[&str]) {
     let Some(engine) = start(kind) else { return };
     let init: Vec<String> = init.iter().map(ToString::to_string).collect();

@@ -94,7 +94,7 @@ fn connection_errors(server: &Server, kind: &str) -> f64 {
     line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
 }
 
-/// Asks until the answer is as wanted.
+/// Repeats a request until the answer is as expected.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
     while !is_so() {

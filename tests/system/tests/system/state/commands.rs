@@ -85,7 +85,7 @@ fn settings_are_shown_with_who_set_them_and_without_secrets() {
     assert!(output.code == Some(1) && output.stderr.contains("did you mean `port`"), "{}", output.stderr);
 }
 
-/// The outcome of a check, and what was found.
+/// Returns the outcome of a check, and its finding.
 fn finding(json: &Value, check: &str) -> (String, String) {
     let all = json["checks"].as_array().unwrap();
     let worst = |found: &&Value| ["ok", "warn", "fail"].iter().position(|word| found["outcome"] == **word);

@@ -1,6 +1,6 @@
-//! Killed in the middle of writes, again and again: what was acknowledged is there, and the chain holds.
+//! Kills a process during writes, many times: acknowledged changes are there, and the audit chain holds.
 //!
-//! Ten rounds; `TERRANE_KILL_ROUNDS` asks for more.
+//! Ten rounds by default; `TERRANE_KILL_ROUNDS` sets another number.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Compares answers that pages show with those of a server.
 //!
 //! In: the README and the ten questions of the flights example. Out: a failure for each command whose answer differs
-//! from the JSON or the table behind it. Deliberately absent: times and keys of caches, which differ in each run.
+//! from the JSON or the table after it. Deliberately absent: times and keys of caches, which differ in each run.
 
 use serde_json::Value;
 use terrane_system_tests::{FLIGHTS, Scratch, Server, path};
@@ -36,7 +36,7 @@ fn blocks(markdown: &str, language: &str) -> Vec<Value> {
     texts.map(|text| serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))).collect()
 }
 
-/// Returns whether an answer contains all that a page shows; `…` stands for anything.
+/// Returns whether an answer contains everything that a page shows; `…` matches anything.
 fn fits(shown: &Value, actual: &Value) -> bool {
     match (shown, actual) {
         (Value::Object(shown), Value::Object(actual)) => shown

@@ -56,7 +56,7 @@ pub use crate::bindings::terrane::types::ir::{Arena, Scalar};
 use crate::bindings::check::exports::terrane::profiling::check as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// Judges columns by numbers that the warehouse computes.
+/// Rates columns by numbers that the warehouse computes.
 pub trait Check {
     const INFO: PluginInfo;
 

@@ -16,7 +16,7 @@ pub enum Json {
     Number(f64),
     Text(String),
     List(Vec<Json>),
-    /// In the order of the text; of duplicate names the last counts.
+    /// The fields in the order of the text. Of duplicate names, the last one counts.
     Object(Vec<(String, Json)>),
 }
 

@@ -9,7 +9,7 @@ pub const API: &str = "terrane:plugins@0.1.0";
 /// The identity of a plugin; the same as in its `plugin.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginInfo {
-    /// `[a-z][a-z0-9_-]*`, at most 64 bytes.
+    /// The id: `[a-z][a-z0-9_-]*`, at most 64 bytes.
     pub id: &'static str,
     /// Semantic version.
     pub version: &'static str,

@@ -20,7 +20,7 @@ use crate::wasm_std::{GuestToolchain, TARGET};
 const PROFILE: &str = "guest";
 /// The folders of packages that are guests.
 const FOLDERS: [&str; 4] = ["plugins", "examples", "sdk/templates", "tests/guests"];
-/// The folder for components that are not first-party.
+/// The folder of components that are not first-party.
 const EXAMPLES: &str = "examples";
 
 pub(crate) fn build(context: &Context, toolchain: &GuestToolchain) -> Result<()> {

@@ -23,7 +23,7 @@ pub(crate) struct Baseline {
     pub(crate) expected: f64,
     /// The points from which distances are measured down and up: the quartiles for the IQR rule, else the center.
     edges: (f64, f64),
-    /// The unit of distance. With zero, every other value has the greatest distance.
+    /// The unit of distance. If it is zero, every value other than the expected one has the greatest distance.
     unit: f64,
     sensitivity: f64,
 }

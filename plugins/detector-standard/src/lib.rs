@@ -123,8 +123,8 @@ fn series(batch: &SeriesBatch) -> Result<Vec<&[f64]>, PluginError> {
     parts.ok_or_else(|| PluginError::InvalidInput("offsets: they go beyond the values".to_owned()))
 }
 
-/// Returns the number of points in a season: the monitor's setting; else a day of hours, a week of days, a year of
-/// weeks, an hour of minutes, a minute of seconds.
+/// Returns the number of points in a season: the monitor's setting, or else a day for hours, a week for days, a year
+/// for weeks, an hour for minutes, a minute for seconds.
 fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
     let by_step = |step: u64| match step {
         1_000 | MINUTE_MS => Some(60),

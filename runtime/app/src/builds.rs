@@ -93,7 +93,7 @@ pub enum BuildProgress<'a> {
     Started {
         model: &'a str,
     },
-    /// The `place`th of `of` models has ended.
+    /// A model has ended; it is number `place` of `of` models.
     Ended {
         build: &'a ModelBuild,
         place: usize,

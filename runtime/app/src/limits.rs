@@ -117,7 +117,7 @@ impl RateLimits {
         }
     }
 
-    /// Takes one request of a caller whose identity is known, or known to be none.
+    /// Takes one request of an authenticated or anonymous caller.
     ///
     /// # Errors
     /// [`RateExceeded`]

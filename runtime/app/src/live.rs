@@ -210,7 +210,7 @@ impl Followed {
         Ok(Arc::new(answer))
     }
 
-    /// Returns at once before the first run, and else when the rows may have changed.
+    /// Waits until the rows may have changed; returns at once before the first run.
     async fn wait_for_change(&self) {
         let Some(last) = &self.last else { return };
         loop {

@@ -1,10 +1,10 @@
-//! Tables of registered cubes, looked up in the warehouse's catalog.
+//! Looks the tables of registered cubes up in the warehouse's catalog.
 //!
-//! In: registered cubes. Out: the same with the full names of their tables, without those whose table is not in
-//! the catalog, and an error for each of those. A caller without `admin` names tables in plain words, which an
-//! engine may take for a file, a function or a table elsewhere: what the catalog does not list is never served,
-//! whenever it was registered. Any other `sql_table` is an operator's SQL and is left as it is. Not here: what a
-//! plain word is (`snippet::allowed`).
+//! In: registered cubes. Out: the cubes with the full names of their tables. A cube whose table is not in the catalog
+//! is left out and causes an error. A caller without `admin` uses plain names of tables, which an engine may read as a
+//! file, a function or a remote table; so tables that the catalog does not list are never served, whenever they were
+//! registered. Any other `sql_table` is an operator's SQL and is unchanged. Not here: the definition of a plain name
+//! (`snippet::allowed`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -72,7 +72,7 @@ pub trait Task: Send + Sync {
 pub enum Schedule {
     /// Once per period.
     Interval(Duration),
-    /// The time of [`Task::next_due`], which is polled at this interval.
+    /// The task runs when [`Task::next_due`] says so, which is polled at this interval.
     DueTime { poll: Duration },
 }
 

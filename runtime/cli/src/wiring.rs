@@ -243,7 +243,7 @@ fn job_settings(config: &Config) -> JobSettings {
 /// Opens the folder of results.
 ///
 /// # Errors
-/// The folder cannot be made or written.
+/// The folder cannot be created or written.
 fn results(project: &Project) -> Result<ResultFolder, Failure> {
     let jobs = &project.config.jobs;
     let folder = project.folder.root().join(&jobs.path);

@@ -83,7 +83,7 @@ pub struct Cube {
     pub name: Arc<str>,
     pub title: Arc<str>,
     pub description: Option<Arc<str>>,
-    /// False: reachable by joins, not listed and not named in queries.
+    /// False if only joins, metrics and policies may use the cube: it is not listed, and queries cannot name it.
     pub public: bool,
     pub alias_of: Option<CubeId>,
     /// A policy that might speak of it could not be read: it is closed to everyone.
@@ -154,7 +154,7 @@ pub struct Refresh {
     pub query: Option<RefreshQuery>,
 }
 
-/// A query whose result changes when a cube's rows do.
+/// A query whose result changes if the rows of a cube change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefreshQuery {
     /// The models that it refers to in dependency order, each once.
@@ -164,7 +164,7 @@ pub struct RefreshQuery {
     pub text: Arc<str>,
 }
 
-/// Text about a member that no computation depends on.
+/// Texts about a member for people. No computation depends on them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Presentation {
     pub title: Arc<str>,

@@ -33,7 +33,7 @@ cubes:
 
 const FILTER: &str = "{name: own, cubes: [orders], row_filter: \"{CUBE}.region = 'north'\"}";
 
-/// `unread`: a file that never became part of the tree.
+/// Loads a project and returns whether an error was reported. `unread` is a file that could not be read.
 fn served(files: &[(&str, &str)], unread: Option<&str>) -> (Definitions, Model, bool) {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: shop\n".into());

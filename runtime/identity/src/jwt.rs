@@ -76,7 +76,7 @@ pub struct Jwt {
     validation: Validation,
     expected: Expected,
     mapping: ClaimsMapping,
-    /// Tokens without a session, and the proof of those with one.
+    /// The settings for tokens without a session, and the key that proves that a token has one.
     applications: Option<(ApplicationSettings, ProofKey)>,
 }
 

@@ -61,9 +61,9 @@ struct Building<'d> {
     arena: Arena,
     /// Source and table of each declared name.
     declared: HashMap<String, (Arc<str>, Arc<str>)>,
-    /// The columns that the stars of a model stand for.
+    /// The columns that the stars of a model select.
     stars: HashMap<Arc<str>, Vec<Star>>,
-    /// Nodes of origins that have been met.
+    /// The nodes of origins that have been found.
     origins: HashMap<ColumnOrigin, u32>,
     /// The SQL of each node, with the number of its first unresolved place.
     texts: Vec<(usize, SqlText)>,

@@ -10,7 +10,7 @@ use terrane_compiler::snippet::ColumnName;
 /// The folding of names' case by an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// DuckDB, SQLite, MySQL's columns, BigQuery's, Spark, Trino, Redshift: quoted or not, case is nothing.
+    /// Case is ignored, also in quoted names: DuckDB, SQLite, columns of MySQL and BigQuery, Spark, Trino, Redshift.
     Ignored,
     /// ClickHouse: every letter as written.
     Exact,

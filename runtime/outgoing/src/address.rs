@@ -15,8 +15,8 @@ pub(super) enum AddressClass {
     Private,
     /// This machine, which must be listed.
     Loopback,
-    /// An address without a service for this server, listed or not: link-local with the metadata of clouds, multicast,
-    /// unspecified, reserved.
+    /// An address that is never allowed, even if it is listed: link-local addresses with the metadata of clouds,
+    /// multicast, unspecified and reserved addresses.
     Forbidden,
 }
 

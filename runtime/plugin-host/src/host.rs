@@ -37,7 +37,8 @@ pub struct Settings {
     pub describe: CallLimits,
     /// The limits of all guests together.
     pub host: HostLimits,
-    /// The folder of compiled components: one of this user, never of a project. With `None`, each start compiles.
+    /// The folder of compiled components, which belongs to the user and not to a project. With `None`, each start
+    /// compiles.
     pub cache: Option<PathBuf>,
     /// The operator's `plugins:` list. Ids are unique.
     pub plugins: Vec<PluginSettings>,

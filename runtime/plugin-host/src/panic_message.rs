@@ -16,7 +16,7 @@ pub(crate) const INTERFACE: &str = "terrane:diagnostics/panic@0.1";
 const FULL_INTERFACE: &str = "terrane:diagnostics/panic@0.1.0";
 const MAX_BYTES: usize = 1_024;
 
-/// The bytes that one call has written.
+/// The bytes that a call has written.
 #[derive(Debug, Default)]
 pub(crate) struct PanicMessage(Vec<u8>);
 

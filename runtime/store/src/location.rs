@@ -57,7 +57,7 @@ impl Location {
     }
 }
 
-/// Everything between the scheme and the host is hidden.
+/// Returns the address without everything between the scheme and the host.
 fn without_password(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://***@{host}"),

@@ -22,7 +22,8 @@ pub(crate) fn from_wire(number: &Number) -> Option<Value> {
     text.parse::<f64>().ok().filter(|float| float.is_finite()).map(Value::Float)
 }
 
-/// Returns the plain form of a number, `-1250` for `-1.25e3`, if it has at most [`MAX_DIGITS`].
+/// Returns a number without an exponent, such as `-1250` for `-1.25e3`; `None` if it has more than [`MAX_DIGITS`]
+/// digits.
 fn plain_digits(text: &str) -> Option<String> {
     let (sign, unsigned) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {

@@ -1,4 +1,4 @@
-//! Values written into the text: every kind, and texts that would like to be more than a value.
+//! Cases for literals: values of every kind, and strings that must not become more than a value.
 
 use super::{Expected, Suite};
 

@@ -27,8 +27,8 @@ const HOSTILE: [&str; 22] = [
     "😀",
 ];
 
-/// Words that some engine reserves, or gives a meaning of its own. A dialect that calls one of them plain
-/// says that a table may be called so without quotes.
+/// Words that some engine reserves or treats specially. A dialect that does not reserve one of them allows it as a
+/// table's name without quotes.
 const WORDS: &str = "\
     abs access account action add admin after all alter always analyse analyze and anti any apply array as asc asof \
     assert at attach authorization auto backup base before begin between bigint binary bit blob boolean both break \

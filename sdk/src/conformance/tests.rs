@@ -1,4 +1,4 @@
-//! The suite judged without a warehouse: what it asks, and how it compares.
+//! Tests the suite without a warehouse: its questions, and its comparison of answers.
 
 use std::collections::HashSet;
 

@@ -19,7 +19,7 @@ const ORDERED: [(&str, &str, &str); 9] = [
     ("digits as text", "10", "9"),
 ];
 
-/// Text, part: contains, starts with, ends with.
+/// A string, a part, and the results of contains, starts with and ends with.
 const SEARCHES: [(&str, &str, [bool; 3]); 20] = [
     ("Hello World", "Hello", [true, true, false]),
     ("Hello World", "World", [true, false, true]),

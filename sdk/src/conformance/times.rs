@@ -74,7 +74,7 @@ const WEEKS: [(&str, &str, i64, &str); 9] = [
     ("1970-01-01", "1969-12-29", 1, "1970-W01"),
 ];
 
-/// A bucket's start, how many steps, where they lead.
+/// The start of a bucket, a number of steps, and the start of the bucket that they lead to.
 const STEPS: [(Granularity, &str, i64, &str); 27] = [
     (Second, "2024-12-31 23:59:59", 1, "2025-01-01"),
     (Second, "2024-01-01 00:00:00", -1, "2023-12-31 23:59:59"),

@@ -1,7 +1,7 @@
-//! A profile's templates filled in, by the same rules as the host's printer.
+//! Fills in a profile's templates by the same rules as the host's printer.
 //!
-//! In: operators, values, names. Out: SQL text. The host puts an argument in brackets unless it is
-//! closed or stands between brackets and commas; so does this.
+//! In: operators, values, names. Out: SQL. Like the host, it puts an argument into parentheses unless it is closed or
+//! is between brackets and commas.
 
 use crate::dialect::{Feature, LimitStyle, NullOrder, Op, Profile, TimeTemplate};
 use crate::{Granularity, LogicalType};
@@ -92,7 +92,7 @@ impl<'p> Writer<'p> {
         self.cast(self.decimal_literal(digits), LogicalType::Decimal)
     }
 
-    /// A column's text, of the type that text columns have.
+    /// Returns a string with the type of a string column.
     pub(super) fn text(&self, text: &str) -> Expr {
         self.cast(self.text_literal(text), LogicalType::Text)
     }
@@ -131,7 +131,7 @@ impl<'p> Writer<'p> {
         self.literal(&self.profile.date_literal, day)
     }
 
-    /// `2024-01-31 15:00:00`, perhaps with a fraction.
+    /// Returns a timestamp such as `2024-01-31 15:00:00`, with an optional fraction.
     pub(super) fn timestamp(&self, time: &str) -> Expr {
         self.literal(&self.profile.timestamp_literal, &micros(time))
     }
@@ -210,7 +210,7 @@ impl<'p> Writer<'p> {
         format!("ORDER BY {first}{by} {direction}")
     }
 
-    /// `None` for a style that the host doesn't print.
+    /// Returns the clause of a page; `None` for a style that the host does not print.
     pub(super) fn page(&self, limit: u64, offset: u64) -> Option<String> {
         match self.profile.limit {
             LimitStyle::LimitOffset if offset == 0 => Some(format!("LIMIT {limit}")),

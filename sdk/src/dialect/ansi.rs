@@ -101,7 +101,8 @@ pub(super) fn is_sub_day(granularity: Granularity) -> bool {
     matches!(granularity, Granularity::Second | Granularity::Minute | Granularity::Hour)
 }
 
-/// `date_trunc`, which the standard lacks and most engines have, and intervals of standard units.
+/// Returns templates with `date_trunc`, which the standard lacks and most engines have, and with intervals of standard
+/// units.
 pub(super) fn time(granularity: Granularity) -> TimeTemplate {
     let name = unit(granularity);
     let step = match granularity {

@@ -147,7 +147,7 @@ fn sign(claims: &Json) -> String {
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(SECRET)).unwrap()
 }
 
-/// A token with this header and payload as they are written, and a signature of the right key.
+/// Returns a token with this header and payload, unchanged, and a signature by the right key.
 fn sign_text(header: &str, payload: &str) -> String {
     let message = format!("{}.{}", base64url(header.as_bytes()), base64url(payload.as_bytes()));
     let key = EncodingKey::from_secret(SECRET);

@@ -43,7 +43,7 @@ impl Receiver {
         Receiver { endpoint, bodies }
     }
 
-    /// All that was sent until now, once the collector is closed.
+    /// Returns everything that has been sent, after the collector was closed.
     fn all(&mut self) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         while let Ok(body) = self.bodies.try_recv() {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use terrane_compiler::project::{Inputs, SourceTree};
 
-/// Cubes that hang together: the first of each ten is joined by the nine others.
+/// The number of cubes in a group: the first cube of a group is joined by the nine others.
 const FAMILY: usize = 10;
 
 /// Returns a project of `cubes` cubes with 30 members each. A tenth of them read models; there are metrics and

@@ -1,6 +1,6 @@
-//! Queries over pre-aggregations: what serves each fact, why others do not, and the SQL.
+//! Tests queries over pre-aggregations: the one that serves each fact, the reasons against others, and the SQL.
 //!
-//! In: `rollups/cases.yml` over `rollups/project.yml`. Out: snapshots. Tables are as old as an hour.
+//! In: `rollups/cases.yml` over `rollups/project.yml`. Out: snapshots. The tables are an hour old.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

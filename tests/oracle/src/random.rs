@@ -38,7 +38,7 @@ impl Random {
         &items[self.below(items.len())]
     }
 
-    /// A few distinct items, in random order.
+    /// Returns a few distinct items, in random order.
     pub fn some<T: Clone>(&mut self, items: &[T], count: usize) -> Vec<T> {
         let mut left: Vec<T> = items.to_vec();
         let mut taken = Vec::new();

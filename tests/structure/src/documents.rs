@@ -1,8 +1,8 @@
-//! Finds links of Markdown documents that lead nowhere.
+//! Finds broken links in Markdown documents.
 //!
-//! In: the text of a document and its path. Out: each link whose file, heading or item does not exist. A link to a
-//! Rust file whose text is code, as in ``[`SecuredPlan`](…/secure.rs)``, names an item of that file. Deliberately
-//! absent: links to other machines; a check must not need a network.
+//! In: the text of a document and its path. Out: each link whose file, heading or item does not exist. A link to a Rust
+//! file whose text is code, as in ``[`SecuredPlan`](…/secure.rs)``, names an item of that file. Deliberately absent:
+//! links to other machines; a check must not need a network.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -29,8 +29,8 @@ pub fn links(document: &str) -> Vec<Link> {
     links
 }
 
-/// The reason why a link leads nowhere. `read` returns the text of a file, or nothing for a folder; an error means
-/// that neither exists.
+/// Returns the reason why a link is broken. `read` returns the content of a file, or nothing for a folder; an error
+/// means that neither exists.
 pub fn fault(
     document: &Path,
     link: &Link,
@@ -88,7 +88,7 @@ fn prose_lines(document: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The bracket that the text's end closes.
+/// Returns the position of the bracket that the end of the text closes.
 fn opening_bracket(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices().rev() {

@@ -118,7 +118,7 @@ fn code(tokens: &[Token<'_>], at: usize) -> Option<String> {
     named(statement, "Code").or_else(|| arm(tokens, at))
 }
 
-/// Returns the name behind the first `{kind}::`.
+/// Returns the name after the first `{kind}::`.
 fn named(tokens: &[Token<'_>], kind: &str) -> Option<String> {
     tokens.windows(4).find_map(|part| match part {
         [Token::Word(word), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] if *word == kind => {

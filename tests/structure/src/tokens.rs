@@ -53,7 +53,7 @@ pub fn without_tests<'s>(tokens: &[Located<'s>]) -> Vec<Located<'s>> {
     product
 }
 
-/// The index behind the item that begins at `start`: behind its block, or behind its semicolon if it has none.
+/// Returns the index after the item that begins at `start`: after its block, or after its semicolon if it has no block.
 fn end_of_item(tokens: &[Located<'_>], start: usize) -> usize {
     let mut depth = 0_usize;
     for (offset, located) in tokens[start..].iter().enumerate() {
@@ -158,7 +158,7 @@ impl<'s> Scanner<'s> {
         Token::Comment(self.take(at).trim_start_matches("/*").trim_end_matches("*/"))
     }
 
-    /// Consumes a string literal behind its opening quote.
+    /// Consumes a string literal after its opening quote.
     fn string(&mut self) -> Token<'s> {
         let rest = self.rest();
         let mut is_escaped = false;

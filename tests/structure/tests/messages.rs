@@ -1,4 +1,4 @@
-//! Code that decides by the text of a message.
+//! Finds code that decides by the text of a message.
 //!
 //! In: the sources of the product. Out: a failure for each place that `messages.txt` does not allow with a reason, and
 //! for each entry without such a place. Deliberately absent: tests, which may compare texts.

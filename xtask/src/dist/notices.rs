@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 
-/// The program, and the packages whose components are shipped.
+/// The packages to collect: the program, and those whose components are shipped.
 const PROGRAM: &str = "terrane-cli";
 const PLUGINS: &str = "plugins";
 

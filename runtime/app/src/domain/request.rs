@@ -81,10 +81,10 @@ pub enum Surface {
 /// The purpose of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum QueryKind {
-    /// One page of rows, up to `query.max_limit`.
+    /// One page of rows, with at most `query.max_limit` rows.
     #[default]
     Rest,
-    /// One page of rows for a GraphQL field, up to `query.max_limit`.
+    /// One page of rows for a GraphQL field, with at most `query.max_limit` rows.
     Graphql,
     /// Rows up to `query.max_export_rows`.
     Export,

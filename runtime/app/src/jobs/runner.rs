@@ -72,7 +72,7 @@ impl From<ResultsError> for Fault {
 struct Rows {
     columns: Vec<ResultColumn>,
     schema: SchemaRef,
-    /// The number of rows that will come.
+    /// The expected number of rows.
     expected: Option<u64>,
     pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
 }
@@ -194,7 +194,7 @@ impl JobRunner {
         }
     }
 
-    /// Records progress until the job is cancelled or its maker is gone. `None`: the lease is stale.
+    /// Records progress until the job is cancelled or its submitter has lost access. `None` if the lease is stale.
     async fn supervise(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Option<JobEnd> {
         let mut ends = self.service.ends.subscribe();
         loop {

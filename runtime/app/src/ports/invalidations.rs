@@ -20,7 +20,7 @@ pub struct InvalidationScope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalidation {
     pub scope: InvalidationScope,
-    /// Larger than that of every earlier report about any scope.
+    /// The number of the report, which is larger than that of every earlier report about any scope.
     pub sequence: u64,
 }
 

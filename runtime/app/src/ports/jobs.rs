@@ -129,7 +129,7 @@ pub struct Manifest {
     pub bytes: u64,
 }
 
-/// The reason for which a job failed.
+/// The reason why a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFailure {
     pub code: Arc<str>,

@@ -31,7 +31,7 @@ pub trait Observer: Send + Sync {
     fn rollup_used(&self, _cube: &str, _rollup: &str) {}
 }
 
-/// A build of a pre-aggregation that ended.
+/// The end of a build of a pre-aggregation.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltRollup<'a> {
     pub cube: &'a str,

@@ -1,7 +1,8 @@
-//! The port to the tables of pre-aggregations: immutable, made and checked in one snapshot of the warehouse.
+//! The port to the tables of pre-aggregations. The tables are immutable, and are built and verified in one snapshot of
+//! the warehouse.
 //!
-//! All tables of one target are in one schema, which no text of a project names, and have names that begin with the
-//! target's own prefix. Absent: which tables queries may read (`preaggregations`).
+//! All tables of one target are in one schema, which a project's SQL must not name, and have names that begin with the
+//! target's own prefix. Absent: the tables that queries may read (`preaggregations`).
 
 use std::sync::Arc;
 use std::time::Duration;

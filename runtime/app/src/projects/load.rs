@@ -24,7 +24,7 @@ impl ProjectService {
     /// Loads a project and serves it from now on.
     ///
     /// # Errors
-    /// [`ProjectError`]; what was served before is served still.
+    /// [`ProjectError`]; the old project is still served.
     pub async fn load(&self, load: &LoadRequest, request: &RequestContext) -> Result<Loaded, ProjectError> {
         let mut held = self.changing.lock().await;
         let loaded = self.load_into(&mut held, load, request).await;

@@ -19,7 +19,7 @@ pub enum ProjectError {
     /// does not exist.
     #[error("the project has errors")]
     Invalid { diagnostics: Vec<Diagnostic>, missing: Option<MissingRef> },
-    /// Policies protect what is served, and the caller is not the operator.
+    /// Policies protect the served project, and the caller is not the operator.
     #[error("another project, with other policies, is loaded with the scope `admin`")]
     Guarded,
     /// A model's SQL doesn't compile.

@@ -66,7 +66,7 @@ pub struct NewDimension {
     pub granularities: Option<Vec<String>>,
 }
 
-/// Why a cube was not registered or deleted.
+/// The reason why a cube was not registered or deleted.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RegisterError {
     #[error("cube `{name}` already exists")]

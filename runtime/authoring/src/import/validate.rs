@@ -322,7 +322,7 @@ fn problems_of(files: &[(String, String)], env: BTreeMap<String, String>, wareho
     problems
 }
 
-/// Returns the item of a cube's lists at a place of its file. `None`: the cube itself.
+/// Returns the item of a cube's lists at a place of its file; `None` for the cube itself.
 fn item_at(text: &str, span: &Span) -> Option<Place> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;

@@ -38,7 +38,7 @@ pub struct PluginsConfig {
 pub struct PluginConfig {
     pub id: String,
     pub role: PluginRole,
-    /// A file relative to the project. `None`: `<id>.wasm` in the folders of components.
+    /// The file, relative to the project; `None` for `<id>.wasm` in the folders of components.
     pub source: Option<String>,
     pub sha256: Option<String>,
     pub is_required: bool,

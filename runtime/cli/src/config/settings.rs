@@ -18,7 +18,7 @@ const HIDDEN: &str = "***";
 const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];
 /// Ends of names that contain such a word and are not secret.
 const NO_SECRETS: [&str; 3] = ["_expiry", "_path", "_url"];
-/// The key of SQL statements, which may contain a credential.
+/// The key whose SQL statements may contain a credential.
 const COUNTED: &str = "warehouse.init";
 
 /// One key of the configuration.

@@ -145,7 +145,7 @@ codes! {
     MissingField = "missing-field",
     /// A folder that the settings name does not exist.
     MissingFolder = "missing-folder",
-    /// Measures repeat over a join, and the cube has no primary key.
+    /// A join repeats the rows of measures, and the cube has no primary key.
     MissingPrimaryKey = "missing-primary-key",
     /// The folder has no project file.
     MissingProject = "missing-project",

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 const MAX_KEYS: usize = 64;
 const MAX_KID_BYTES: usize = 256;
-/// RFC 7518, section 3.3; larger than the upper bound costs time and buys nothing.
+/// The allowed sizes of RSA keys (RFC 7518, section 3.3). Keys above the upper bound cost time without a benefit.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2_048..=8_192;
 
 /// A way to sign that a provider may use. Symmetric ones are not among them.

@@ -62,7 +62,7 @@ const GENERATORS: &[&str] = &[
 ];
 
 impl Analysis<'_, '_> {
-    /// All relations of a FROM, side by side.
+    /// Reads all relations of a FROM.
     pub(super) fn from(&mut self, from: &[TableWithJoins]) -> AnalysisResult<Frame> {
         let mut frame = Frame::default();
         for item in from {

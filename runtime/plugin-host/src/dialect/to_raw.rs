@@ -1,4 +1,4 @@
-//! From the contract's types to the compiler's; nothing is judged here.
+//! Converts the contract's types to the compiler's, without checks.
 
 use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
 use terrane_compiler::sql::dialect_profile as host;

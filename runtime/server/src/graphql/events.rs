@@ -91,7 +91,7 @@ impl Events {
     }
 }
 
-/// Writes an event. JSON as it is written here has no line breaks, which would begin another field.
+/// Writes an event. The JSON contains no line breaks, which would begin another field.
 fn next(response: &[u8]) -> Bytes {
     let mut event = b"event: next\n".to_vec();
     for line in response.split(|byte| *byte == b'\n') {

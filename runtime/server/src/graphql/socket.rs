@@ -220,7 +220,7 @@ async fn send(stream: &mut WebSocket, text: String) -> Option<()> {
     deliver(stream, Message::Text(text.into())).await
 }
 
-/// Sends a message; `None` if the client is gone or does not read. While a message waits, neither the end of the
+/// Sends a message; `None` if the client has gone or does not read. While a message waits, neither the end of the
 /// credential nor the shutdown is noticed.
 async fn deliver(stream: &mut WebSocket, message: Message) -> Option<()> {
     tokio::time::timeout(SEND_TIMEOUT, stream.send(message)).await.ok()?.ok()

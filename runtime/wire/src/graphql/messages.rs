@@ -43,7 +43,7 @@ pub enum ClientMessage {
 /// Reads a message.
 ///
 /// # Errors
-/// The message is none of the protocol's.
+/// The message is not one of the protocol.
 pub fn from_client(text: &[u8]) -> Result<ClientMessage, FieldError> {
     let root = Path::ROOT;
     let mut object = match parse(text)? {

@@ -1,6 +1,6 @@
-//! Times as the interface renders them (semantics, rules 16 and 18).
+//! Writes times in the form of the interface (semantics, rules 16 and 18).
 //!
-//! In: microseconds since 1970, as an instant or a wall clock, and a [`ColumnFormat`]. Out: a quoted
+//! In: microseconds since the Unix epoch, as an instant or a wall-clock time, and a [`ColumnFormat`]. Out: a quoted
 //! label. Weeks follow ISO 8601, so 2021-01-03 belongs to `2020-W53`.
 
 use arrow::datatypes::IntervalMonthDayNano;

@@ -40,7 +40,7 @@ pub(super) const SPELLINGS: &[&str] = &[
     "SELECT 1 AS id, content AS name, filename AS region, content AS secret, filename AS canary_code FROM read_text('data/people.csv')",
     "WITH p AS (SELECT * FROM read_csv('data/people.csv')) SELECT * FROM p",
 ];
-/// Spellings that a reader of SQL may take for a table name.
+/// Spellings that the reader of `sql_table` may accept as the name of a table.
 pub(crate) const WRITER_NAMES: &[&str] = &[
     "people.csv",
     "PEOPLE.CSV",

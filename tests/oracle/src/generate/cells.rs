@@ -40,7 +40,7 @@ const BIGS: &[i64] = &[0, 1, -1, 7, i64::MAX, i64::MIN, i64::MAX - 1, 9_007_199_
 const CENTS: &[i64] = &[0, 1, -1, 50, 1_250, -999, 10, 999_999_999_999_999_999, -999_999_999_999_999_999, 100];
 const DOUBLES: &[f64] = &[0.0, 0.25, -1.5, 3.75, 1_048_576.0, 2.0, -0.125];
 
-/// Ends of days, weeks, months and years, and the hours that clocks skip or repeat.
+/// The ends of days, weeks, months and years, and the hours that clocks skip or repeat.
 const MOMENTS: &[(i16, i8, i8, i8, i8, i8)] = &[
     (2024, 1, 31, 23, 59, 59),
     (2024, 2, 1, 0, 0, 0),

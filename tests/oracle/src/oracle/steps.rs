@@ -18,13 +18,13 @@ use crate::value::{Number, Value};
 /// Rows that may be added.
 const MAX_ADDED: usize = 100_000;
 
-/// The group-by columns that time runs along: one time, by all its granularities together.
+/// The group-by columns along the time axis: one time dimension with all its granularities.
 pub(crate) struct Along {
     group: Group,
     columns: Vec<(usize, Granularity)>,
     /// The unit of all buckets of the columns.
     step: Granularity,
-    /// The moment that the range starts with, and its last step, where it has those ends.
+    /// The start of the range and its last step, if it has these ends.
     first: Option<Value>,
     last: Option<i64>,
     fills: bool,

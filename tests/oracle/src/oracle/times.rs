@@ -64,7 +64,7 @@ enum TimeLiteral {
     Moment(Timestamp),
 }
 
-/// One bound, which may be as long as a year.
+/// Reads one bound, which may be a period as long as a year.
 pub(crate) fn moment(text: &str, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
     placed(&read(text).ok_or(())?, axis, zone)
 }

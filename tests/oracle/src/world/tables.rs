@@ -144,7 +144,7 @@ fn clock(micros: i64) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string()
 }
 
-/// A value as a cell again, for filters on what is in the data.
+/// Converts a value back to a cell, for filters on existing values.
 pub fn cell_of(value: &Value) -> Option<Cell> {
     Some(match value {
         Value::Bool(value) => Cell::Bool(*value),

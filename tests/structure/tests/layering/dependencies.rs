@@ -259,7 +259,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// For every plugin, also of the examples and templates, by the beginning of its name.
+/// The allowed prefixes of the names of plugins, including those of examples and templates.
 const PLUGIN_NAMES: [&str; 6] = ["dialect-", "detector-", "check-", "hook-", "governance-", "policy-"];
 const PLUGIN: Rule = Rule {
     package: "plugins/*",
@@ -267,7 +267,8 @@ const PLUGIN: Rule = Rule {
     must_not_reach: &["tokio", "duckdb", "wasmtime", "wasmtime-wasi"],
 };
 
-/// The adapters that speak to databases, each behind its port, and the system tests, which damage a state database.
+/// The crates that may access databases: the adapters, each behind its port, and the system tests, which damage a state
+/// database.
 const SQLX_USERS: [&str; 3] = ["terrane-store", "terrane-warehouse", "terrane-system-tests"];
 
 /// Requests of the server go through the client that checks addresses, except those to the collector of traces, whose

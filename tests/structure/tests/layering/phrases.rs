@@ -116,7 +116,7 @@ fn violations<'b>(source: &str, bans: &'b [Ban]) -> Vec<(usize, &'b Ban)> {
         .collect()
 }
 
-/// The lines on which a value of the type is built or taken apart by its fields.
+/// Returns the lines on which a value of the type is built or destructured.
 fn constructions(source: &str, name: &str) -> Vec<usize> {
     product_lines(source).filter(|(_, line)| builds(line, name)).map(|(number, _)| number).collect()
 }

@@ -228,7 +228,7 @@ fn check_result(address: SocketAddr, id: &str, is_whole: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the attempts of each job that the logs of the servers have. A killed server may have lost its last lines.
+/// Returns the attempts of each job that the servers' logs report. A killed server may have lost its last lines.
 fn starts(world: &World<'_>) -> Result<BTreeMap<String, Vec<u64>>> {
     let mut starts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for line in fs::read_to_string(world.log())?.lines() {

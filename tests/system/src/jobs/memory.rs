@@ -16,7 +16,7 @@ use crate::soak::watch::memory_bytes;
 const COLUMNS: u64 = 8;
 const PAGE: u64 = 10_000;
 
-/// Bytes above those of the idle server, and durations.
+/// Memory in bytes above that of the idle server, and durations.
 #[derive(Debug, Default)]
 pub struct MemoryReport {
     pub idle: u64,
@@ -107,7 +107,7 @@ pub fn run(binary: &str, rows: u64, memory_limit: &str) -> Result<MemoryReport> 
     })
 }
 
-/// Returns the most memory of a process during some work.
+/// Runs some work, and returns the largest memory of a process meanwhile.
 fn peak<T>(process: u32, work: impl FnOnce() -> T) -> (u64, T) {
     let (is_over, peak) = (AtomicBool::new(false), Mutex::new(0));
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Numbers that look random and come again with their seed (SplitMix64; Steele, Lea, Flood 2014).
+//! Pseudo-random numbers from a seed (SplitMix64; Steele, Lea, Flood 2014).
 
 #[derive(Debug, Clone)]
 pub struct Random(u64);

@@ -12,7 +12,7 @@ use super::{component, wit};
 /// Ten flat parameters.
 const CONTEXT: &str = "i64 i32 i32 i32 i32 i32 i32 i32 i32 i32";
 
-/// The pages that are missing up to `$free`.
+/// Adds the pages of memory that are missing up to `$free`.
 const GROW: &str = "(if (i32.gt_u (global.get $free) (i32.mul (memory.size) (i32.const 65536)))
       (then (drop (memory.grow (i32.add (i32.const 1) (i32.shr_u
         (i32.sub (global.get $free) (i32.mul (memory.size) (i32.const 65536))) (i32.const 16)))))))";

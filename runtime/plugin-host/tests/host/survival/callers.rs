@@ -23,7 +23,7 @@ async fn at_once(stage: Stage, callers: i64, user: impl Fn(i64) -> &'static str)
     outcomes
 }
 
-/// A name for each caller, for as long as the tests run.
+/// Returns a name for each caller that lives as long as the tests run.
 fn own_name(number: i64) -> &'static str {
     format!("user-{number}").leak()
 }

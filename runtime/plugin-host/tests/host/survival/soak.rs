@@ -14,8 +14,8 @@ const MOST_GROWTH_BYTES: u64 = 32 * 1024 * 1024;
 /// One new guest, with a way of its own to say who it is, for so many calls.
 const CALLS_A_GUEST: u64 = 250;
 
-/// A right answer in memory, and `$answer`, which by its seed leaves it, changes one word of it, or writes over
-/// it: small numbers, pointers into itself, and any.
+/// Returns a valid answer in memory, and a function `$answer` that returns it or damages it by its seed: it changes one
+/// word, or writes small numbers, pointers into itself or any bytes over it.
 fn hostile(right: &Image) -> String {
     format!(
         "{}
@@ -61,7 +61,7 @@ fn resident_bytes() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Returns the number of calls: that of the soak, else a sample.
+/// Returns the number of calls: that of the soak test, or else a sample.
 fn calls_wanted() -> u64 {
     #[allow(clippy::disallowed_methods, reason = "who runs a test says how long")]
     let wanted = std::env::var("TERRANE_SOAK_CALLS").ok();

@@ -64,7 +64,7 @@ fn has_packed_relocations() -> bool {
     parsed.is_some_and(|version| version >= (2, 36))
 }
 
-/// `DUCKDB_LIB_DIR` is absolute, or counts from the workspace's root, two folders up.
+/// Returns `DUCKDB_LIB_DIR`, which is absolute or relative to the root of the workspace, two folders up.
 fn library_folder() -> Option<PathBuf> {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     Some(package.ancestors().nth(2)?.join(env::var_os("DUCKDB_LIB_DIR")?))

@@ -38,7 +38,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Read when the script runs, not when it was compiled: clones may share a target folder.
+/// Returns the folder of the library. The variable is read when the script runs, because clones may share a target
+/// folder.
 fn library_folder() -> PathBuf {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let workspace = package.ancestors().nth(2).unwrap_or(&package);

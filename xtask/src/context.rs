@@ -49,7 +49,7 @@ impl Context {
         Ok(Self { root, cache, prepared })
     }
 
-    /// The folder of downloaded archives, each verified before it gets its final name.
+    /// Returns the folder of downloaded archives, each verified before it gets its final name.
     pub(crate) fn downloads(&self) -> PathBuf {
         self.cache.join("downloads")
     }

@@ -63,7 +63,7 @@ fn stage(context: &Context, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The checksums of all files in a folder, in the format of `sha256sum`.
+/// Returns the checksums of all files in a folder, in the format of `sha256sum`.
 fn checksums(folder: &Path) -> Result<String> {
     let mut sums = String::new();
     for file in files(folder)? {

@@ -122,7 +122,7 @@ pub(crate) fn prepare(context: &Context) -> Result<()> {
     bail!("libduckdb {VERSION} could not be prepared:{failures}\n{}", by_hand(platform, &downloads));
 }
 
-/// The file name of the library on this platform, if it is in the table.
+/// Returns the file name of the library on this platform, if it is in the table.
 pub(crate) fn library_name() -> Option<&'static str> {
     PLATFORMS.iter().find(|platform| platform.os == std::env::consts::OS).map(|platform| platform.library)
 }
@@ -135,7 +135,7 @@ fn by_hand(platform: &Platform, downloads: &Path) -> String {
     text + "\n  build with `--features bundled` (compiles DuckDB's C++; half an hour on two cores)\nthen run `cargo xtask setup` again"
 }
 
-/// The address of an archive on the release page of DuckDB.
+/// Returns the address of an archive on the release page of DuckDB.
 fn release_url(file_name: &str) -> String {
     format!("https://github.com/duckdb/duckdb/releases/download/v{VERSION}/{file_name}")
 }

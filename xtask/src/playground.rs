@@ -135,7 +135,7 @@ fn unpack_all(downloads: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The checksums of the packages, then those of the files.
+/// Returns the checksums of the packages, then those of the files.
 fn stamp(folder: &Path) -> Result<String> {
     let mut lines: Vec<String> = PACKAGES.iter().map(|package| package.download.sha256.to_owned()).collect();
     for (_, name) in PACKAGES.iter().flat_map(|package| package.files) {

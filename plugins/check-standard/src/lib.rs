@@ -88,7 +88,7 @@ enum Counted {
     Inconsistent,
 }
 
-/// All conditions, in the order of the requests.
+/// Returns all conditions, in the order of the requests.
 fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted, Filter)> {
     let of_column = |(index, column): (usize, &Column)| {
         let invalid = validity::condition(context, column).map(|condition| (index, Counted::Invalid, condition));

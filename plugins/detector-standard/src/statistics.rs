@@ -4,7 +4,7 @@
 //! the same sample gives the same bits everywhere. Not here: missing values (the callers leave NaN out) and anomalies
 //! (`baseline`).
 
-/// The arithmetic mean and the standard deviation of a population (divided by n), in two passes.
+/// Returns the arithmetic mean and the standard deviation of a population (divided by n), in two passes.
 ///
 /// A sample of equal values has exactly that mean and a spread of exactly zero; rounding of the sum would
 /// say otherwise of ten times 0.1.
@@ -25,7 +25,7 @@ pub(crate) fn sort(values: &mut [f64]) {
     values.sort_unstable_by(f64::total_cmp);
 }
 
-/// The quantile of type 7 of Hyndman and Fan (1996): linear between the two nearest values, as NumPy's and
+/// Returns the quantile of type 7 of Hyndman and Fan (1996): linear between the two nearest values, as NumPy's and
 /// R's default. `sorted` is ascending, `fraction` from 0 to 1.
 pub(crate) fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
@@ -35,7 +35,7 @@ pub(crate) fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
     Some(low + (high - low) * (position - below as f64))
 }
 
-/// The median of values in any order.
+/// Returns the median of values in any order.
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     sort(values);
     quantile(values, 0.5)

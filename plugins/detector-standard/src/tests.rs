@@ -31,7 +31,7 @@ fn detect(kind: &str, history: &[f64], points: &[f64]) -> Detection {
     ask(kind, &[history], &[points], &params(None, None)).unwrap()
 }
 
-/// Equal to nine digits, NaN to NaN.
+/// Compares numbers to nine digits. NaN equals NaN.
 fn assert_close(found: &[f64], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {

@@ -82,7 +82,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Dates, times and instants have functions of their own; as DATETIME they share one.
+/// Sets the templates of a unit. Dates, times and instants have different functions; converted to DATETIME they share
+/// one.
 fn time(unit: &str, time: &mut TimeTemplate) {
     let part = unit.to_uppercase();
     let week = if unit == "week" { "ISOWEEK" } else { &part };

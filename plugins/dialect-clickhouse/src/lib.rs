@@ -90,7 +90,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// `Date32` and `DateTime64` throughout: `date_trunc` answers in types that begin in 1970.
+/// Sets the templates of a unit. They use `Date32` and `DateTime64`, because `date_trunc` returns types that begin in
+/// 1970.
 fn time(unit: &str, time: &mut TimeTemplate) {
     let day = "toDate32({0})";
     let back = |seconds: &str| format!("toStartOfSecond(toDateTime64({{0}}, 6, 'UTC')) - toIntervalSecond({seconds})");

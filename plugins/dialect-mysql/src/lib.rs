@@ -83,7 +83,7 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// The bucket's start of `time`, which is a hole. Days and more are dates.
+/// Returns the template for the start of a bucket of `time`, which is a hole. Buckets of a day or more are dates.
 fn trunc(unit: &str, time: &str) -> String {
     match unit {
         "second" => format!("CAST(DATE_FORMAT({time}, '%Y-%m-%d %H:%i:%s') AS DATETIME)"),

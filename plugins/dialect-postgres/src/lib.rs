@@ -65,7 +65,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Bucket templates. `date_trunc` makes an instant of a date, so that a date becomes a time first.
+/// Sets the templates of a bucket. `date_trunc` turns a date into an instant, so a date is converted to a timestamp
+/// first.
 fn time(unit: &str, time: &mut TimeTemplate) {
     time.trunc = format!("date_trunc('{unit}', CAST({{0}} AS TIMESTAMP))");
     let step = if unit == "quarter" { "3 month" } else { unit };

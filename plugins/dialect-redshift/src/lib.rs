@@ -72,7 +72,7 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// `DATEDIFF` counts weeks from Sundays, so weeks are counted in days.
+/// Sets the templates of a unit. `DATEDIFF` counts weeks from Sundays, so weeks are counted in days.
 fn time(unit: &str, time: &mut TimeTemplate) {
     time.add = format!("DATEADD({unit}, CAST({{1}} AS INTEGER), {{0}})");
     time.diff = match unit {

@@ -76,7 +76,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// `date_trunc` answers an instant; in a session in UTC the cast only takes its zone away.
+/// Sets the templates of a unit. `date_trunc` returns an instant; in a session in UTC, the cast only removes its time
+/// zone.
 fn time(unit: &str, time: &mut TimeTemplate) {
     let trunc = |hole: &str| format!("CAST(date_trunc('{unit}', {hole}) AS TIMESTAMP_NTZ)");
     time.trunc = trunc("{0}");

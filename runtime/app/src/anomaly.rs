@@ -127,7 +127,7 @@ impl From<QueryError> for AnomalyError {
     }
 }
 
-/// The severity of a score; bands include their lower end.
+/// Returns the severity of a score; bands include their lower end.
 pub fn severity(score: f64) -> FindingSeverity {
     match score {
         score if score >= 0.8 => FindingSeverity::Critical,
@@ -308,7 +308,8 @@ fn moment(text: &Arc<str>, granularity: Granularity) -> Result<Bucket, AnomalyEr
     Bucket::holding(text, granularity).ok_or_else(|| AnomalyError::Moment { text: Arc::clone(text) })
 }
 
-/// The measure by step and dimensions, from the first step of history on; steps without rows included.
+/// Returns the query for the measure by step and dimensions, from the first step of history on, including steps without
+/// rows.
 fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Result<SemanticQuery, AnomalyError> {
     let far = |text: &Arc<str>| AnomalyError::Moment { text: Arc::clone(text) };
     let start = match (from, &request.from) {

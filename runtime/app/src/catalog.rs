@@ -38,7 +38,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A model whose column types are known already.
+    /// Creates a snapshot of a model with known column types.
     pub fn new(model: Model, definitions: Definitions, profile: DialectProfile, diagnostics: Vec<Diagnostic>) -> Self {
         let (definitions, profile) = (Arc::new(definitions), Arc::new(profile));
         Snapshot {
@@ -72,13 +72,13 @@ impl Snapshot {
         self.lineage.get_or_init(|| make).await
     }
 
-    /// The numbers of nodes and edges in the whole graph.
+    /// Returns the numbers of nodes and edges in the whole graph.
     pub fn graph_size(&self) -> (usize, usize) {
         let graph = self.whole_graph();
         (graph.nodes.len(), graph.edges.len())
     }
 
-    /// The names of all models; each batch needs only what is before it.
+    /// Returns the names of all models in batches. The models of each batch need only those of the batches before.
     pub fn model_batches(&self) -> Vec<Vec<Arc<str>>> {
         let graph = self.whole_graph();
         let names = graph.parallel_batches.iter().map(|batch| {
@@ -204,7 +204,7 @@ impl Catalog {
         Catalog { current: RwLock::new(Arc::new(snapshot)) }
     }
 
-    /// The snapshot for one request; take it once.
+    /// Returns the served snapshot. A request should take it only once.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         // A snapshot is replaced by one assignment, so a poisoned lock holds a whole one.
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -99,7 +99,7 @@ impl Offenders {
         (!found.keys.is_empty()).then_some(found)
     }
 
-    /// `id "7" (2 rows); id "9" (3 rows); and 4 more`
+    /// Returns a list such as `id "7" (2 rows); id "9" (3 rows); and 4 more`.
     fn listed(&self) -> String {
         let keys: Vec<String> = self
             .keys

@@ -79,7 +79,7 @@ impl SchemaIntrospection {
         }
     }
 
-    /// The warehouse has read this model before.
+    /// Returns whether the warehouse has accepted this model before.
     pub fn accepts(&self, model: &str) -> bool {
         self.accepted.contains(model)
     }
@@ -278,7 +278,7 @@ impl<'a> Introspector<'a> {
         self.introspection.types.insert(text, types);
     }
 
-    /// The columns of a cube's rows; none if they cannot be determined.
+    /// Returns the columns of a cube's rows; none if they cannot be determined.
     async fn columns_of(&self, cube: &Cube) -> Vec<String> {
         let Ok(probe) = rows_probe(self.model, cube.id, self.profile) else { return Vec::new() };
         let described = self.asked.warehouse.describe(Statement::plain(&probe)).await;

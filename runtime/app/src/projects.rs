@@ -84,7 +84,7 @@ pub struct Refused {
 }
 
 impl ProjectService {
-    /// `texts` are those of the snapshot that the catalog holds.
+    /// Creates the use cases. `texts` are the files of the served snapshot.
     pub fn new(ports: ProjectPorts, approvals: ApprovalService, texts: ProjectTexts) -> Self {
         let errors = errors_of(&ports.catalog.snapshot());
         let loaded_at = ports.clock.now();
@@ -147,7 +147,7 @@ impl ProjectService {
         self.swap_in_place(held, texts, snapshot).await;
     }
 
-    /// The same project with other registered cubes: how it stands to its files is as it was.
+    /// Serves the same project with other registered cubes. The state compared with its files is unchanged.
     async fn swap_in_place(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
         *held = texts;
         self.ports.catalog.replace(snapshot);
@@ -161,7 +161,7 @@ impl ProjectService {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);
     }
 
-    /// The served project could not be read, or not be put in place.
+    /// Records that the served project could not be read or replaced.
     fn note_failure(&self, error: &ProjectError) {
         let refused = Refused { at: self.ports.clock.now(), errors: 1, first: error.to_string() };
         self.status.lock().unwrap_or_else(PoisonError::into_inner).refused = Some(refused);

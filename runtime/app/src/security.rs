@@ -140,7 +140,7 @@ impl Authenticator {
         Authenticator { cache, accounts, login_throttle: LoginThrottle::new(ports.clock.clone()), ports, settings }
     }
 
-    /// The use cases that change credentials. What they change takes effect here at once.
+    /// Returns the use cases that change credentials. Their changes take effect in this process at once.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }
@@ -209,7 +209,7 @@ impl Authenticator {
     }
 }
 
-/// The identity of the bearer of a token without a session. A token that names no scope reads.
+/// Returns the identity of the bearer of a token without a session. A token without scopes has the scope `read`.
 fn without_session(caller: SecurityContext, scopes: Option<Scopes>, tenant: Option<Arc<str>>) -> Identity {
     let credential = format!("user:{}", caller.user_id).into();
     let caller = SecurityContext { auth_method: AuthMethod::Jwt, ..caller };
@@ -229,7 +229,7 @@ pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, res
     }
 }
 
-/// The user id of a key that was given none.
+/// Returns the user id of a key without a given one.
 pub fn key_user(id: &str) -> Arc<str> {
     format!("key:{id}").into()
 }

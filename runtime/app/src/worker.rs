@@ -46,7 +46,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A background task.
 #[async_trait]
 pub trait Task: Send + Sync {
-    /// The name of the task and of its lease. It is a label of metrics.
+    /// Returns the name of the task and of its lease. It is a label of metrics.
     fn name(&self) -> &'static str;
 
     fn schedule(&self) -> Schedule;

@@ -54,7 +54,7 @@ fn describe(command: &mut Command, page: &mut String) {
     }
 }
 
-/// The row of an argument in the table of its command.
+/// Returns the row of an argument in the table of its command.
 fn row(argument: &Arg) -> String {
     let mut name = argument.get_long().map(|long| format!("--{long}")).unwrap_or_default();
     if let Some(short) = argument.get_short() {

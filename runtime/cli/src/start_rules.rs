@@ -106,7 +106,7 @@ fn telemetry_refusals(config: &Config) -> Vec<Diagnostic> {
     refused
 }
 
-/// `{name}` in a route stands for one step of a path.
+/// Returns whether a route includes a path. `{name}` in a route is one segment of a path.
 fn matches(route: &str, path: &str) -> bool {
     let mut steps = path.split('/');
     let fits = route.split('/').all(|name| steps.next().is_some_and(|step| name == step || name.starts_with('{')));
@@ -158,7 +158,8 @@ fn every_origin(config: &Config) -> Option<Diagnostic> {
     Some(at(place, diagnostic.hint("list the origins of your pages, like https://app.example.org")))
 }
 
-/// A certificate that clients will refuse; they are served nevertheless, since a new one may come.
+/// Reports a certificate that clients will refuse. The server starts nevertheless, because a new certificate may
+/// follow.
 pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnostic> {
     let Validity { from, until } = validity.filter(|validity| !validity.holds_at(now))?;
     let message = format!("the certificate of `server.tls.cert_path` is valid from {from} to {until} only");
@@ -201,7 +202,7 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
     }
 }
 
-/// The URL by which browsers reach a server that listens on a loopback address and has no other.
+/// Returns the URL by which browsers reach a server that listens on a loopback address and has no other.
 pub fn default_public_url(host: &str, bound: SocketAddr, is_tls: bool) -> Option<String> {
     providers::default_public_url(host, bound, is_tls)
 }

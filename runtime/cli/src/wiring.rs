@@ -436,7 +436,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
     }
 }
 
-/// The log's settings, its file in the project.
+/// Returns the log's settings. The log's file is relative to the project.
 pub fn log_settings(project: &Project) -> LogSettings {
     let mut settings = project.config.log.clone();
     if let LogOutput::File(file) = &mut settings.output {

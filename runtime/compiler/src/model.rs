@@ -301,7 +301,8 @@ impl Model {
         self.metric_names.get(name).copied()
     }
 
-    /// The cubes that `from` reaches and the best path to each; computed at first use, then kept.
+    /// Returns the best path from `from` to each cube that it reaches. The paths are computed on first use and then
+    /// cached.
     pub fn join_paths(&self, from: CubeId) -> &JoinPaths {
         self.join_paths[from.0 as usize].get_or_init(|| JoinPaths::from(self, from))
     }

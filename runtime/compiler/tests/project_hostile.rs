@@ -44,7 +44,7 @@ fn number(sql: &str) -> Vec<&'static str> {
     )])
 }
 
-/// The warning that there are no cubes comes with a project of one model.
+/// Loads a project of one model. The codes include the warning that there are no cubes.
 fn model(text: &str) -> Vec<&'static str> {
     let mut codes = check(&[("models/m.sql", text)]);
     codes.retain(|code| *code != "no-cubes");

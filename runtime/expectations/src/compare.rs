@@ -99,7 +99,7 @@ fn in_order(actual: &Rows, expected: &Rows, is_double: &[bool]) -> Option<Differ
     }
 }
 
-/// Every expected row must occur as often as it is expected.
+/// Returns the difference, if an expected row does not occur as often as it is expected.
 fn in_any_order(actual: &Rows, expected: &Rows, is_double: &[bool]) -> Option<Difference> {
     let mut left: Vec<&Vec<Value>> = actual.rows.iter().collect();
     for wanted in &expected.rows {

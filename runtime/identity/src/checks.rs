@@ -90,6 +90,8 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    /// Reads the times of a token.
+    ///
     /// # Errors
     /// A time is not a number.
     pub(crate) fn read(claims: &Claims) -> Result<Self, TokenFault> {
@@ -97,6 +99,8 @@ impl Times {
         Ok(Times { expires: time("exp")?, issued: time("iat")?, starts: time("nbf")? })
     }
 
+    /// Checks the times of a token.
+    ///
     /// # Errors
     /// The token has expired, is not valid yet, or was issued in the future.
     pub(crate) fn check(self, verify_exp: bool, verify_iat: bool, now: Timestamp) -> Result<(), TokenFault> {

@@ -145,7 +145,7 @@ impl ClaimsMapping {
         self.scopes_among(claims, &Scope::ALL)
     }
 
-    /// The scopes that the claims name, as far as they are `offered`, and those of the caller's roles.
+    /// Returns the scopes in the claims that are also in `offered`, and those of the caller's roles.
     pub(crate) fn scopes_among(&self, claims: &Claims, offered: &[Scope]) -> Option<Scopes> {
         let words = texts(self.scopes.iter().find_map(|path| path.find(claims)));
         let roles = texts(self.roles.find(claims));
@@ -155,8 +155,8 @@ impl ClaimsMapping {
         (scopes != Scopes::default()).then_some(scopes)
     }
 
-    /// The first mapped claim whose JSON type is not one that is read; such a claim would otherwise count as
-    /// missing, and a missing role can give more than a present one.
+    /// Returns the first mapped claim with an unsupported JSON type. Such a claim would otherwise count as missing, and
+    /// a missing role can give more rights than a present one.
     pub(crate) fn unreadable(&self, claims: &Claims) -> Option<&'static str> {
         let text: fn(&Json) -> bool = Json::is_string;
         let checked = [

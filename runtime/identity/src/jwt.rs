@@ -96,7 +96,7 @@ impl ProofKey {
     }
 }
 
-/// The claims that a proof covers, as one text.
+/// Returns the claims that a proof covers, as one string.
 fn proven_claims(claims: &Json) -> Option<String> {
     let all = [SESSION, "sub", "iat", "exp"].map(|name| claims.get(name));
     let [Some(session), Some(subject), Some(issued), Some(expires)] = all else { return None };
@@ -108,6 +108,8 @@ const SESSION: &str = "session_id";
 const PROOF: &str = "session_proof";
 
 impl Jwt {
+    /// Creates the signer and verifier of tokens.
+    ///
     /// # Errors
     /// [`JwtError`]: the key cannot be used.
     pub fn new(settings: JwtSettings) -> Result<Self, JwtError> {
@@ -190,7 +192,7 @@ fn check_proof(proof_key: &ProofKey, claims: &Claims) -> Result<(), TokenFault> 
     is_proven.then_some(()).ok_or_else(|| invalid("it names a session of this server"))
 }
 
-/// The session that a token of this server names. Its other claims are for clients and give no rights.
+/// Returns the session that a token of this server names. Its other claims are for clients and give no rights.
 fn session_of(claims: &Claims) -> Result<Verified, TokenFault> {
     let text = |name| claims.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
     let subject = text("sub").ok_or_else(|| invalid("it has no subject"))?.into();

@@ -69,7 +69,7 @@ impl Provider {
         Provider { settings, id_tokens, outgoing }
     }
 
-    /// The claims of the ID token, with those of the user-info endpoint that it does not have.
+    /// Returns the claims of the ID token, and those of the user-info endpoint that the ID token does not have.
     async fn claims(&self, answer: &TokenAnswer, nonce: &str, now: Timestamp) -> Result<Claims, ProviderFault> {
         let proven = match (&self.id_tokens, &self.settings.openid) {
             (Some(signed), Some(openid)) => {

@@ -462,8 +462,8 @@ impl Building<'_> {
         }
     }
 
-    /// The filter's own node. Dimensions that it names stand for their columns: they depend on the cube's rows,
-    /// and so on the filter, themselves.
+    /// Adds the columns that a row filter reads to the filter's node. Dimensions in the filter are replaced by their
+    /// columns, because dimensions depend on the cube's rows and so on the filter.
     fn row_filter(&mut self, sql: &Snippet, policy: &Arc<str>, cube: CubeId, to: u32) {
         let model = self.model;
         let cube = model.cube(cube);
@@ -499,7 +499,7 @@ impl Building<'_> {
         column_of(&slots, name, &self.definitions.warehouse, &self.catalog, &mut self.arena)
     }
 
-    /// A member of another cube is reached by joins, whose columns it depends on.
+    /// Adds the columns of the joins that lead to a member of another cube.
     fn crossed(&mut self, own: Option<CubeId>, target: CubeId, to: u32) {
         let Some(own) = own.filter(|own| *own != target) else { return };
         let paths = self.model.join_paths(own);
@@ -574,8 +574,8 @@ impl Building<'_> {
         self.lineage.incomplete = tables.collect();
     }
 
-    /// A policy's own filter and masks, once for each cube that it reaches. A filter decides which rows of
-    /// the cube there are, so it stands between its columns and the cube.
+    /// Adds the filter and masks of each policy, once for each cube that it applies to. A filter decides which rows of
+    /// the cube exist, so its node is between the filter's columns and the cube.
     fn policies(&mut self) {
         let model = self.model;
         for policy in &model.policies {

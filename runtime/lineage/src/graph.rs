@@ -90,7 +90,7 @@ impl DependencyGraph {
         graph
     }
 
-    /// Every node after those that it needs.
+    /// Returns every node after those that it needs.
     pub fn execution_order(&self) -> impl Iterator<Item = &Node> {
         self.parallel_batches.iter().flatten().map(|at| &self.nodes[*at as usize])
     }

@@ -44,8 +44,8 @@ impl KnownColumns {
         known
     }
 
-    /// All columns of a table in their order, as the warehouse has them; they replace what was declared,
-    /// and keep the spelling that was declared.
+    /// Sets all columns of a table in the warehouse's order. They replace the declared columns, but keep the declared
+    /// spelling.
     pub fn inspected(&mut self, table: &str, columns: Vec<Arc<str>>) {
         let (name, declared) = match self.find(table) {
             Some((name, known)) => (name.to_owned(), known.columns.clone()),
@@ -68,12 +68,12 @@ impl KnownColumns {
         self.put(&name, columns.collect(), true);
     }
 
-    /// The known table that a name means, as a key of [`KnownColumns::declared_tables`].
+    /// Returns the known table that a name refers to, as a key of [`KnownColumns::declared_tables`].
     pub(crate) fn name_of(&self, table: &str) -> Option<&str> {
         self.find(&table.replace(['"', '`', '[', ']'], "")).map(|(name, _)| name)
     }
 
-    /// Source and table of each declared name.
+    /// Returns the source and the table of each declared name.
     pub(crate) fn declared_tables(definitions: &Definitions) -> HashMap<String, (Arc<str>, Arc<str>)> {
         let mut tables = HashMap::new();
         for source in &definitions.sources {
@@ -94,8 +94,8 @@ impl KnownColumns {
         self.tables.insert(key, KnownTable { columns, is_complete });
     }
 
-    /// The table that a name in SQL means: of this very name, or the only one that one of the two names is
-    /// the end of (`raw.orders` and `main.raw.orders`).
+    /// Returns the table that a name in SQL refers to: the one with the same name, or the only one of which one name is
+    /// the end of the other (`raw.orders` and `main.raw.orders`).
     pub(super) fn find(&self, table: &str) -> Option<(&str, &KnownTable)> {
         let key = table.to_lowercase();
         if let Some((name, known)) = self.tables.get_key_value(&key) {

@@ -84,7 +84,7 @@ pub struct Unresolved {
     pub at: Option<Range<usize>>,
 }
 
-/// The columns of one query, and those that they are made of. `warehouse` names the grammar: `duckdb`.
+/// Returns the columns of one query with their origins. `warehouse` is the name of the grammar, such as `duckdb`.
 pub fn columns_of(sql: &str, warehouse: &str, known: &KnownColumns) -> QueryColumns {
     let catalog = RelationCatalog { known, models: Default::default(), spelling: Spelling::of(warehouse) };
     let mut arena = Arena::default();
@@ -144,7 +144,7 @@ pub(super) fn read(
     Read { relation, is_recursive: false }
 }
 
-/// A column of a relation that has been read.
+/// Returns a column of a relation that has been read.
 pub(super) fn column_of(
     slots: &[Slot],
     name: &ColumnName,

@@ -30,7 +30,7 @@ impl Spelling {
         }
     }
 
-    /// The key of a name in SQL.
+    /// Returns the key of a name in SQL.
     pub(super) fn key(self, name: &ColumnName) -> Arc<str> {
         let text = &name.text;
         match self {
@@ -45,7 +45,7 @@ impl Spelling {
         }
     }
 
-    /// The key of a name that an author declared or a warehouse reported. Authors write Snowflake's columns
+    /// Returns the key of a name that an author declared or a warehouse reported. Authors write Snowflake's columns
     /// in lower case, so those count as unquoted.
     pub(super) fn key_of_known(self, name: &str) -> Arc<str> {
         match self {

@@ -113,7 +113,7 @@ impl Lineage {
         self.edges[from as usize..to as usize].iter().copied()
     }
 
-    /// Everything that a node is made of, nearest first, the node itself first of all.
+    /// Returns everything that a node depends on, nearest first, beginning with the node itself.
     pub fn upstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
         self.walk(start, sight, |lineage, at, next| {
             lineage.inputs_of(at).for_each(|(from, _, usage)| next(from, usage))

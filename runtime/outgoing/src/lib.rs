@@ -37,7 +37,7 @@ const OK: u16 = 200;
 pub struct Endpoint(Url);
 
 impl Endpoint {
-    /// The host of the URL, for messages.
+    /// Returns the host of the URL, for messages.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }

@@ -20,7 +20,7 @@ use terrane_sdk::detector::{Detector as _, Params};
 
 const SERIES: usize = 50;
 
-/// Numbers that look like a measure: a level, a week, and noise of a small generator.
+/// Returns numbers that resemble a measure: a level, a weekly pattern, and pseudo-random noise.
 fn batch(points: usize, first: usize) -> SeriesBatch {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut noise = move || {

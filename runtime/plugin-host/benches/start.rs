@@ -23,7 +23,7 @@ use terrane_plugin_host::{ComponentChecks, PluginHost, PluginSettings, SearchPat
 
 const PLUGINS: usize = 20;
 
-/// Twenty detectors, no two alike, and a folder for what is compiled of them.
+/// Returns twenty different detectors, and a folder for their compiled components.
 fn twenty() -> (TempDir, Settings) {
     let folder = tempfile::tempdir().unwrap();
     let plugins = (0..PLUGINS).map(|number| {

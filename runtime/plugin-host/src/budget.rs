@@ -31,7 +31,7 @@ const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 
 impl Default for HostLimits {
-    /// Two short calls per core: a guest that waits for a core uses up its time.
+    /// Allows two short calls per core, because a guest that waits for a core uses up its time.
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         HostLimits {

@@ -104,7 +104,7 @@ pub struct State {
 }
 
 impl App {
-    /// A server without observers. It counts as started now.
+    /// Creates a server without observers. Its uptime begins now.
     pub fn new(services: ServerServices, settings: HttpSettings) -> Self {
         App::watched(services, settings, Watchers::default())
     }

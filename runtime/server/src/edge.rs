@@ -86,7 +86,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// A server of some protocols, whose routes are in the router.
+    /// Creates a server of protocols, whose routes are in the router.
     pub(crate) fn of(app: App, protocols: Protocols, router: Router) -> Self {
         let answers = compression::compressing(Answers { app: app.clone(), router });
         Edge { app, protocols, answers, ids: Arc::new(correlation::Ids::new()) }

@@ -118,7 +118,7 @@ async fn answer(app: App, caller: XmlaCaller, body: &Bytes) -> Result<Body, Faul
     }
 }
 
-/// Begins, resumes or ends a session, and returns its id for the header of the response.
+/// Starts, resumes or ends a session, and returns its id for the header of the response.
 fn session(app: &App, caller: &XmlaCaller, header: &SessionHeader) -> Result<Option<String>, Fault> {
     let sessions = &app.services.dax_sessions;
     let unknown = || Fault::new(FaultCode::UnknownSession, "the session is unknown or has ended; begin a new one");

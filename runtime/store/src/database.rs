@@ -128,7 +128,7 @@ impl Database {
         }
     }
 
-    /// The database's own time in microseconds, as an expression: clocks of several machines differ.
+    /// Returns the database's own time in microseconds, as an expression: clocks of several machines differ.
     pub(crate) fn now(&self) -> &'static str {
         match self {
             Database::Sqlite(_) => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",

@@ -45,6 +45,8 @@ pub struct Condition {
     pub broken: Option<u64>,
 }
 
+/// Returns the location of the state database.
+///
 /// # Errors
 /// The URL does not name a state database.
 pub fn whereabouts(url: &str, project: &Path) -> Result<Whereabouts, StateUrlError> {

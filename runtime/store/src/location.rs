@@ -29,7 +29,7 @@ pub(crate) enum Location {
 }
 
 impl Location {
-    /// A relative file is the project's.
+    /// Reads a URL. A relative file is relative to the project.
     pub(crate) fn of(url: &str, project: &Path) -> Result<Self, StateUrlError> {
         if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
             let options = url.parse::<PgConnectOptions>();

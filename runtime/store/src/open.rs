@@ -53,7 +53,7 @@ pub enum OpenError {
     Migrate { place: String, source: MigrateError },
 }
 
-/// A pool that waited in vain knows no more than that.
+/// Returns the message of an error. A timeout of the pool has no further cause.
 fn said(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::PoolTimedOut => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
@@ -61,7 +61,7 @@ fn said(error: &sqlx::Error) -> String {
     }
 }
 
-/// Connected and brought to this program's version; a file that is not there is made.
+/// Connects, and migrates the schema to this program's version. A missing file is created.
 pub(crate) async fn open(location: &Location) -> Result<Database, OpenError> {
     if let Location::File(file) = location
         && let Some(folder) = file.parent()
@@ -95,7 +95,7 @@ pub(crate) async fn connect(location: &Location) -> Result<Database, OpenError> 
     connected.map_err(|source| OpenError::Database { place: location.shown(), source })
 }
 
-/// The schema that this program works on.
+/// Returns the schema that this program works on.
 pub(crate) fn own_schema() -> i64 {
     migrations::NEWEST
 }

@@ -32,7 +32,7 @@ pub(crate) enum SendError {
 }
 
 impl SendError {
-    /// Trying again may help (OTLP specification, "Failures").
+    /// Returns whether a retry may help (OTLP specification, "Failures").
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self, SendError::Connection(_) | SendError::Status(429 | 502..=504))
     }
@@ -59,7 +59,7 @@ impl Client {
     }
 }
 
-/// The deepest reason; those above it repeat the address.
+/// Returns the root cause. The errors above it repeat the address.
 fn root_cause(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("no answer within {} seconds", TIMEOUT.as_secs());

@@ -18,7 +18,7 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    /// One request's body. Each span ended when its time says.
+    /// Returns the body of one request. Each span is passed with the time of its end.
     pub(crate) fn encode(&self, batch: Vec<(Span, Timestamp)>) -> Vec<u8> {
         let attributes = [("service.name", &self.service_name), ("service.version", &self.version)];
         let attributes = attributes.map(|(name, value)| attribute(name, SpanValue::Text(value.clone())));

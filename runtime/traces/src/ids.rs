@@ -34,13 +34,13 @@ impl Ids {
     }
 }
 
-/// Decided by the id alone, so that every process decides alike.
+/// Returns whether a trace is sampled. Only the id decides, so that all processes decide in the same way.
 pub(crate) fn is_sampled(trace: TraceId, ratio: f64) -> bool {
     let [.., a, b, c, d] = trace.0;
     f64::from(u32::from_be_bytes([a, b, c, d])) < ratio * 2_f64.powi(32)
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// Returns the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

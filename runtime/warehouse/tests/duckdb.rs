@@ -326,7 +326,7 @@ async fn connections_are_counted_as_they_are() {
     assert_eq!((found.failed, found.lost), (0, 0));
 }
 
-/// The full name and the columns, as the catalog lists them.
+/// Returns the full name and the columns, as the catalog lists them.
 async fn located(warehouse: &impl Warehouse, name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split('.').collect();
     let found = warehouse.table(&parts).await.expect("the catalog answers")?;
@@ -507,7 +507,7 @@ async fn a_plan_that_the_engine_cannot_run_is_run_without_the_optimizer() {
     assert!(plan.contains('2') && !plan.contains('+'), "{plan}");
 }
 
-/// The keys as texts, each with the shortest name of its table.
+/// Returns the keys as texts, each with the shortest name of its table.
 async fn foreign_keys(duckdb: &DuckDb) -> Vec<String> {
     let shown = |key: &ForeignKey| {
         let table = |names: &CatalogNames| names.0.last().expect("a name").join(".");

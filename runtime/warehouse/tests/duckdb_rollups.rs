@@ -42,7 +42,7 @@ fn settings(path: &Path, store: Option<&Path>) -> DuckDbSettings {
     }
 }
 
-/// A file of 1,000 rows in ten groups.
+/// Returns a file of 1,000 rows in ten groups.
 fn warehouse(folder: &Path) -> PathBuf {
     let path = folder.join("warehouse.duckdb");
     let connection = duckdb::Connection::open(&path).unwrap();

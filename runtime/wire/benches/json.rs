@@ -22,7 +22,7 @@ const ROWS: usize = 100_000;
 /// The number of rows of one batch of DuckDB.
 const BATCH_ROWS: usize = 2_048;
 
-/// Eight columns as a query returns them; one value in 16 is null.
+/// Returns eight columns of a query's result; one value in 16 is null.
 fn columns(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef, ColumnFormat)> {
     fn of<T>(rows: std::ops::Range<usize>, value: impl Fn(usize) -> T) -> impl Iterator<Item = Option<T>> {
         rows.map(move |row| (row % 16 != 0).then(|| value(row)))

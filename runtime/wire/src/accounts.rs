@@ -302,7 +302,7 @@ pub fn user_change_from_wire(body: &[u8]) -> Result<UserChange, FieldError> {
     })
 }
 
-/// The rights of a new account. A missing field and null are the default.
+/// Returns the rights of a new account. A missing field and null are the default.
 fn grants(fields: &Fields<'_>) -> Result<Grants, FieldError> {
     let text = |name| Ok::<_, FieldError>(fields.string(name, STRING)?.map(Arc::from));
     Ok(Grants {
@@ -316,7 +316,7 @@ fn grants(fields: &Fields<'_>) -> Result<Grants, FieldError> {
     })
 }
 
-/// A change of rights. Null removes a string; a list or an object cannot be null.
+/// Returns a change of rights. Null removes a string; a list or an object cannot be null.
 fn grant_change(fields: &Fields<'_>) -> Result<GrantChange, FieldError> {
     for (name, fits) in [("scopes", SCOPES), ("roles", STRINGS), ("groups", STRINGS), ("attributes", ATTRIBUTES)] {
         present(fields, name, fits)?;
@@ -337,7 +337,7 @@ fn grant_change(fields: &Fields<'_>) -> Result<GrantChange, FieldError> {
     })
 }
 
-/// The value of a field that may be missing, but not null.
+/// Returns the value of a field that may be missing, but not null.
 fn present<'a>(fields: &Fields<'a>, name: &'static str, fits: &'static str) -> Result<Option<&'a Json>, FieldError> {
     match fields.get_or_null(name) {
         Some(null @ Json::Null) => Err(Path::ROOT.field(name).invalid_type(null, fits)),

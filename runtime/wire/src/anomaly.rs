@@ -136,7 +136,7 @@ struct DetectorFault<'a> {
 }
 
 impl<'a> Detectors<'a> {
-    /// `mask` removes secrets from the text of faults.
+    /// Creates the answer. `mask` removes secrets from the messages of faults.
     pub fn new(list: &'a DetectorList, mask: impl Fn(&str) -> String) -> Self {
         let detectors = list.kinds.iter().map(|kind| Detector {
             kind: &kind.kind,

@@ -33,7 +33,7 @@ pub(crate) struct ArrowRows {
 }
 
 impl ArrowRows {
-    /// `stored` is the schema of the batches, which may have further columns behind `columns`.
+    /// Creates the encoder. `stored` is the schema of the batches, which may have more columns after `columns`.
     pub(crate) fn new(columns: Vec<ResultColumn>, stored: &Schema, numbers: Numbers) -> Self {
         let form = |column: &ResultColumn, stored: &DataType| {
             if numbers == Numbers::Doubles && stored.is_numeric() {
@@ -197,7 +197,7 @@ mod tests {
         Arc::new(array.expect("38 digits"))
     }
 
-    /// A measure without a fraction, a measure with one, and a dimension.
+    /// Returns a measure without a fraction, a measure with one, and a dimension.
     fn batch(total: i128) -> RecordBatch {
         let columns =
             [("total", decimals(vec![total], 0)), ("price", decimals(vec![1_250], 2)), ("id", decimals(vec![7], 0))];

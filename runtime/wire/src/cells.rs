@@ -15,7 +15,7 @@ pub struct TextCells<'a> {
 }
 
 impl<'a> TextCells<'a> {
-    /// Further columns of the batch, behind `columns`, have no cells.
+    /// Creates the reader of a batch. Columns of the batch after `columns` are ignored.
     pub fn new(columns: &'a [ResultColumn], batch: &'a RecordBatch) -> Self {
         let columns = columns.iter().zip(batch.columns());
         let columns = columns.map(|(column, array)| Column::new(array, &column.format, Numbers::Plain)).collect();

@@ -48,7 +48,7 @@ impl Expected {
     }
 }
 
-/// Digits without what doesn't count: `+2.50` → `2.5`, `-0.0` → `0`.
+/// Returns a number without insignificant digits: `+2.50` becomes `2.5`, `-0.0` becomes `0`.
 fn plain(number: &str) -> String {
     let number = number.trim();
     let (sign, digits) = match number.strip_prefix('-') {
@@ -64,7 +64,7 @@ fn plain(number: &str) -> String {
     }
 }
 
-/// `2024-01-31T15:00:00.000Z` → `2024-01-31 15:00:00`.
+/// Returns a time in one form: `2024-01-31T15:00:00.000Z` becomes `2024-01-31 15:00:00`.
 fn moment(time: &str) -> String {
     let time = time.trim().replacen('T', " ", 1);
     let zones = ["Z", "+00:00", "+00", " UTC", "+0000"];

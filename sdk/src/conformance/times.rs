@@ -231,7 +231,7 @@ fn steps(suite: &mut Suite<'_>) {
     }
 }
 
-/// A step that the host counts to has to be the same value as the bucket of a row.
+/// Adds cases that compare a step that the host computes with the bucket of a row, which must be the same value.
 fn spine(suite: &mut Suite<'_>) {
     suite.group = "steps meet buckets";
     let w = suite.writer;

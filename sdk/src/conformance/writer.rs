@@ -97,7 +97,7 @@ impl<'p> Writer<'p> {
         self.cast(self.text_literal(text), LogicalType::Text)
     }
 
-    /// Bare digits, unless the engine would read these as a double.
+    /// Returns a decimal as plain digits, unless the engine would read these as a double.
     pub(super) fn decimal_literal(&self, digits: &str) -> Expr {
         let quoted = [self.text_literal(digits)];
         let typed = self.profile.ops.iter().find(|t| t.op == Op::Literal && t.ty == Some(LogicalType::Decimal));
@@ -146,7 +146,7 @@ impl<'p> Writer<'p> {
         Expr::closed(fill(template, &[self.text_literal(text)]).sql)
     }
 
-    /// A name as the host writes it: bare where that is safe.
+    /// Returns a name as the host writes it: bare where that is safe.
     pub(super) fn name(&self, name: &str) -> String {
         let plain = name
             .bytes()
@@ -178,7 +178,7 @@ impl<'p> Writer<'p> {
         sql
     }
 
-    /// `(SELECT … UNION ALL SELECT …) AS t` with the columns `x`, `y` ….
+    /// Returns `(SELECT … UNION ALL SELECT …) AS t` with the columns `x`, `y`, ….
     pub(super) fn table(&self, rows: &[&[Expr]]) -> String {
         let selects = rows.iter().map(|row| {
             let items = row.iter().zip(COLUMNS).map(|(value, column)| format!("{} AS {column}", value.sql));
@@ -187,14 +187,14 @@ impl<'p> Writer<'p> {
         format!("({}) AS t", selects.collect::<Vec<_>>().join(" UNION ALL "))
     }
 
-    /// The condition as one of the texts `true`, `false` and `null`.
+    /// Returns the condition as one of the texts `true`, `false` and `null`.
     pub(super) fn three_valued(&self, test: &Expr) -> Option<Expr> {
         let not = self.op(Op::Not, std::slice::from_ref(test))?;
         let sql = format!("CASE WHEN {} THEN 'true' WHEN {} THEN 'false' ELSE 'null' END", test.sql, not.sql);
         Some(Expr::closed(sql))
     }
 
-    /// ORDER BY with nulls last in either direction, as the host prints it. `by` is a select item's name.
+    /// Returns ORDER BY with nulls last in either direction, as the host prints it. `by` is the name of a select item.
     pub(super) fn order(&self, by: &str, is_descending: bool) -> String {
         let direction = if is_descending { "DESC" } else { "ASC" };
         if self.has(Feature::NULLS_FIRST_LAST) {
@@ -256,7 +256,7 @@ pub(super) fn fill(template: &str, args: &[Expr]) -> Expr {
     Expr::of_template(sql)
 }
 
-/// `name(…)` or `(…)`, closed by the last character.
+/// Returns whether SQL is `name(…)` or `(…)`, closed by its last character.
 fn is_call(sql: &str) -> bool {
     let Some(open) = sql.find('(') else { return false };
     let name = &sql[..open];

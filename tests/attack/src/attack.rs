@@ -64,10 +64,10 @@ pub struct Report {
     pub faults: Vec<Case>,
 }
 
-/// Runs; `progress` is called after each scenario.
+/// Runs the attack. `progress` is called after each scenario.
 ///
 /// # Errors
-/// The machine does not let the servers run.
+/// The servers cannot run on this machine.
 pub fn run(stage: &Stage, run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
     let mut report = Report::default();
     while report.cases < run.cases && report.faults.len() < run.max_faults {
@@ -162,7 +162,7 @@ impl CaseSource<'_> {
         }
     }
 
-    /// Values of filters are the caller's own, or hidden ones: a caller may guess.
+    /// Returns a query. The values of its filters are visible or hidden ones, because a caller may guess.
     fn query(&self, random: &mut Random) -> Json {
         let mut generator = Generator { random: Random::new(random.draw()), features: Features::default() };
         match random.chance(60) {

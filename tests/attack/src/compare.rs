@@ -114,7 +114,7 @@ fn compared_body(answer: &Answer) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The text without the numbers and strings that a field has.
+/// Returns the text without the numbers and strings that a field has.
 fn without_value(text: &str, field: &str) -> String {
     let key = format!("\"{field}\":");
     let mut parts = text.split(&key);

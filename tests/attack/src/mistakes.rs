@@ -48,7 +48,7 @@ pub(crate) fn spoil(body: &mut Json, world: &World, random: &mut Random) {
     }
 }
 
-/// A body of its own over one cube: all its dimensions as rows, or all that can be counted.
+/// Returns a body of its own over one cube: all its dimensions as rows, or all that can be counted.
 pub(crate) fn whole_cube(world: &World, random: &mut Random) -> Json {
     let cube = random.of(&world.cubes);
     let count = 1 + random.below(4);
@@ -74,7 +74,7 @@ fn last_part(member: &str) -> String {
     member.split_once('.').map_or(member, |(_, name)| name).to_owned()
 }
 
-/// A name that differs in one letter.
+/// Returns a name that differs in one letter.
 fn near(name: &str, random: &mut Random) -> String {
     let mut letters: Vec<char> = name.chars().collect();
     match random.below(3) {

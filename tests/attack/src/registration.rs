@@ -70,7 +70,7 @@ const AGGREGATES: &[(&str, Option<&str>)] = &[
 ];
 const TYPES: &[&str] = &["string", "string", "string", "number", "boolean", "time"];
 
-/// The requests of one attempt: the first registers, the last deletes.
+/// Returns the requests of one attempt: the first registers, the last deletes.
 pub fn requests(scenario: &Scenario, name: &str, random: &mut Random) -> Vec<Request> {
     let target = random.of(&scenario.targets);
     let other = random.of(&scenario.seen.cubes);

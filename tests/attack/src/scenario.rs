@@ -253,7 +253,7 @@ fn table_name(cube: &Cube, is_plain: bool) -> String {
     with_schema(&format!("{SCHEMA}\"{}\"", cube.table.replace('"', "\"\"")), is_plain)
 }
 
-/// The cubes that are served: with failing members, and with those that have no rows of their own.
+/// Returns the cubes that are served: with failing members, and with those that have no rows of their own.
 fn with_attack_members(rows: &World, origins: &World, derived: &[Derived]) -> World {
     let mut world = rows.clone();
     world.policies = origins.policies.clone();

@@ -190,7 +190,7 @@ impl Server {
         self.log.lock().is_ok_and(|lines| lines.iter().any(|line| line.contains(UNDESCRIBED)))
     }
 
-    /// The log's lines since the last call, each cut to 2,000 characters.
+    /// Returns the log's lines since the last call, each cut to 2,000 characters.
     pub fn take_log(&self) -> Vec<String> {
         self.log.lock().map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
     }

@@ -84,7 +84,7 @@ pub fn listed_paths(description: &Json) -> Vec<String> {
     paths.filter(is_read).map(|(path, _)| path.clone()).collect()
 }
 
-/// A query's plain fields as `a=b&c=d`.
+/// Returns a query's plain fields as `a=b&c=d`.
 fn parameters(body: &Json) -> String {
     let empty = Map::new();
     let fields = body.as_object().unwrap_or(&empty).iter();

@@ -38,7 +38,7 @@ const BODY: &str =
     r#"{"measures": ["orders.revenue", "orders.count"], "dimensions": ["orders.status", "customers.region"]}"#;
 const PASSWORD: &str = "correct horse battery staple";
 
-/// Bench targets may stop where something is wrong with them.
+/// Returns a server with real credentials. Panics on any failure, as benches may.
 fn main_world(runtime: &Runtime, rates: RateSettings) -> (Edge, String, String, TempDir) {
     runtime.block_on(async {
         let folder = tempfile::tempdir().expect("a folder");

@@ -30,7 +30,7 @@ pub struct MemoryBuilder {
 }
 
 impl MemoryBuilder {
-    /// The query that a relation was built of last.
+    /// Returns the query that a relation was built of last.
     pub fn query(&self, relation: &str) -> Option<String> {
         lock(&self.relations).get(relation).map(|(_, query)| query.clone())
     }

@@ -191,7 +191,7 @@ pub struct Answered {
     pub body: Bytes,
 }
 
-/// Every case of `cases/`, with the name of its file.
+/// Returns every case of `cases/`, with the name of its file.
 ///
 /// # Panics
 /// Where a file cannot be read.
@@ -374,8 +374,10 @@ impl Caller {
 }
 
 impl TestRequest {
+    /// Returns the request of the case.
+    ///
     /// # Panics
-    /// If the case is not a valid HTTP request.
+    /// The case is not a valid HTTP request.
     pub fn request(&self) -> Request {
         let body = if let Some(json) = &self.json {
             Body::from(json.to_string())
@@ -460,7 +462,7 @@ impl Expected {
         out
     }
 
-    /// Every refusal has one of the four shapes, with the correlation id of its header.
+    /// Checks that an error has one of the four shapes, with the correlation id of its header.
     fn error_form(&self, answered: &Answered, text: &str) -> Option<String> {
         if answered.status.as_u16() < 400 || answered.body.is_empty() {
             return None;

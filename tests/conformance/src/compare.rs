@@ -43,7 +43,7 @@ fn holds(found: &Json, part: &str) -> bool {
     }
 }
 
-/// Numbers are compared by their text, so that no digit is lost.
+/// Compares two values. Numbers are compared by their text, so that no digit is lost.
 fn same(expected: &Json, found: &Json) -> bool {
     match (expected, found) {
         (Json::Number(expected), Json::Number(found)) => expected.to_string() == found.to_string(),

@@ -73,14 +73,16 @@ impl ProviderServer {
         self.state().answers.remove(path);
     }
 
-    /// The requests to a path so far.
+    /// Returns the requests to a path so far.
     pub fn asked(&self, path: &str) -> Vec<String> {
         let is_it = |request: &&String| request.split(' ').nth(1) == Some(path);
         self.state().asked.iter().filter(is_it).cloned().collect()
     }
 
+    /// Returns a client for requests to the provider.
+    ///
     /// # Panics
-    /// This machine can't make requests.
+    /// This machine cannot send requests.
     pub fn outgoing(&self) -> OutgoingClient {
         OutgoingClient::new(AllowList::parse(["127.0.0.1"]).expect("an address"), None).expect("TLS")
     }
@@ -97,7 +99,7 @@ impl ProviderServer {
     }
 }
 
-/// The head, and a body of the length that it says.
+/// Reads the head of a request, and the body of the length in the head.
 async fn read(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut piece = [0; 4_096];
@@ -137,7 +139,7 @@ impl Clock for SteppedClock {
     }
 }
 
-/// The public half of an RSA key, as a provider publishes it.
+/// Returns the public half of an RSA key, as a provider publishes it.
 ///
 /// # Panics
 /// The key is not an RSA key.

@@ -95,7 +95,7 @@ impl House {
         ask(&self.edge, &serde_json::from_value(asked).unwrap()).await.status.as_u16()
     }
 
-    /// The records of an event, the oldest first.
+    /// Returns the records of an event, the oldest first.
     async fn records(&self, event: &str) -> Vec<AuditRecord> {
         let filter = AuditFilter { event: Some(event.into()), limit: 100, ..AuditFilter::default() };
         let mut records = self.store.records(&filter).await.unwrap();

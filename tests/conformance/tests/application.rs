@@ -106,7 +106,7 @@ impl House {
         (answered.status.as_u16(), body["error"]["code"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// A session of an administrator, begun with a password.
+    /// Returns a session of an administrator, begun with a password.
     async fn admin_session(&self) -> (String, Json) {
         let user = User {
             username: "root".into(),
@@ -138,7 +138,7 @@ fn changed(mut claims: Json, change: &Json) -> Json {
     claims
 }
 
-/// The claims of a good token with a change; null removes a claim.
+/// Returns the claims of a good token with a change; null removes a claim.
 fn claims(change: &Json) -> Json {
     changed(json!({"sub": "customer-17", "iat": NOW, "exp": NOW + 600, "roles": ["viewer"]}), change)
 }

@@ -245,7 +245,7 @@ async fn one_credential_is_sent_in_one_way() {
     }
 }
 
-/// A token of the right key with some of its claims changed.
+/// Returns a token of the right key with some of its claims changed.
 fn forged(session: &str, change: &Json) -> String {
     let mut claims = json!({
         "iss": "terrane", "aud": "terrane", "sub": "ada", "exp": NOW + 60, "iat": NOW, "scope": "read",
@@ -311,7 +311,7 @@ async fn claims_are_held_to_what_they_must_say() {
     assert_eq!(body(&answered)["error"]["expired_at"], "2024-02-14T11:59:00Z");
 }
 
-/// A reader with a value of every kind that policies compare.
+/// Returns a reader with a value of every kind that policies compare.
 fn analyst(user_id: &str) -> Rights {
     let caller = SecurityContext {
         user_id: user_id.into(),
@@ -366,7 +366,7 @@ async fn a_token_signed_anew_has_the_rights_of_its_session() {
     assert!(of_bob.caller.roles.is_empty(), "{of_bob:?}");
 }
 
-/// A session and its refresh token, as a server would have begun it.
+/// Returns a session and its refresh token, as a server would have begun it.
 async fn begin_session(house: &House, id: &str, rights: Option<Rights>) -> String {
     let session =
         Session { id: id.into(), username: "ada".into(), created_at: now(), ended_at: None, is_guest: false, rights };

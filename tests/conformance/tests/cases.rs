@@ -151,7 +151,7 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
     }
 }
 
-/// `{name}` in a route stands for one step of a path.
+/// Returns whether a case calls a route. `{name}` in a route is one segment of a path.
 fn is_on(case: &Case, route: &str) -> bool {
     let path = case.request.path.split('?').next().unwrap_or_default();
     let (path, route): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), route.split('/').collect());

@@ -124,12 +124,12 @@ fn rsa(pem: &[u8]) -> EncodingKey {
     EncodingKey::from_rsa_pem(pem).unwrap()
 }
 
-/// A token of the provider with some of its claims changed.
+/// Returns a token of the provider with some of its claims changed.
 fn token(change: &Json) -> String {
     jsonwebtoken::encode(&header(Some("one")), &claims(change), &rsa(PRIVATE_PEM)).unwrap()
 }
 
-/// Signed as it should be, with a header and a payload that the library would not write.
+/// Returns a token with a valid signature, and with a header and payload that the library would not write.
 fn raw(header: &str, payload: &str) -> String {
     let message = format!("{}.{}", base64url(header.as_bytes()), base64url(payload.as_bytes()));
     let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &rsa(PRIVATE_PEM), Algorithm::RS256).unwrap();

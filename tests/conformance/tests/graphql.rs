@@ -358,7 +358,7 @@ async fn writer_invalidates_the_cache() {
     assert_eq!(answer["errors"][0]["extensions"]["details"]["nearest"][0], "orders");
 }
 
-/// A query over the rows of a masked column cannot be masked, so it is closed.
+/// Returns a query over the rows of a masked column cannot be masked, so it is closed.
 fn world_with_a_closed_cube() -> World {
     let cube = "cubes:\n  - name: regions\n    sql: SELECT region AS place FROM raw.customers\n    \
                 dimensions: [{name: place, type: string, sql: place}]\n";

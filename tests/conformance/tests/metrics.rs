@@ -31,7 +31,7 @@ fn edge(world: &World) -> Edge {
     world.edge_watched(Security::of_anonymous(), watch(), true)
 }
 
-/// A cube `orders` that answers one row.
+/// Returns a cube `orders` that answers one row.
 fn world() -> World {
     let column = |value: i64| Column { ty: "integer".to_owned(), values: vec![value.into()] };
     World { columns: vec![column(1), column(2), column(9)], ..World::default() }
@@ -95,7 +95,7 @@ impl Scrape {
         *self.samples.get(series).unwrap_or_else(|| panic!("no {series} in {:#?}", self.samples.keys()))
     }
 
-    /// The names of the labels of a metric's samples, without those of buckets.
+    /// Returns the names of the labels of a metric's samples, without those of buckets.
     fn labels(&self, name: &str) -> BTreeSet<String> {
         let is_of = |series: &&String| {
             let own = series.split('{').next().unwrap_or_default();

@@ -92,7 +92,7 @@ impl House {
         StartedLogin { cookie: cookie.to_owned(), query: parameters(query) }
     }
 
-    /// The provider answers the next code with this ID token and user info.
+    /// Makes the provider answer the next code with this ID token and user info.
     fn will_vouch(&self, id_token: &str) {
         let answer = json!({"access_token": "opaque", "token_type": "Bearer", "expires_in": 60, "id_token": id_token});
         self.provider.answer("/token", 200, &answer);
@@ -103,7 +103,7 @@ impl House {
         self.get(&path, json!({"cookie": login.cookie})).await
     }
 
-    /// The whole way, with the ID token that `change` makes of a good one.
+    /// Signs in with the ID token that `change` makes of a valid one.
     async fn sign_in(&self, change: Json) -> Answered {
         let begun = self.begin("corp").await;
         self.will_vouch(&id_token(&begun, &change));

@@ -90,7 +90,7 @@ async fn a_body_that_is_too_large_is_refused_announced_or_not() {
     }
 }
 
-/// Twenty megabytes in a stream, with one turn for all queries and no queue.
+/// Returns a server with an answer of twenty megabytes as a stream, one permit for all queries, and no queue.
 fn much() -> World {
     let text = json!("x".repeat(100_000));
     let column = |ty: &str, value: serde_json::Value| Column { ty: ty.to_owned(), values: vec![value] };
@@ -148,7 +148,7 @@ async fn disconnected_client_returns_its_permit() {
     }
 }
 
-/// A query that has the turn and waits for a warehouse that has no word for it.
+/// Sends a query that takes the permit and waits for a warehouse that does not answer.
 async fn takes_the_turn(address: std::net::SocketAddr) -> TcpStream {
     let asking = async {
         loop {

@@ -114,7 +114,7 @@ fn count() -> Option<Json> {
     )
 }
 
-/// The spans of some requests to a world, and all the bytes that were sent.
+/// Returns the spans of some requests to a world, and all the bytes that were sent.
 async fn spans(world: World, requests: &[TestRequest]) -> (Vec<Span>, Vec<u8>) {
     let mut receiver = Receiver::start("200 OK").await;
     let collector = collector(&receiver.endpoint, 1.0);

@@ -40,7 +40,7 @@ pub struct Case {
     pub caller: Json,
 }
 
-/// Every case, in the order of the names.
+/// Returns every case, in the order of the names.
 ///
 /// # Panics
 /// Where a case cannot be read.
@@ -66,7 +66,7 @@ fn case(name: String) -> Case {
     Case { name, about, project, queries, caller: json["as"].take() }
 }
 
-/// The models of all files in `projects/`, by name.
+/// Returns the models of all files in `projects/`, by name.
 ///
 /// # Panics
 /// Where a project cannot be read or has a problem.
@@ -156,7 +156,7 @@ fn column_types(model: &Model, named: &HashMap<String, String>) -> ColumnTypes {
     types
 }
 
-/// Valentine's day of 2024, at noon, in UTC.
+/// Returns the environment of all cases: 14 February 2024, noon, UTC.
 pub fn environment() -> Environment {
     Environment {
         now: Timestamp::from_second(1_707_912_000).expect("a time"),
@@ -176,10 +176,10 @@ pub fn stages(model: &Model, profile: &DialectProfile, query: &Json, caller: &Js
     }
 }
 
-/// The SQL of a query in one dialect.
+/// Returns the SQL of a query in one dialect.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why the query has no SQL.
 pub fn sql(model: &Model, profile: &DialectProfile, query: &Json, caller: &Json) -> Result<String, QueryError> {
     let query = read_query(query)?;
     let caller = read_caller(caller);
@@ -225,7 +225,7 @@ pub fn read_caller(json: &Json) -> SecurityContext {
     }
 }
 
-/// A query as cases write it.
+/// Returns a query as cases write it.
 ///
 /// # Errors
 /// A member that is not a string.

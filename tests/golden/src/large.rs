@@ -69,7 +69,7 @@ fn in_list(name: &str, values: impl Iterator<Item = String>) -> Filter {
     Filter::Condition { member: member(name), operator: Operator::InList, values }
 }
 
-/// A dashboard's query over the named facts, by region, filtered, ordered, paged.
+/// Returns a dashboard's query over the named facts, by region, filtered, ordered, paged.
 pub fn over_facts(facts: &[usize]) -> SemanticQuery {
     let values = facts.iter().flat_map(|fact| [format!("fact_{fact}.sum_1"), format!("fact_{fact}.average")]);
     SemanticQuery {
@@ -82,7 +82,7 @@ pub fn over_facts(facts: &[usize]) -> SemanticQuery {
     }
 }
 
-/// One fact's query, with a time axis.
+/// Returns one fact's query, with a time axis.
 pub fn over_time(fact: usize) -> SemanticQuery {
     let time = TimeDimension {
         member: member(&format!("fact_{fact}.at")),
@@ -102,7 +102,7 @@ pub fn three_way_fan_out() -> SemanticQuery {
     }
 }
 
-/// 40 metrics of one fact by 10 of its dimensions.
+/// Returns a query for 40 metrics of one fact by 10 of its dimensions.
 pub fn forty_metrics() -> SemanticQuery {
     SemanticQuery {
         values: (0..40).map(|metric| member(&format!("metric_{metric}"))).collect(),

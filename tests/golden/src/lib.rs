@@ -11,7 +11,7 @@ mod from_sdk;
 pub mod large;
 pub mod large_project;
 
-/// The profiles of the first-party dialects, as their authors wrote them.
+/// Returns the profiles of the first-party dialects, as their authors wrote them.
 pub fn first_party_profiles() -> Vec<Profile> {
     vec![
         dialect_bigquery::profile(),
@@ -27,7 +27,7 @@ pub fn first_party_profiles() -> Vec<Profile> {
     ]
 }
 
-/// The profile of the first-party DuckDB dialect.
+/// Returns the profile of the first-party DuckDB dialect.
 ///
 /// # Panics
 /// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
@@ -35,12 +35,12 @@ pub fn duckdb_profile() -> DialectProfile {
     checked(dialect_duckdb::profile())
 }
 
-/// A dialect's profile before the checks.
+/// Returns a dialect's profile before the checks.
 pub fn raw(profile: Profile) -> RawProfile {
     from_sdk::raw_profile(profile)
 }
 
-/// A dialect's profile as the host keeps it.
+/// Returns a dialect's profile as the host keeps it.
 ///
 /// # Panics
 /// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.

@@ -6,7 +6,7 @@ use std::path::Path;
 use terrane_compiler::sql::dialect_profile::Op;
 use terrane_compiler::types::{Granularity, LogicalType};
 
-/// The cases of `enum <name>` in the contract.
+/// Returns the cases of `enum <name>` in the contract.
 fn cases(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/deps/types.wit");
     let text = fs::read_to_string(path).expect("the contract is there");

@@ -80,7 +80,7 @@ fn checked(raw: RawProfile) -> DialectProfile {
     DialectProfile::check(raw).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-/// A profile with DuckDB's quotes and placeholders.
+/// Returns a profile with DuckDB's quotes and placeholders.
 fn alike(mut raw: RawProfile) -> RawProfile {
     raw.quoting.ident_open = "\"".to_owned();
     raw.quoting.ident_close = "\"".to_owned();

@@ -61,7 +61,7 @@ fn text_of_marker() -> Value {
     text(MARKER)
 }
 
-/// Every statement that a query may lead to.
+/// Returns every statement that a query may lead to.
 fn statements(
     model: &Model,
     profile: &DialectProfile,

@@ -32,14 +32,17 @@ pub fn flaw_named(name: &str) -> Option<Flaw> {
     Flaw::ALL.into_iter().find(|flaw| format!("{flaw:?}") == name)
 }
 
-/// The moment and the limits that cases run with.
+/// Returns the moment and the limits that cases run with.
 pub fn settings() -> Settings {
     // 2024-03-10T12:00Z: an hour is missing in New York on this day.
     let now = jiff::Timestamp::from_second(1_710_072_000).unwrap_or_default();
     Settings { now, default_limit: 1_000, max_limit: 50_000 }
 }
 
-/// A body as `POST /api/v1/query` reads it; the code of its refusal otherwise.
+/// Reads a body like `POST /api/v1/query`.
+///
+/// # Errors
+/// The code of the error.
 pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
     // Not every field of a semantic query has a name in REST yet.
     let mut body = query.clone();
@@ -50,7 +53,7 @@ pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
 }
 
 impl Case {
-    /// The difference, if there is one.
+    /// Returns the difference, if there is one.
     ///
     /// # Errors
     /// A world that can't be loaded, or a query that REST doesn't read.
@@ -66,7 +69,7 @@ impl Case {
         Ok(difference(&served.run(&query), &verdict.outcome))
     }
 
-    /// The statement that runs, for a report.
+    /// Returns the statement that runs, for a report.
     pub fn sql(&self, product: &Product) -> String {
         let served = product.serve(&self.world, &source_tree(&self.world, FileOrder::AsDescribed));
         match (read(&self.query), served) {

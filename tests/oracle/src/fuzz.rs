@@ -75,10 +75,10 @@ impl Features {
     }
 }
 
-/// Runs; `progress` hears after each world.
+/// Runs the fuzz loop. `progress` is called after each world.
 ///
 /// # Errors
-/// An engine that doesn't start, or a world that doesn't load: the generator is broken then.
+/// An engine does not start, or a world does not load, which is a fault of the generator.
 pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
     let mut report = Report::default();
     let mut product = Product::start(settings())?;

@@ -29,7 +29,7 @@ impl WorldHooks {
     }
 }
 
-/// One value is compared, several are listed.
+/// Returns a condition that compares one value or lists several.
 fn condition(dimension: &str, values: &[Cell], is_negated: bool) -> HookCondition {
     let values: Vec<Value> = values.iter().map(value).collect();
     let test = |operator, values| HookCondition::Test { member: dimension.into(), operator, values };

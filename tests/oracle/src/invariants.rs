@@ -32,7 +32,7 @@ struct Within<'a, 'p> {
     broken: Vec<(String, Json)>,
 }
 
-/// I1, I2, I5 and I8 on one loaded world.
+/// Checks I1, I2, I5 and I8 on one loaded world.
 pub fn within(
     served: &Served<'_>,
     world: &World,
@@ -102,7 +102,7 @@ impl Within<'_, '_> {
         self.hold("I1 a measure doesn't depend on the others", holds || !has_groups && alone.is_empty(), &single);
     }
 
-    /// I2: counts and sums of the groups make the total.
+    /// I2: the counts and sums of the groups add up to the total.
     fn sums(&mut self, body: &Json, answer: &Answered) {
         let Answered::Rows { keys, rows, .. } = answer else { return };
         let is_paged = ["limit", "offset"].iter().any(|key| !body[*key].is_null());
@@ -165,7 +165,7 @@ impl Within<'_, '_> {
         }
     }
 
-    /// I8: a page is a part of the whole.
+    /// I8: a page is a part of the whole result.
     fn first_of_the_whole(&mut self, body: &Json, answer: &Answered, limit: usize) {
         let Answered::Rows { rows, .. } = answer else { return };
         if ["limit", "offset"].iter().any(|key| !body[*key].is_null()) {
@@ -183,7 +183,7 @@ impl Within<'_, '_> {
     }
 }
 
-/// I10 and I11: the same world with its files in another order, and with plain names.
+/// Checks I10 and I11: the same world with its files in another order, and with plain names.
 ///
 /// # Errors
 /// A world that doesn't load any more.

@@ -55,7 +55,7 @@ impl Group {
         }
     }
 
-    /// The group as one cube means it; what is missing is noted.
+    /// Returns the group in one cube. A missing dimension is reported.
     pub(crate) fn of_fact(&self, evaluation: &Evaluation<'_>, fact: &str) -> Option<Group> {
         if !self.is_metric_time {
             return Some(self.clone());
@@ -287,7 +287,7 @@ fn totals(evaluation: &Evaluation<'_>, calculation: &Calculation<'_, '_>, settin
     }
 }
 
-/// Rows of one cube as they are, in the order of its key.
+/// Returns the rows of one cube without grouping, in the order of its key.
 fn ungrouped(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> {
     let query = evaluation.query;
     let groups = names::groups(evaluation);

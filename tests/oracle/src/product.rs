@@ -377,7 +377,7 @@ pub fn context(asker: Asker) -> RequestContext {
     RequestContext { caller, ..RequestContext::default() }
 }
 
-/// The values of the other person: the last of several, and neighbours of single ones.
+/// Returns the values of the other person: the last of several, and neighbours of single ones.
 fn others(cells: &[Cell]) -> Vec<Cell> {
     match cells {
         [Cell::Int(value)] => vec![Cell::Int(1 - value)],

@@ -33,7 +33,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// One of a list that is not empty.
+    /// Returns one of a list that is not empty.
     pub fn of<'t, T>(&mut self, items: &'t [T]) -> &'t T {
         &items[self.below(items.len())]
     }

@@ -23,7 +23,7 @@ pub fn shrink(product: &Product, case: Case) -> Case {
     }
 }
 
-/// `refused with …` and `row 0, …` are different troubles.
+/// Returns the kind of a difference: `refused with …` and `row 0, …` are different kinds.
 fn kind(about: &str) -> String {
     about.split([' ', ':']).next().unwrap_or_default().to_owned()
 }
@@ -134,7 +134,7 @@ impl Shrinker<'_> {
     }
 }
 
-/// The JSON without its `index`-th part, counted depth first; `None` past the last.
+/// Returns the JSON without its `index`-th part, counted depth first; `None` past the last.
 fn without(json: &Json, index: &mut usize) -> Option<Json> {
     match json {
         Json::Array(items) => {

@@ -52,7 +52,7 @@ impl Value {
         }
     }
 
-    /// The position of a time on its axis, in microseconds.
+    /// Returns the position of a time on its axis, in microseconds.
     pub fn micros(&self) -> Option<i64> {
         match self {
             Value::Day(days) => Some(i64::from(*days) * 86_400_000_000),

@@ -304,7 +304,7 @@ enum Condition {
     Or(Box<Condition>, Box<Condition>),
 }
 
-/// The value of a column in the row of an order, through its customer.
+/// Returns the value of a column in the row of an order, through its customer.
 fn value(order: &Json, data: &Data, column: Column) -> Json {
     match column {
         ("orders", name) => number(&order[name]),
@@ -433,7 +433,7 @@ impl Query {
         Query { groups, filters, measures, descending: random.below(2) == 0 }
     }
 
-    /// The first group is the order; equal ones are in any order.
+    /// Returns the query in DAX. It is ordered by the first group; equal rows may have any order.
     fn dax(&self) -> String {
         let mut arguments: Vec<String> =
             self.groups.iter().map(|(table, column)| format!("{table}[{column}]")).collect();
@@ -533,7 +533,7 @@ fn constant(random: &mut Random, column: Column) -> Json {
     }
 }
 
-/// Random tables with nulls, orphans and ties.
+/// Returns random tables with nulls, orphans and ties.
 fn random_data(random: &mut Random) -> Data {
     let or_null = |random: &mut Random, value: Json| if random.below(4) == 0 { Json::Null } else { value };
     let mut data = Data::default();
@@ -583,7 +583,7 @@ fn random_queries_answer_as_defined() {
     }
 }
 
-/// The order of results: BLANK before every string and FALSE, and between negative numbers and 0.
+/// Returns the order of results: BLANK before every string and FALSE, and between negative numbers and 0.
 fn order(one: &Json, two: &Json) -> Ordering {
     let key = |value: &Json| match value {
         Json::Null => (0.0, 1, String::new()),

@@ -78,7 +78,7 @@ impl Tables {
         known
     }
 
-    /// A scanned field is its column, and `main` is not part of a name.
+    /// Returns a scanned column in the form of lineage: a field counts as its column, and names do not contain `main`.
     fn column(&self, (table, column): (String, String)) -> (String, String) {
         let ends = |name: &String| *name == table || name.ends_with(&format!(".{table}"));
         let Some((name, columns)) = self.columns.iter().find(|(name, _)| ends(&name.to_lowercase())) else {
@@ -159,7 +159,7 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
     assert!(wrong.is_empty(), "{} of {compared}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Everything upstream of what a query names: its members, the keys and times of their cubes, and the joins
+/// Returns everything upstream of what a query names: its members, the keys and times of their cubes, and the joins
 /// between these.
 fn upstream(snapshot: &Snapshot, lineage: &Lineage, body: &Json) -> Columns {
     let (model, everything) = (&snapshot.model, Sight::of_everything());

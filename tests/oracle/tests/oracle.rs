@@ -8,7 +8,7 @@ use terrane_oracle_tests::oracle::{Code, Outcome, Paths, answer};
 use terrane_oracle_tests::value::{Number, Value};
 use terrane_oracle_tests::world::World;
 
-/// The table that peers fail: orders of customers who are missing, null, or without a region.
+/// Returns the table that peers fail: orders of customers who are missing, null, or without a region.
 fn shop() -> World {
     let column = |name: &str, ty: &str| json!({"name": name, "ty": ty});
     let own = |column: usize| json!({"Column": {"cube": null, "column": column}});

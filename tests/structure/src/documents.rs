@@ -16,7 +16,7 @@ pub struct Link {
     pub target: String,
 }
 
-/// The links of a document, without those in code blocks.
+/// Returns the links of a document, without those in code blocks.
 pub fn links(document: &str) -> Vec<Link> {
     let mut links = Vec::new();
     for (line, text) in prose_lines(document) {
@@ -63,7 +63,7 @@ fn has_word(source: &str, item: &str) -> bool {
     scan(source).iter().any(|located| located.token == Token::Word(item))
 }
 
-/// The fragments of a document's headings, as GitHub makes them.
+/// Returns the fragments of a document's headings, as GitHub makes them.
 pub fn headings(document: &str) -> Vec<String> {
     let mut headings: Vec<String> = Vec::new();
     for (_, line) in prose_lines(document) {

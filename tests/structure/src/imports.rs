@@ -93,7 +93,7 @@ impl Graph {
         self.imports.retain(|import| import.from != from || import.to != to);
     }
 
-    /// The sets of files that reach one another, each in order; the largest first.
+    /// Returns the sets of files that reach one another, each in order; the largest first.
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for import in &self.imports {
@@ -113,13 +113,13 @@ impl Graph {
         cycles
     }
 
-    /// The imports between the files of one cycle.
+    /// Returns the imports between the files of one cycle.
     pub fn within(&self, cycle: &[String]) -> Vec<&Import> {
         self.imports.iter().filter(|import| cycle.contains(&import.from) && cycle.contains(&import.to)).collect()
     }
 }
 
-/// All files that a file leads to; itself only if a cycle leads back.
+/// Returns all files that a file leads to; itself only if a cycle leads back.
 fn reachable<'g>(next: &BTreeMap<&'g str, BTreeSet<&'g str>>, from: &str) -> BTreeSet<&'g str> {
     let mut reached = BTreeSet::new();
     let mut waiting: Vec<&str> = next.get(from).into_iter().flatten().copied().collect();
@@ -131,7 +131,7 @@ fn reachable<'g>(next: &BTreeMap<&'g str, BTreeSet<&'g str>>, from: &str) -> BTr
     reached
 }
 
-/// The module that a file is, or none for programs in `src/bin`.
+/// Returns the module that a file is, or none for programs in `src/bin`.
 fn module_path(source: &Path, file: &Path) -> Option<ModulePath> {
     let relative = file.strip_prefix(source).ok()?.with_extension("");
     let mut path: ModulePath = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -174,7 +174,7 @@ fn module(file: &Path, text: &str) -> Module {
     Module { file: sources::shown(file), declarations, paths }
 }
 
-/// The path that begins at a word, with the index behind it.
+/// Returns the path that begins at a word, with the index behind it.
 fn path_at(tokens: &[Located<'_>], start: usize, first: &str) -> (usize, Vec<String>) {
     let mut path = vec![first.to_owned()];
     let mut at = start + 1;
@@ -266,7 +266,7 @@ impl UseReader<'_, '_> {
     }
 }
 
-/// The modules whose items a module uses, each with the line of the use.
+/// Returns the modules whose items a module uses, each with the line of the use.
 fn targets(modules: &BTreeMap<ModulePath, Module>, path: &ModulePath, module: &Module) -> Vec<(usize, ModulePath)> {
     let declared = module.declarations.iter().filter_map(|declaration| {
         let is_glob = declaration.name == "*";

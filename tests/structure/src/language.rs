@@ -107,7 +107,7 @@ pub fn budget(list: &str) -> Result<Budget, String> {
     crate::sources::list(list).iter().map(entry).collect()
 }
 
-/// The differences between a budget and what was counted: crates above it, and budgets above the count.
+/// Returns the differences between a budget and what was counted: crates above it, and budgets above the count.
 pub fn differences(budget: &Budget, counted: &Budget) -> Vec<String> {
     let mut differences = Vec::new();
     for (folder, count) in counted {
@@ -131,7 +131,7 @@ pub fn differences(budget: &Budget, counted: &Budget) -> Vec<String> {
     differences
 }
 
-/// All findings of a source, ordered by line.
+/// Returns all findings of a source, ordered by line.
 pub fn findings(source: &str, terms: &[Term]) -> Vec<Finding> {
     let tokens = scan(source);
     let mut findings = openings(&tokens, terms);
@@ -263,7 +263,7 @@ impl Term {
     }
 }
 
-/// The parts of an identifier in lower case: `SourceFile` and `source_file` are both `source` and `file`.
+/// Returns the parts of an identifier in lower case: `SourceFile` and `source_file` are both `source` and `file`.
 fn parts(identifier: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_lower = false;

@@ -30,7 +30,7 @@ pub struct MessageRead {
     pub pattern: String,
 }
 
-/// All places of a source outside its tests, in order.
+/// Returns all places of a source outside its tests, in order.
 pub fn reads(source: &str) -> Vec<MessageRead> {
     let scanned = scan(source);
     let tokens: Vec<_> = without_tests(&scanned)

@@ -57,7 +57,7 @@ pub fn counts(reports: &[Report]) -> Budget {
     reports.iter().map(|report| (report.folder.clone(), report.count)).collect()
 }
 
-/// The budget that agrees with the counts.
+/// Returns the budget that agrees with the counts.
 pub fn budget_text(reports: &[Report]) -> String {
     let line = |report: &Report| format!("{} {} {}\n", report.folder, report.count.openings, report.count.terms);
     reports.iter().map(line).fold(BUDGET_HEADER.to_owned(), |text, line| text + &line)

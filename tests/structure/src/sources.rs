@@ -23,7 +23,7 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
-/// All crates below the given folders, ordered by their paths.
+/// Returns all crates below the given folders, ordered by their paths.
 pub fn crates(folders: &[&str]) -> Vec<Crate> {
     let mut crates = Vec::new();
     for folder in folders {
@@ -33,7 +33,7 @@ pub fn crates(folders: &[&str]) -> Vec<Crate> {
     crates
 }
 
-/// All `.rs` files below a folder, in order.
+/// Returns all `.rs` files below a folder, in order.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in entries(folder) {
@@ -46,7 +46,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 ///
 /// # Panics
 /// If the file cannot be read: a check that skipped it would pass without having looked.
@@ -54,12 +54,12 @@ pub fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_else(|error| panic!("reading {}: {error}", file.display()))
 }
 
-/// The path from the root of the workspace, with `/` on every system.
+/// Returns the path from the root of the workspace, with `/` on every system.
 pub fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
-/// The lines of a list that mean something: comments and blank lines are left out.
+/// Returns the lines of a list that mean something: comments and blank lines are left out.
 pub fn list(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
@@ -83,7 +83,7 @@ fn collect_crates(folder: &Path, crates: &mut Vec<Crate>) {
     }
 }
 
-/// The files of a crate without those of crates in folders below it.
+/// Returns the files of a crate without those of crates in folders below it.
 fn own_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in entries(folder) {
@@ -96,7 +96,7 @@ fn own_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The content of a folder in order, without target folders and hidden files.
+/// Returns the content of a folder in order, without target folders and hidden files.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let read = fs::read_dir(folder).unwrap_or_else(|error| panic!("reading {}: {error}", folder.display()));
     let is_source = |path: &PathBuf| {

@@ -187,7 +187,7 @@ impl<'s> Scanner<'s> {
         Token::Text(content)
     }
 
-    /// A character literal is passed over; of a lifetime, the quote is, so that its name is a word.
+    /// Skips a character literal, or the quote of a lifetime, whose name then becomes a word.
     fn character_or_lifetime(&mut self) -> Option<Token<'s>> {
         let rest = self.rest();
         let mut characters = rest.char_indices().skip(1);
@@ -207,12 +207,12 @@ impl<'s> Scanner<'s> {
     }
 }
 
-/// The length of what opens a string literal with escapes: `"`, `b"` or `c"`.
+/// Returns the length of what opens a string literal with escapes: `"`, `b"` or `c"`.
 fn string_prefix(rest: &str) -> Option<usize> {
     ["\"", "b\"", "c\""].iter().find(|prefix| rest.starts_with(**prefix)).map(|prefix| prefix.len())
 }
 
-/// The number of hashes of a raw string literal that begins here: `r"`, `br#"`, `cr##"` and so on.
+/// Returns the number of hashes of a raw string literal that begins here: `r"`, `br#"`, `cr##"` and so on.
 fn raw_string_prefix(rest: &str) -> Option<usize> {
     let behind = ["r", "br", "cr"].iter().find_map(|prefix| rest.strip_prefix(prefix))?;
     let hashes = behind.len() - behind.trim_start_matches('#').len();

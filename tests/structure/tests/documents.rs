@@ -52,7 +52,7 @@ fn the_architecture_is_short_and_links_to_every_page() {
     assert_none(&faults);
 }
 
-/// The paragraphs and list items that are too long to read at once; tables and code do not count.
+/// Returns the paragraphs and list items that are too long to read at once; tables and code do not count.
 fn long_paragraphs(name: &str, text: &str) -> Vec<String> {
     let is_long = |line: &&(usize, &str)| line.1.chars().count() > MAX_PARAGRAPH_CHARS && !line.1.starts_with('|');
     let lines: Vec<_> = text.lines().enumerate().collect();
@@ -69,7 +69,7 @@ fn a_long_paragraph_is_found() {
     assert_eq!(long_paragraphs("a.md", &text), ["a.md:2: a paragraph of 601 characters"]);
 }
 
-/// All Markdown files, without those of target folders and hidden folders.
+/// Returns all Markdown files, without those of target folders and hidden folders.
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("reading {}: {error}", folder.display()));
     let mut documents = Vec::new();

@@ -25,7 +25,7 @@ fn clean_files_have_no_findings() {
     assert_none(&found.collect::<Vec<_>>());
 }
 
-/// A finding begins with its file and a colon.
+/// Returns whether a finding, which begins with its file and a colon, is below a path.
 fn is_below(finding: &str, path: &str) -> bool {
     finding.strip_prefix(path).is_some_and(|rest| rest.starts_with(['/', ':']))
 }

@@ -30,7 +30,8 @@ pub struct Output {
 }
 
 impl Program {
-    /// `binary` is `env!("CARGO_BIN_EXE_terrane-under-test")`, which only a test can name.
+    /// Creates a run of the program. `binary` is `env!("CARGO_BIN_EXE_terrane-under-test")`, which only a test can
+    /// name.
     pub fn new(binary: &str, arguments: &[&str], folder: &Path) -> Self {
         let mut command = Command::new(binary);
         command.args(arguments).arg(folder).env_clear().stdin(Stdio::null());

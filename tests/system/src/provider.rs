@@ -86,7 +86,7 @@ impl OidcProvider {
         Ok(self.port)
     }
 
-    /// An access token of a program's own.
+    /// Returns an access token of a program's own.
     ///
     /// # Errors
     /// The provider gives none.
@@ -142,7 +142,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// One request, whose redirect is not followed.
+    /// Returns one request, whose redirect is not followed.
     ///
     /// # Errors
     /// The response is not complete.

@@ -121,7 +121,8 @@ fn send(address: SocketAddr, attack: &Attack) -> Result<Option<Vec<u8>>, String>
 }
 
 impl Report {
-    /// Resident memory after a fifth of the time, and at the end, each the middle of some looks.
+    /// Returns the resident memory in bytes after a fifth of the time and at the end, each the median of several
+    /// readings.
     pub fn memory(&self) -> Option<(u64, u64)> {
         let seen = &self.watched.memory_bytes;
         let width = (seen.len() / 20).max(1);

@@ -81,7 +81,7 @@ fn metadata(context: &Context) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("reading the output of `cargo metadata`")
 }
 
-/// The third-party packages that the program and the components are made of, ordered by name.
+/// Returns the third-party packages that the program and the components are made of, ordered by name.
 fn shipped(metadata: &Value, root: &Path) -> Result<Vec<Package>> {
     let packages = list(metadata, "packages")?;
     let id = |package: &Value| package["id"].as_str().unwrap_or_default().to_owned();
@@ -102,7 +102,7 @@ fn shipped(metadata: &Value, root: &Path) -> Result<Vec<Package>> {
     packages.iter().filter(is_foreign).map(package).collect()
 }
 
-/// The ids of the dependencies that become part of the package, without those of tests and build scripts.
+/// Returns the ids of the dependencies that become part of the package, without those of tests and build scripts.
 fn normal_dependencies(node: &Value) -> Vec<String> {
     let is_normal = |dependency: &&Value| {
         let kinds = dependency["dep_kinds"].as_array();
@@ -131,7 +131,7 @@ fn list<'v>(value: &'v Value, name: &str) -> Result<&'v Vec<Value>> {
     value[name].as_array().with_context(|| format!("`cargo metadata` does not report {name}"))
 }
 
-/// The license texts in a folder and, for libraries in it, in the folders below.
+/// Returns the license texts in a folder and, for libraries in it, in the folders below.
 fn license_texts(folder: &Path, depth: usize) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {

@@ -111,7 +111,7 @@ fn rewrite(text: &str, mut replace: impl FnMut(&str) -> Result<Option<String>>) 
 mod tests {
     use super::*;
 
-    /// A clone with two pages, a source file and a document that is not a page.
+    /// Returns a clone with two pages, a source file and a document that is not a page.
     fn clone(page: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let files = [

@@ -143,7 +143,7 @@ fn repositories(folder: &Path) -> Result<Vec<Repository>> {
     Ok(repositories)
 }
 
-/// The format of `*.sources` files, sources.list(5).
+/// Returns the format of `*.sources` files, sources.list(5).
 fn parse_deb822(text: &str) -> Vec<Repository> {
     let mut repositories = Vec::new();
     for paragraph in text.split("\n\n") {
@@ -158,7 +158,7 @@ fn parse_deb822(text: &str) -> Vec<Repository> {
     repositories
 }
 
-/// The format of `sources.list`, sources.list(5): `deb [options] address suite components`.
+/// Returns the format of `sources.list`, sources.list(5): `deb [options] address suite components`.
 fn parse_one_line(text: &str) -> Vec<Repository> {
     text.lines()
         .filter_map(|line| {

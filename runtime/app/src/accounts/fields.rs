@@ -77,7 +77,7 @@ pub fn parse_lifetime(text: &str) -> Result<Span, FieldProblem> {
     text.parse().map_err(|_| FieldProblem::Duration)
 }
 
-/// The end of a lifetime that begins now.
+/// Returns the end of a lifetime that begins now.
 pub(super) fn end_of(lifetime: Span, now: Timestamp) -> Result<Timestamp, AccountError> {
     let end = now.to_zoned(TimeZone::UTC).checked_add(lifetime).map_err(|_| FieldProblem::Duration.of("expires"))?;
     let end = end.timestamp();

@@ -64,7 +64,7 @@ pub struct GrantChange {
 }
 
 impl Grants {
-    /// The rights of an account with this id.
+    /// Returns the rights of an account with this id.
     pub(super) fn into_rights(self, own_id: Arc<str>) -> Result<Rights, AccountError> {
         let Grants { scopes, user_id, email, roles, groups, attributes, tenant } = self;
         let user_id = user_id.unwrap_or(own_id);

@@ -95,7 +95,7 @@ impl Accounts {
         Ok(IssuedKey { key, text: new.text })
     }
 
-    /// All keys, newest first.
+    /// Returns all keys, newest first.
     ///
     /// # Errors
     /// [`AccountError::Store`].
@@ -180,7 +180,7 @@ fn resource(id: &str) -> String {
     format!("key:{id}")
 }
 
-/// An id of a request, as far as a message repeats it.
+/// Returns an id of a request, shortened for messages.
 pub(super) fn shortened(text: &str) -> Arc<str> {
     text.chars().take(100).collect::<String>().into()
 }

@@ -58,7 +58,7 @@ impl Accounts {
         }
     }
 
-    /// All users, by name.
+    /// Returns all users, by name.
     ///
     /// # Errors
     /// [`AccountError::Store`].

@@ -36,7 +36,8 @@ impl Bucket {
         }
     }
 
-    /// The start of the step so many before this one. `None`: before the calendar's beginning.
+    /// Returns the start of the step that is `steps` before this one; `None` if it is before the beginning of the
+    /// calendar.
     pub(super) fn earlier(self, steps: u32, granularity: Granularity) -> Option<Bucket> {
         let steps = i64::from(steps);
         let span = Span::new();
@@ -77,7 +78,7 @@ pub(super) fn step_ms(granularity: Granularity) -> Option<u64> {
     }
 }
 
-/// The number of steps in a season, if the request names none. Years have no season.
+/// Returns the number of steps in a season, if the request names none. Years have no season.
 pub(super) fn season(granularity: Granularity) -> Option<u32> {
     match granularity {
         Granularity::Second | Granularity::Minute => Some(60),

@@ -31,8 +31,10 @@ pub struct Unreadable {
     pub wanted: &'static str,
 }
 
+/// Reads the series of a result.
+///
 /// # Errors
-/// [`Unreadable`], of the first such column.
+/// [`Unreadable`], for the first such column.
 pub(super) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<Vec<Series>, Unreadable> {
     let mut series: BTreeMap<Key, Vec<(i64, f64)>> = BTreeMap::new();
     for batch in batches {

@@ -8,6 +8,6 @@ use jiff::Timestamp;
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 
-    /// Since some fixed moment; only differences mean something.
+    /// Returns the time since a fixed moment. Only differences are meaningful.
     fn elapsed(&self) -> Duration;
 }

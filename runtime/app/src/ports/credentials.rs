@@ -139,7 +139,7 @@ pub trait Credentials: Send + Sync {
         now: Timestamp,
         entry: AuditEntry,
     ) -> Result<Rotation, StoreError>;
-    /// The session that a refresh token belongs to, used or not.
+    /// Returns the session that a refresh token belongs to, used or not.
     async fn session_of(&self, token: &SecretHash) -> Result<Option<Session>, StoreError>;
     async fn end_session(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<(), StoreError>;
     /// Ends every session of a name, a guest's too. How many there were.

@@ -13,10 +13,10 @@ use super::calls::{CallFacts, ComponentFault};
 /// The detectors that this server has.
 #[async_trait]
 pub trait Detectors: Send + Sync {
-    /// Every kind, sorted by name, and the components that offer none because something is wrong with them.
+    /// Returns every kind, sorted by name, and the components that are unavailable because of a fault.
     async fn kinds(&self) -> DetectorList;
 
-    /// One model a series, for kinds that have models.
+    /// Trains one model per series, for kinds that have models.
     ///
     /// # Errors
     /// [`DetectorError`]

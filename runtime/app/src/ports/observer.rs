@@ -11,23 +11,23 @@ use crate::domain::TraceContext;
 
 /// Receives the reports.
 pub trait Observer: Send + Sync {
-    /// A query became SQL, or was refused.
+    /// Reports that a query was compiled, or was refused.
     fn compiled(&self, step: &Step<'_>);
-    /// The warehouse answered a statement, or didn't.
+    /// Reports the result of a statement in the warehouse.
     fn executed(&self, step: &Step<'_>, statement: &Executed<'_>);
     /// A query is over.
     fn query_ended(&self, query: &EndedQuery<'_>);
-    /// A credential was accepted, by this method.
+    /// Reports that a credential was accepted, with the authentication method.
     fn authenticated(&self, method: &'static str);
-    /// A request was denied, for this reason.
+    /// Reports that a request was denied, with the reason.
     fn access_denied(&self, reason: &'static str);
-    /// A run of a background task begins.
+    /// Reports that a run of a background task begins.
     fn task_started(&self, task: &'static str);
-    /// A run of a background task ended.
+    /// Reports that a run of a background task ended.
     fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration);
-    /// A build of a pre-aggregation ended for good.
+    /// Reports the final end of a build of a pre-aggregation.
     fn rollup_built(&self, _: &BuiltRollup<'_>) {}
-    /// The answer of a query was read from a pre-aggregation of a cube.
+    /// Reports that a pre-aggregation of a cube answered a query.
     fn rollup_used(&self, _cube: &str, _rollup: &str) {}
 }
 

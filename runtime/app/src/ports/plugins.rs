@@ -13,21 +13,21 @@ use terrane_compiler::sql::dialect_profile::{DialectProfile, ProfileError};
 
 /// The components that this server works with.
 pub trait Plugins: Send + Sync {
-    /// The checked profile of a dialect. The first call for a name finds, compiles and asks its
-    /// component, which may take some 100 ms; later ones share the answer.
+    /// Returns the checked profile of a dialect. The first call for a name loads its component and calls it, which may
+    /// take about 100 ms; later calls share the result.
     ///
     /// # Errors
     /// The component does not exist or cannot be used.
     fn dialect(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError>;
 
-    /// Every component that was looked for so far, by name.
+    /// Returns the status of every component that has been used so far, by name.
     fn loaded(&self) -> Vec<PluginStatus>;
 
     /// Returns the status of all plugins. The first call also loads the components in the component folders that have
     /// not been used yet, which may take about 100 ms for each.
     fn inventory(&self) -> Vec<PluginStatus>;
 
-    /// The names of required plugins that can't be called now. Takes no time worth speaking of.
+    /// Returns the names of required plugins that cannot be called now. The call is fast.
     fn missing(&self) -> Vec<String>;
 
     /// Loads a plugin's file again. If its checks pass, the new component replaces the served one; running calls finish
@@ -49,7 +49,7 @@ pub trait Plugins: Send + Sync {
     /// The plugin does not exist, or its state does not allow it.
     fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
-    /// The number of guest functions that were called since the start. Queries must not increase it.
+    /// Returns the number of calls of guest functions since the start. Queries without plugins must not increase it.
     fn guest_calls(&self) -> u64;
 }
 
@@ -249,7 +249,7 @@ impl PluginError {
         }
     }
 
-    /// The key of the operator's entry that a component was refused for. Entries are read when the server
+    /// Returns the key of the operator's entry that a component was refused for. Entries are read when the server
     /// starts, so no reload mends one.
     pub fn entry_key(&self) -> Option<&'static str> {
         let PluginError::Faulted { fault, .. } = self else { return None };
@@ -350,7 +350,7 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
-/// The first few, so that a profile with hundreds of faults still makes a readable message.
+/// Formats the first few errors, so that the message stays readable for a profile with hundreds of faults.
 fn profile_errors(errors: &[ProfileError]) -> String {
     const SHOWN: usize = 5;
     let mut text: Vec<String> = errors.iter().take(SHOWN).map(ToString::to_string).collect();

@@ -54,7 +54,7 @@ pub enum ProviderFault {
 pub trait IdentityProvider: Send + Sync {
     /// As it stands in the routes.
     fn name(&self) -> &str;
-    /// The `iss` that a callback must have if it has one (RFC 9207).
+    /// Returns the `iss` that a callback must have if it has one (RFC 9207).
     fn issuer(&self) -> Option<&str>;
     /// Returns the URL to redirect the caller's browser to.
     fn login_url(&self, request: &LoginRequest<'_>) -> String;

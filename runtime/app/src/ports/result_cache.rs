@@ -100,7 +100,7 @@ pub struct CacheStatistics {
 /// A tier of the result cache.
 #[async_trait]
 pub trait ResultCache: Send + Sync {
-    /// The tier's name: `memory` or `redis`.
+    /// Returns the tier's name: `memory` or `redis`.
     fn name(&self) -> &'static str;
 
     /// Returns the newest result that was stored under a key, whatever its version.

@@ -15,7 +15,7 @@ pub trait Store: Send + Sync {
     /// Checks that the database can be read and written.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// The version of the schema, as the last migration left it.
+    /// Returns the version of the schema, as the last migration left it.
     async fn schema_version(&self) -> Result<i64, StoreError>;
 
     /// Notes that a server of this version began its work; `started_at` is ISO 8601 in UTC.

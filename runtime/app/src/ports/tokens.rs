@@ -64,8 +64,10 @@ pub enum TokenFault {
 /// Signs and checks access tokens.
 #[async_trait]
 pub trait Tokens: Send + Sync {
+    /// Signs a token.
+    ///
     /// # Errors
-    /// [`TokenFault::NotSigning`]: only another's tokens are accepted.
+    /// [`TokenFault::NotSigning`]: only tokens of other issuers are accepted.
     fn sign(&self, grant: &Grant) -> Result<String, TokenFault>;
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault>;
 }

@@ -48,7 +48,7 @@ impl From<u64> for SpanValue {
 
 /// A collector. Its functions neither wait nor fail: spans that it cannot take are dropped and counted.
 pub trait Traces: Send + Sync {
-    /// A new span's place: in the trace of `parent`, or in a trace of its own.
+    /// Returns the position of a new span: in the trace of `parent`, or in a new trace.
     fn begin(&self, parent: Option<TraceContext>) -> TraceContext;
 
     /// Takes a span. One that is not sampled is forgotten.

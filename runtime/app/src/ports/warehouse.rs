@@ -151,7 +151,7 @@ pub struct EngineVersion {
 /// its time, whether or not the engine has stopped.
 #[async_trait]
 pub trait Warehouse: Send + Sync {
-    /// The type that the project file names: `duckdb`, `postgres` …; also the dialect's name.
+    /// Returns the type that the project file names: `duckdb`, `postgres` …; also the dialect's name.
     fn name(&self) -> &str;
 
     async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError>;
@@ -208,7 +208,8 @@ pub trait Warehouse: Send + Sync {
         None
     }
 
-    /// Cheap enough for every scrape. `None`: this adapter doesn't count.
+    /// Returns the numbers of connections; `None` if the adapter does not count them. It is called at every scrape, so
+    /// it must be fast.
     fn connections(&self) -> Option<Connections> {
         None
     }

@@ -96,7 +96,7 @@ impl Answers {
         self.moment(column, 2).map(f64::sqrt)
     }
 
-    /// The third standardised moment; none without spread.
+    /// Returns the third standardised moment; none without spread.
     pub(super) fn skewness(&self, column: usize) -> Option<f64> {
         let (second, third) = (self.moment(column, 2)?, self.moment(column, 3)?);
         let skewness = third / second.powf(1.5);
@@ -112,7 +112,7 @@ impl Answers {
         self.number(column, &Statistic::Quantile(fraction))
     }
 
-    /// Q1 − k·IQR and Q3 + k·IQR.
+    /// Returns Q1 − k·IQR and Q3 + k·IQR.
     pub(super) fn fences(&self, column: usize, k: f64) -> Option<(f64, f64)> {
         let (first, third) = (self.quantile(column, 0.25)?, self.quantile(column, 0.75)?);
         let reach = k * (third - first);
@@ -125,7 +125,7 @@ impl Answers {
         self.count(column, &outside(low, high))
     }
 
-    /// The edges between the bins, ascending; none without spread.
+    /// Returns the edges between the bins, ascending; none without spread.
     pub(super) fn inner_edges(&self, column: usize, bins: u32) -> Vec<f64> {
         let ends = self.number(column, &Statistic::Min).zip(self.number(column, &Statistic::Max));
         let Some((low, high)) = ends.filter(|(low, high)| low < high && self.is_number(column)) else {
@@ -135,7 +135,8 @@ impl Answers {
         (1..bins).map(|bin| low + width * f64::from(bin)).filter(|edge| edge.is_finite()).collect()
     }
 
-    /// Edges, one more than counts. A value at an edge belongs to the bin above it, the greatest to the last.
+    /// Returns the edges and counts of bins. There is one edge more than counts. A value at an edge belongs to the bin
+    /// above it, the greatest value to the last bin.
     pub(super) fn histogram(&self, column: usize, bins: u32) -> Option<(Vec<f64>, Vec<u64>)> {
         let (low, high) = (self.number(column, &Statistic::Min)?, self.number(column, &Statistic::Max)?);
         let values = self.count(column, &Statistic::Values)?;
@@ -147,13 +148,13 @@ impl Answers {
         Some((std::iter::once(low).chain(inner).chain([high]).collect(), counts))
     }
 
-    /// The most frequent values, as many as asked for.
+    /// Returns the `count` most frequent values.
     pub(super) fn most_frequent(&self, column: usize, count: u32) -> Option<&[(Value, u64)]> {
         let (_, _, values) = self.top.iter().find(|(of, asked, _)| *of == column && *asked >= count)?;
         Some(&values[..values.len().min(count as usize)])
     }
 
-    /// The answer to a request; empty where it was not computed.
+    /// Returns the answer to a request; empty if it was not computed.
     pub(super) fn answer(&self, request: &CheckRequest) -> CheckAnswer {
         let column = request.column;
         let number = |value: Option<f64>| single(value.map(Value::Float));

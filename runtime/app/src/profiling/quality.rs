@@ -14,7 +14,7 @@ const WEIGHTS: [(QualityDimension, f64); 5] = [
     (QualityDimension::Accuracy, 0.10),
 ];
 
-/// The mean score of each side that has one.
+/// Returns the mean score of each quality dimension with a score.
 pub(super) fn sides(findings: &[Finding]) -> Vec<(QualityDimension, f64)> {
     let mean = |dimension: QualityDimension| {
         let of_side = findings.iter().filter(|finding| finding.dimension == dimension);
@@ -24,7 +24,7 @@ pub(super) fn sides(findings: &[Finding]) -> Vec<(QualityDimension, f64)> {
     WEIGHTS.into_iter().filter_map(|(dimension, _)| mean(dimension)).collect()
 }
 
-/// The weighted sum; `None` where nothing was scored.
+/// Returns the weighted sum; `None` if nothing was scored.
 pub(super) fn overall(sides: &[(QualityDimension, f64)]) -> Option<f64> {
     let weight = |dimension: QualityDimension| {
         WEIGHTS.iter().find(|(of, _)| *of == dimension).map_or(0.0, |(_, weight)| *weight)

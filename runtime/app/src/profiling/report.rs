@@ -81,7 +81,7 @@ pub struct Insight {
 }
 
 impl Insight {
-    /// The specification's words: INFO and WARNING, and CRITICAL beyond.
+    /// Returns the specification's word for the level: INFO, WARNING or CRITICAL.
     pub fn level(&self) -> &'static str {
         match self.severity {
             FindingSeverity::Info | FindingSeverity::Low => "INFO",

@@ -79,7 +79,7 @@ pub(super) fn following<'r>(answers: &Answers, requests: impl Iterator<Item = &'
     wishes
 }
 
-/// Dimensions whose most frequent values are asked for, each once with the most that anybody wants.
+/// Returns the dimensions whose most frequent values are requested, each once, with the largest requested number.
 pub(super) fn most_frequent<'r>(
     answers: &Answers,
     requests: impl Iterator<Item = &'r CheckRequest>,
@@ -110,7 +110,7 @@ pub(super) fn below(edge: f64) -> Statistic {
     Statistic::Passing(Test::Range { low: None, high })
 }
 
-/// Values below the lower or above the upper end.
+/// Counts values below the lower or above the upper end.
 pub(super) fn outside(low: f64, high: f64) -> Statistic {
     let bound = |value| Some(Bound { value: Value::Float(value), inclusive: false });
     let (below, above) = (Test::Range { low: None, high: bound(low) }, Test::Range { low: bound(high), high: None });

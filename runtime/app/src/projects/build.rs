@@ -47,7 +47,7 @@ impl ProjectService {
         self.look_again().await
     }
 
-    /// The project that is served, with what the warehouse holds of it now.
+    /// Looks again for built models of the served project.
     async fn look_again(&self) -> Result<(), ProjectError> {
         let mut held = self.changing.lock().await;
         let texts = held.clone();

@@ -68,7 +68,7 @@ pub struct CompiledCube {
 }
 
 impl Compiled {
-    /// No part of the project has an error.
+    /// Returns whether no part of the project has an error.
     pub fn is_whole(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -150,7 +150,7 @@ impl ProjectService {
         Ok(compiled)
     }
 
-    /// The models that were asked for, and the texts of all that the warehouse has accepted.
+    /// Checks the requested models. Returns them, and the SQL of all models that the warehouse has accepted.
     async fn models(
         &self,
         snapshot: &Snapshot,
@@ -274,7 +274,7 @@ fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
     cubes.filter_map(|(node, _)| snapshot.model.cube_named(&node.name)?.span.clone()).collect()
 }
 
-/// The names of the models to report.
+/// Returns the names of the models to report.
 fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
     let whole = definitions.models.iter().chain(&definitions.cyclic_models).map(|model| &*model.name.value);
     let names = whole.chain(definitions.broken_models.iter().map(|name| &*name.value));
@@ -329,13 +329,13 @@ fn failed(error: &Diagnostic) -> ProjectError {
     }
 }
 
-/// A model is called like its file.
+/// Returns the name of the model of a file, which is the file's stem.
 fn model_of(span: &Span) -> String {
     let file = span.file.rsplit('/').next().unwrap_or_default();
     file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
 }
 
-/// Every cube that was read, each with the errors between its beginning and the next cube's.
+/// Returns every cube that was read, each with the errors between its beginning and the next cube's.
 fn cubes(snapshot: &Snapshot) -> Vec<CompiledCube> {
     let definitions = &snapshot.definitions.cubes;
     let mut beginnings: Vec<(Span, usize)> =

@@ -291,8 +291,8 @@ fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), Regis
     Ok(())
 }
 
-/// Names of the table's own columns alone: to some engines another name beside a table's is a function of its
-/// whole rows, which no mask of columns covers.
+/// Checks that a cube names only columns of its table. In some engines, another name with a table's prefix is a
+/// function of whole rows, which masks of columns do not cover.
 fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError> {
     let name = &new.name;
     let Some(cube) = snapshot.model.cube_named(name) else { return Ok(()) };

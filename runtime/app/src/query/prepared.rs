@@ -292,7 +292,7 @@ impl Prepared<'_> {
         has_groups && knows_total && sql.limit.is_none_or(|limit| limit > MAX_WHOLE_ROWS)
     }
 
-    /// `oldest`: the time at which the oldest pre-aggregated table was read.
+    /// Returns a whole answer. `oldest` is the time at which the oldest pre-aggregated table was read.
     fn whole(
         &mut self,
         sql: CompiledSql,

@@ -35,7 +35,7 @@ impl NewKey {
     }
 }
 
-/// The id and the secret's hash of a key's text; `None` for what has not the shape of one.
+/// Returns the id and the hash of the secret in a key's text; `None` if the text is not a key.
 pub fn parse(text: &str) -> Option<(&str, SecretHash)> {
     let rest = text.strip_prefix(PREFIX)?;
     let (id, secret) = rest.split_at_checked(ID_DIGITS)?;
@@ -56,7 +56,7 @@ pub fn is_equal(left: &SecretHash, right: &SecretHash) -> bool {
     left.ct_eq(right).into()
 }
 
-/// The SHA-256 of a secret of high entropy.
+/// Returns the SHA-256 of a secret with high entropy.
 pub fn hash(secret: &str) -> SecretHash {
     Sha256::digest(secret.as_bytes()).into()
 }

@@ -159,7 +159,7 @@ impl AuditBuffer {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of the batch that the event is in.
+    /// Adds an event to the open batch, and returns the number of the batch.
     async fn push(&self, entry: AuditEntry) -> Result<u64, StoreError> {
         loop {
             let full = {
@@ -218,7 +218,7 @@ struct PendingBatch<'a> {
 }
 
 impl PendingBatch<'_> {
-    /// In the order in which they began.
+    /// Returns the entries in the order of their first events.
     fn entries(&self) -> Vec<AuditEntry> {
         let mut entries: Vec<AuditEntry> = self.batch.iter().flat_map(HashMap::values).cloned().collect();
         entries.sort_by_key(|entry| entry.at);
@@ -283,7 +283,7 @@ fn gather(kinds: &mut HashMap<Kind, AuditEntry>, kind: Kind, entry: AuditEntry) 
     kinds.entry(kind).and_modify(|same| same.count += count).or_insert(entry);
 }
 
-/// The record that stands for failures of too many kinds.
+/// Returns the record that stands for failures of too many kinds.
 fn folded(entry: AuditEntry) -> AuditEntry {
     AuditEntry {
         client_ip: None,

@@ -63,8 +63,8 @@ impl LoginThrottle {
         }
     }
 
-    /// The last try of `name` was none that failed, and neither was that of the `others`: their earlier ones
-    /// still count, so that an account of one's own doesn't buy more guesses.
+    /// Records a successful sign-in: removes the failures of `name`, and one failure of each of the `others`. Their
+    /// earlier failures still count, so that an attacker does not get more guesses by signing in to another account.
     pub(super) fn succeeded(&self, name: &str, others: &[String]) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.remove(name);

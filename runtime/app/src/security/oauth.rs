@@ -196,7 +196,7 @@ impl OAuth {
         begun.map_err(OAuthError::Session)
     }
 
-    /// The state_token of a callback, which is used up by this.
+    /// Returns the state token of a callback. It cannot be used again.
     fn open(&self, provider: &dyn IdentityProvider, callback: Callback<'_>) -> Result<StateToken, OAuthError> {
         let state = callback.state.ok_or(OAuthError::Missing { name: "state" })?;
         let binding = callback.binding.ok_or(OAuthError::Foreign)?;

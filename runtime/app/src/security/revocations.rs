@@ -47,7 +47,7 @@ impl Revocations {
 }
 
 impl RevokedTokens {
-    /// The name of these tokens in the audit log.
+    /// Returns the name of these tokens in the audit log.
     pub fn resource(&self) -> String {
         match self {
             RevokedTokens::Token(id) => format!("token:{id}"),

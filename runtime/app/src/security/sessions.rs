@@ -237,7 +237,7 @@ impl Authenticator {
         }
     }
 
-    /// The rights with which a session continues; `None` if it may not.
+    /// Returns the rights with which a session continues; `None` if it may not.
     async fn current_rights(&self, session: &Session, now: Timestamp) -> Result<Option<Rights>, StoreError> {
         if session.is_guest {
             let is_over = after(session.created_at, self.settings.refresh_lifetime) <= now;
@@ -330,7 +330,7 @@ pub(crate) fn from(origin: &RequestOrigin, entry: AuditEntry) -> AuditEntry {
     }
 }
 
-/// The end of a lifetime; the calendar's end for one that is longer.
+/// Returns the end of a lifetime, at most the end of the calendar.
 fn after(start: Timestamp, lifetime: Duration) -> Timestamp {
     start.checked_add(lifetime).unwrap_or(Timestamp::MAX)
 }

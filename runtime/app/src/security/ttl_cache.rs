@@ -38,7 +38,7 @@ impl<T: Clone> TtlCache<T> {
         }
     }
 
-    /// The answer of a moment ago, or `read`'s.
+    /// Returns a recent answer, or else that of `read`.
     pub(super) async fn get<F>(&self, id: &str, read: F) -> Result<Option<T>, StoreError>
     where
         F: Future<Output = Result<Option<T>, StoreError>>,

@@ -63,6 +63,8 @@ impl StateAction {
     }
 }
 
+/// Dumps or restores the state database.
+///
 /// # Errors
 /// The state database or the file cannot be read or written, or the dump is incomplete.
 pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Failure> {

@@ -32,7 +32,7 @@ impl OAuthConfig {
         self.enabled.unwrap_or(!self.providers.is_empty())
     }
 
-    /// The URL of this server as browsers reach it: the configured one, or that of the loopback address.
+    /// Returns the URL of this server for browsers: the configured one, or that of the loopback address.
     pub fn public_url(&self) -> Option<&str> {
         self.public_url.as_ref().map(|url| url.value.as_str()).or(self.default_public_url.as_deref())
     }
@@ -69,8 +69,8 @@ pub struct OpenIdConfig<'c> {
 }
 
 impl ProviderConfig {
-    /// The provider's own settings of ID tokens; for a provider that says nothing of the user, those of the external
-    /// issuer of `security.jwt`.
+    /// Returns the provider's own settings of ID tokens. A provider without them uses those of the external issuer of
+    /// `security.jwt`.
     pub fn openid<'c>(&'c self, jwt: &'c JwtConfig) -> Option<OpenIdConfig<'c>> {
         if let (Some(issuer), Some(jwks_url)) = (&self.issuer, &self.jwks_url) {
             let algorithms = self.algorithms.as_deref().unwrap_or(DEFAULT_ALGORITHMS);

@@ -327,7 +327,7 @@ fn telemetry(s: &mut Section<'_>) -> TelemetryConfig {
     }
 }
 
-/// The settings of the cost module that the interface names.
+/// Returns the settings of the cost module that the interface names.
 fn unused(top: &mut Section<'_>) -> Vec<UnusedSetting> {
     let mut found = Vec::new();
     let place = top.place("optimization");

@@ -120,7 +120,7 @@ impl JwtConfig {
         self.external_jwks_url.is_some() && self.enabled != Some(false)
     }
 
-    /// `iss` and `aud` of this server's own tokens.
+    /// Returns `iss` and `aud` of this server's own tokens.
     pub fn own_names(&self) -> (&str, &str) {
         let own = self.own_issuer.as_deref();
         if self.is_external() {

@@ -57,7 +57,7 @@ fn external(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnos
     refused
 }
 
-/// The URL by which browsers on this machine reach a server that listens on a loopback address.
+/// Returns the URL by which browsers on this machine reach a server that listens on a loopback address.
 pub(super) fn default_public_url(host: &str, bound: SocketAddr, is_tls: bool) -> Option<String> {
     let scheme = if is_tls { "https" } else { "http" };
     let is_loopback = bound.ip().to_canonical().is_loopback();
@@ -117,7 +117,7 @@ fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic
     refused
 }
 
-/// All that is wrong with one provider, which stands at one place.
+/// Returns one diagnostic with all problems of a provider.
 fn together(name: &str, found: Vec<(String, &'static str)>) -> Option<Diagnostic> {
     let (messages, hints): (Vec<String>, Vec<&str>) = found.into_iter().unzip();
     let message = format!("the provider `{name}` of `security.oauth`: {}", messages.join("; "));

@@ -53,7 +53,8 @@ pub(super) fn cors(config: &CorsConfig) -> Cors {
     }
 }
 
-/// An operator who opens a server to the network may not know every name of it; who lists some does.
+/// Returns the allowed host names. An operator of a public server may not know all its names, so all are allowed unless
+/// some are listed.
 pub(super) fn hosts(config: &Config, is_public: bool) -> Hosts {
     let listed = &config.server.allowed_hosts;
     if is_public && listed.is_empty() { Hosts::Any } else { Hosts::Listed(listed.clone()) }

@@ -29,6 +29,8 @@ pub(super) struct Providers<'a> {
 }
 
 impl<'a> Providers<'a> {
+    /// Creates the HTTP client.
+    ///
     /// # Errors
     /// `security.outgoing.ca_path` cannot be read.
     pub(super) fn new(config: &'a Config, root: &Path, clock: &'a Arc<dyn Clock>) -> Result<Self, Failure> {
@@ -111,7 +113,7 @@ impl<'a> Providers<'a> {
         Ok(Arc::new(Provider::new(settings, self.outgoing.clone())))
     }
 
-    /// A provider's own names of claims, else those of `security.jwt`.
+    /// Returns the provider's own names of claims, or else those of `security.jwt`.
     fn mapping(&self, provider: &ProviderConfig) -> ClaimsMapping {
         let security = &self.config.security;
         let claims = provider.claims.clone().or(security.jwt.claims.clone());

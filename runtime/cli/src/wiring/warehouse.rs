@@ -140,7 +140,7 @@ fn server(config: &WarehouseConfig) -> Result<ServerSettings, Diagnostic> {
     })
 }
 
-/// The file of an embedded engine; `None` is in memory.
+/// Returns the file of an embedded engine; `None` for a database in memory.
 fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
     let config = &project.config.warehouse;
     if config.url.is_some() {

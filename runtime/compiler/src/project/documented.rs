@@ -6,7 +6,7 @@ use super::{FILE, Inputs, SourceTree, cube_keys as cubes, metrics, policies, rea
 const PAGES: [&str; 2] =
     [include_str!("../../../docs/reference/project.md"), include_str!("../../../docs/reference/policies.md")];
 
-/// The text below a heading, up to the next one.
+/// Returns the text below a heading, up to the next one.
 fn section(heading: &str) -> &'static str {
     let line = format!("{heading}\n");
     let below =
@@ -19,7 +19,7 @@ fn up_to_subheading(section: &'static str) -> &'static str {
     section.split_once("\n### ").map_or(section, |(section, _)| section)
 }
 
-/// The names in the first cells of a section's tables.
+/// Returns the names in the first cells of a section's tables.
 fn first_cells(section: &str) -> Vec<&str> {
     let rows = section.lines().filter(|line| line.starts_with("| `"));
     let cells = rows.filter_map(|line| line.split('|').nth(1));

@@ -23,7 +23,7 @@ macro_rules! ops {
                 match self { $(Op::$variant => $name),* }
             }
 
-            /// The number of holes of a template; `None` if any number of arguments is allowed.
+            /// Returns the number of holes of a template; `None` if any number of arguments is allowed.
             pub fn arity(self) -> Option<u8> {
                 match self { $(Op::$variant => $arity),* }
             }

@@ -102,7 +102,8 @@ fn aggregate(model: &Model, aggregate: &Aggregate) -> String {
     format!("{:?} of {argument}{filters}", aggregate.function)
 }
 
-/// Each part in marks of its own: `<cube.column>`, `[cube.dimension]`, `{measure}`, `⟨metric⟩`, `(a ÷ b)`.
+/// Returns a snippet with marks around each part: `<cube.column>`, `[cube.dimension]`, `{measure}`, `⟨metric⟩`, `(a ÷
+/// b)`.
 fn snippet(model: &Model, snippet: &Snippet) -> String {
     let mut out = if snippet.is_atomic { String::new() } else { "~".to_owned() };
     for part in &snippet.parts {

@@ -74,7 +74,7 @@ impl ExpectedDiagnostic {
 }
 
 impl Case {
-    /// The project with the mistake, and the places of the marks.
+    /// Returns the project with the mistake, and the places of the marks.
     pub(crate) fn tree(&self) -> (SourceTree, Vec<Span>) {
         let mut files: BTreeMap<String, String> =
             base().files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();

@@ -85,6 +85,8 @@ struct Key {
 }
 
 impl KeySet {
+    /// Reads a key set.
+    ///
     /// # Errors
     /// [`KeySetError`]: no key of it can be used.
     pub(crate) fn read(document: &[u8]) -> Result<Self, KeySetError> {
@@ -104,7 +106,7 @@ impl KeySet {
         self.0.len()
     }
 
-    /// A token without `kid` means the one key that fits, if there is only one.
+    /// Finds the key of a token. A token without `kid` uses the only key for its algorithm, if there is exactly one.
     pub(crate) fn find(&self, kid: Option<&str>, algorithm: Algorithm) -> KeyMatch {
         let fitting = |key: &&Key| key.fits(algorithm);
         match kid {
@@ -132,7 +134,7 @@ impl Key {
     }
 }
 
-/// The ids that stand at two keys, usable or not.
+/// Returns the ids that two keys have, usable or not.
 fn repeated(keys: &[Json]) -> BTreeSet<&str> {
     let mut seen = BTreeSet::new();
     keys.iter().filter_map(|key| key.get("kid")?.as_str()).filter(|kid| !seen.insert(*kid)).collect()
@@ -193,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    /// A number of this length, as base64url.
+    /// Returns a number with this many bytes, as base64url.
     fn number(bytes: usize) -> String {
         terrane_app::security::api_key::base64url(&vec![0xff; bytes])
     }

@@ -44,7 +44,7 @@ impl BrowserUrl {
         self.0.scheme() == "https"
     }
 
-    /// A path of this server, as browsers reach it: behind the path of this URL.
+    /// Returns the URL of one of this server's paths for browsers, with the path of this URL as a prefix.
     pub fn join(&self, path: &str) -> String {
         let mut url = self.0.clone();
         url.set_query(None);

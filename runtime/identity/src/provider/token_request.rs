@@ -68,7 +68,7 @@ pub(super) async fn send(
     }
 }
 
-/// The form, and the header that goes with it.
+/// Returns the form, and the header that belongs to it.
 fn form(settings: &ProviderSettings, exchange: &CodeExchange<'_>) -> (String, Option<String>) {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "authorization_code").append_pair("code", exchange.code);
@@ -110,7 +110,7 @@ fn refusal(provider: &str, status_code: u16, body: &Json) -> ProviderFault {
     }
 }
 
-/// RFC 6749, section 2.3.1: both are form-encoded first.
+/// Returns Basic credentials. Both parts are form-encoded first (RFC 6749, section 2.3.1).
 fn basic(client_id: &str, secret: &str) -> String {
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(client_id), encode(secret))))

@@ -170,7 +170,7 @@ impl<'d> Collecting<'d> {
         }
     }
 
-    /// The members that the model has, then those that it lacks.
+    /// Adds the members that the model has, then those that it lacks.
     fn own_members(&mut self, cube: u32, cube_name: &str, built: Option<&'d Cube>, line: &[&'d CubeDefinition]) {
         let mut seen: HashSet<&str> = HashSet::new();
         let mut texts: HashMap<&str, Vec<&'d Origin>> = HashMap::new();
@@ -306,7 +306,8 @@ impl<'d> Collecting<'d> {
     }
 }
 
-/// `source.shop.raw.orders` is a table's id.
+/// Returns the first part of the ids of a node type. The id of a table begins with `source`, as in
+/// `source.shop.raw.orders`.
 fn node_type_of_id(node_type: NodeType) -> &'static str {
     match node_type {
         NodeType::SourceTable => "source",
@@ -314,7 +315,7 @@ fn node_type_of_id(node_type: NodeType) -> &'static str {
     }
 }
 
-/// The declared table that `sql_table` names in plain words.
+/// Returns the declared table that a plain `sql_table` names.
 fn named_table<'k>(relation: &RelationDefinition, known: &'k KnownColumns) -> Option<&'k str> {
     let is_plain = relation.is_table && relation.refs.is_empty() && relation.sources.is_empty();
     if is_plain { known.name_of(relation.sql.text.trim()) } else { None }

@@ -56,7 +56,7 @@ fn cycle_names(diagnostic: &Diagnostic) -> Option<impl Iterator<Item = &str>> {
     is_cycle.then(|| diagnostic.path.iter().map(|step| &*step.name))
 }
 
-/// The nodes by the names that paths have for them: `orders.revenue`, `orders`, `revenue`.
+/// Returns the nodes by their names in the paths of cycles: `orders.revenue`, `orders`, `revenue`.
 fn paths(graph: &DependencyGraph) -> HashMap<(Code, String), u32> {
     let named = (0u32..).zip(&graph.nodes).filter_map(|(at, node)| {
         let code = match node.node_type {

@@ -67,7 +67,7 @@ impl Analysis<'_, '_> {
         Ok(origins)
     }
 
-    /// An expression that the relation's rows depend on.
+    /// Reads an expression that the relation's rows depend on.
     pub(super) fn used(&mut self, expr: &Expr, usage: Use, clause: Clause) -> AnalysisResult<()> {
         let origins = self.expr(expr, clause)?;
         self.add_uses(usage, &origins)
@@ -236,7 +236,7 @@ fn parameters(lambda: &LambdaFunction) -> impl Iterator<Item = &Ident> {
     all.iter().map(|parameter| &parameter.name)
 }
 
-/// The parts of an expression whose values make its value.
+/// Adds the parts of an expression that contribute to its value.
 fn children<'e>(expr: &'e Expr, open: &mut Vec<Open<'e>>) {
     use Expr as E;
     match expr {

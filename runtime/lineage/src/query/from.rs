@@ -203,7 +203,7 @@ impl Analysis<'_, '_> {
         Ok(left)
     }
 
-    /// One relation. `around` and `left` are what a lateral one sees.
+    /// Reads one relation. A lateral one can read `around` and `left`.
     fn factor(&mut self, factor: &TableFactor, around: &mut Frame, left: &mut Frame) -> AnalysisResult<Frame> {
         match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
@@ -284,7 +284,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// A relation whose columns are made of another's in a way that is not followed.
+    /// Returns a relation whose columns are computed from another one in an unknown way.
     fn opaque(
         &mut self,
         table: &TableFactor,
@@ -340,7 +340,7 @@ impl Analysis<'_, '_> {
         Ok(Some(vec![Slot::star(Rest::Derived(origins))]))
     }
 
-    /// A table, a model, or a query of a WITH.
+    /// Returns the columns of a table, a model, or a query of a WITH.
     pub(super) fn table(&mut self, path: &[&Ident]) -> AnalysisResult<Vec<Slot>> {
         if let [ident] = path {
             let key = self.key(ident);
@@ -398,7 +398,7 @@ impl Analysis<'_, '_> {
         Ok(vec![Slot::star(Rest::Derived(origins))])
     }
 
-    /// Hive's and Spark's `LATERAL VIEW explode(tags) t AS tag`.
+    /// Adds the columns of `LATERAL VIEW explode(tags) t AS tag`, as in Hive and Spark.
     pub(super) fn lateral_view(&mut self, view: &LateralView, origins: ColumnOrigins) {
         let columns = view.lateral_col_alias.iter().map(|ident| Slot::column(self.output_name(ident), origins.clone()));
         let mut slots: Vec<Slot> = columns.collect();
@@ -433,7 +433,7 @@ impl Analysis<'_, '_> {
     }
 }
 
-/// A query's columns as its readers see them: DuckDB gives the second `id` another name.
+/// Returns a query's columns with the names that its readers use: DuckDB renames the second `id`.
 pub(crate) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
     if warehouse != "duckdb" {
         return slots;

@@ -42,7 +42,7 @@ pub(crate) struct RelationCatalog<'k> {
 }
 
 impl RelationCatalog<'_> {
-    /// The table or model of a name, and its columns. `written`: the name's parts.
+    /// Returns the table or model of a name, and its columns. `written` is the parts of the name.
     pub(crate) fn relation(&self, written: &[ColumnName], arena: &mut Arena) -> (u32, Vec<Slot>) {
         let parts: Vec<&str> = written.iter().map(|part| &*part.text).collect();
         let name = parts.join(".").to_lowercase();

@@ -246,7 +246,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// `{orders}` as a value: all that its row has.
+    /// Returns the origins of a whole row, as in `{orders}` as a value.
     pub(super) fn whole_row(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend_slots(slots)?;
         let mut origins = ColumnOrigins::new();
@@ -267,7 +267,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// Rows depend on all of these columns: which there are, or which are alike.
+    /// Records that the rows of the relation depend on all of these columns.
     pub(super) fn use_all(&mut self, usage: Use, slots: &[Slot]) -> AnalysisResult<()> {
         self.spend_slots(slots)?;
         for slot in slots {
@@ -362,7 +362,7 @@ fn same(a: &Rest, b: &Rest) -> bool {
     }
 }
 
-/// The identifiers of a dotted name, each part of a quoted `project.dataset.table` on its own.
+/// Returns the identifiers of a dotted name. The parts of a quoted `project.dataset.table` are separate.
 pub(super) fn idents(name: &ObjectName) -> Vec<&Ident> {
     let parts = name.0.iter().filter_map(|part| match part {
         ObjectNamePart::Identifier(ident) => Some(ident),

@@ -16,7 +16,7 @@ use super::relation::{Column, ColumnOrigins, Name, Relation, Slot, Use};
 use super::scope::{Analysis, AnalysisResult, Clause, Exhausted, Frame, MAX_SLOTS, NamedQuery};
 
 impl Analysis<'_, '_> {
-    /// A query's columns. Its uses join those of the relation around.
+    /// Returns a query's columns. Its uses are added to those of the enclosing relation.
     pub(crate) fn query(&mut self, query: &Query) -> AnalysisResult<Vec<Slot>> {
         self.spend(1)?;
         let before = self.ctes.len();
@@ -302,7 +302,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// One item of `GROUP BY` or `ORDER BY`; a number is a place among the columns.
+    /// Reads one item of `GROUP BY` or `ORDER BY`. A number is the position of a column.
     fn by(&mut self, expr: &Expr, slots: &[Slot], usage: Use, clause: Clause) -> AnalysisResult<()> {
         let place = match expr {
             Expr::Value(value) => match &value.value {
@@ -409,7 +409,7 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 
-    /// The SELECT list; each name is seen by what comes after it.
+    /// Returns the columns of the SELECT list. Later items can use the names of earlier ones.
     fn projection(&mut self, select: &Select) -> AnalysisResult<Vec<Slot>> {
         let mut slots = Vec::new();
         if select.flavor == sqlparser::ast::SelectFlavor::FromFirstNoSelect {

@@ -16,7 +16,7 @@ use super::relation::{Column, ColumnOrigins, Name, Rest, Slot};
 use super::scope::{Analysis, AnalysisResult, Clause, idents};
 
 impl Analysis<'_, '_> {
-    /// The columns of one item, and whether the author named it.
+    /// Returns the columns of one item, and whether the author named it.
     pub(super) fn item(&mut self, item: &SelectItem) -> AnalysisResult<(Vec<Slot>, bool)> {
         Ok(match item {
             SelectItem::UnnamedExpr(expr) => {
@@ -72,7 +72,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// A star with what it leaves out, replaces and renames.
+    /// Returns the columns of a star, without those that it excludes, and with those that it replaces and renames.
     fn starred(&mut self, slots: Vec<Slot>, options: &WildcardAdditionalOptions) -> AnalysisResult<Vec<Slot>> {
         self.spend_slots(&slots)?;
         let mut excluded: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -160,7 +160,7 @@ impl Analysis<'_, '_> {
         Ok(Some(vec![Slot::star(Rest::Derived(origins))]))
     }
 
-    /// The name of a column that the author gave none, where it follows from the expression.
+    /// Returns the name that the engine gives to a column without an alias, if it follows from the expression.
     fn made_up_name(&self, expr: &Expr) -> Option<Name> {
         let is_postgres = matches!(self.warehouse, "postgres" | "redshift");
         let mut at = expr;

@@ -93,7 +93,7 @@ fn value(value: Value) -> Value {
     }
 }
 
-/// Null stands for times that no calendar has; the arena's rules reject them.
+/// Returns a time as text; null for a time outside the calendar, which the arena's rules reject.
 fn text(at: Result<Timestamp, jiff::Error>, write: impl Fn(jiff::civil::DateTime) -> String) -> Value {
     at.map_or(Value::Null, |at| Value::Text(Arc::from(write(TimeZone::UTC.to_datetime(at)))))
 }

@@ -84,7 +84,7 @@ fn features(flags: wire::Feature) -> host::Features {
     }
 }
 
-/// Both enums are the contract's, in its order.
+/// Converts an operator's template. Both enums have the contract's order.
 fn op(template: wire::OpTemplate) -> host::RawOp {
     host::RawOp {
         op: host::Op::ALL[template.op as usize],

@@ -77,7 +77,7 @@ pub(crate) fn wit() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
 }
 
-/// A copy of the contract with something replaced in every file.
+/// Returns a copy of the contract with something replaced in every file.
 pub(crate) fn wit_with(folder: &Path, from: &str, to: &str) -> PathBuf {
     let copy = folder.join("wit");
     for sub in ["", "deps"] {
@@ -93,7 +93,7 @@ pub(crate) fn wit_with(folder: &Path, from: &str, to: &str) -> PathBuf {
     copy
 }
 
-/// A copy of the contract in which one world imports one more interface with one function. The memo is there
+/// Returns a copy of the contract in which one world imports one more interface with one function. The memo is there
 /// already.
 pub(crate) fn wit_importing(folder: &Path, world: &str, interface: &str, function: &str) -> PathBuf {
     let (package, name) = interface.split_once('/').unwrap();

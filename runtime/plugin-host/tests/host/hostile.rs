@@ -16,7 +16,7 @@ use terrane_plugin_host::{CallLimits, MAX_COMPONENT_BYTES, PluginHost, SearchPat
 const NO_TIME_LIMIT: CallLimits = CallLimits { fuel: 20_000_000, time_ms: 600_000 };
 const NO_FUEL_LIMIT: CallLimits = CallLimits { fuel: u64::MAX >> 1, time_ms: 20 };
 
-/// A folder with these bytes as the dialect `test`.
+/// Returns a folder with these bytes as the dialect `test`.
 fn host(bytes: &[u8], describe: CallLimits) -> (TempDir, PluginHost) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("dialect-test.wasm"), bytes).unwrap();

@@ -18,7 +18,7 @@ pub(crate) fn components() -> PathBuf {
     folder
 }
 
-/// With nothing but what lies in the folder.
+/// Returns a host that uses only the components in a folder.
 pub(crate) fn host(folder: PathBuf) -> Arc<PluginHost> {
     let search = SearchPath { folders: vec![folder], ..SearchPath::default() };
     Arc::new(PluginHost::new(Settings::new(search)).unwrap())
@@ -28,7 +28,7 @@ pub(crate) fn facts() -> CallFacts {
     CallFacts { now_unix_ms: 1_704_067_200_000, time_zone: "UTC".into(), correlation_id: "test".into(), tenant: None }
 }
 
-/// The same as the guest's own type.
+/// Converts a batch to the guest's own type.
 pub(crate) fn native(batch: &SeriesBatch) -> NativeBatch {
     NativeBatch {
         offsets: batch.offsets.clone(),

@@ -18,7 +18,7 @@ use terrane_plugin_host::{ComponentChecks, ComponentDetectors, PluginHost, Plugi
 use terrane_sdk::CallContext;
 use terrane_sdk::detector::{Detector as _, Params};
 
-/// A folder with one component under a name of its own.
+/// Returns a folder with one component under a name of its own.
 fn folder_with(name: &str, of: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(components().join(of), folder.path().join(name)).unwrap();

@@ -56,7 +56,7 @@ fn settings(guest: &RoleGuest, path: PathBuf) -> Settings {
     Settings { plugins: vec![plugin], ..Settings::new(SearchPath::default()) }
 }
 
-/// Why the one plugin of a host was refused.
+/// Returns the fault because of which the only plugin of a host was refused.
 fn refused(host: &PluginHost) -> PluginFault {
     match &host.loaded()[0].state {
         PluginState::Refused(PluginError::Faulted { fault, .. }) => fault.clone(),
@@ -64,7 +64,7 @@ fn refused(host: &PluginHost) -> PluginFault {
     }
 }
 
-/// Why the guest is refused when it is loaded.
+/// Returns the fault because of which the guest is refused when it is loaded.
 fn refusal(guest: &RoleGuest, describe: CallLimits) -> PluginFault {
     let (_folder, path) = file(&guest.component());
     refused(&PluginHost::new(Settings { describe, ..settings(guest, path) }).unwrap())
@@ -111,7 +111,7 @@ fn now_of(role: PluginRole) -> &'static str {
     if role == PluginRole::Check { "(local.get 0)" } else { "(i64.load (local.get 0))" }
 }
 
-/// The role's function that these tests call.
+/// Returns the role's function that these tests call.
 fn function_of(role: PluginRole) -> &'static str {
     match role {
         PluginRole::Check => "make-plan",
@@ -122,7 +122,7 @@ fn function_of(role: PluginRole) -> &'static str {
 }
 
 impl Stage {
-    /// A guest whose function has this body.
+    /// Returns a guest whose function has this body.
     fn of_body(role: PluginRole, fields: &str, body: &str) -> Stage {
         let (_, id) = ROLES.into_iter().find(|(known, _)| *known == role).unwrap();
         let guest = RoleGuest { fields: fields.to_owned(), ..RoleGuest::new(role, id).with(function_of(role), body) };

@@ -94,7 +94,7 @@ fn address(text: &str) -> Option<IpAddr> {
     Some(found.to_canonical())
 }
 
-/// A number, or an obfuscated port (RFC 7239, section 6.3).
+/// Returns whether a string is a port number or an obfuscated port (RFC 7239, section 6.3).
 fn is_port(text: &str) -> bool {
     let is_obfuscated = |rest: &str| !rest.is_empty() && rest.bytes().all(is_token_byte);
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
@@ -162,8 +162,8 @@ impl<'a> Rest<'a> {
         taken
     }
 
-    /// A token or a quoted string. Addresses with colons and brackets are read without quotes too, since some
-    /// proxies leave them out.
+    /// Reads a token or a quoted string. Addresses with colons and brackets are also read without quotes, which some
+    /// proxies omit.
     fn value(&mut self) -> Option<String> {
         if self.skip('"').is_none() {
             let value = self.take_while(|byte| is_token_byte(byte) || b":[]".contains(&byte));

@@ -22,7 +22,7 @@ pub struct Doc {
 }
 
 impl Doc {
-    /// An operation without parameters, body and errors of its own.
+    /// Describes an operation without parameters, a body and special errors.
     pub(crate) const fn simple(
         id: &'static str,
         tag: &'static str,
@@ -45,7 +45,7 @@ impl RequestBody {
         RequestBody { schema, is_required: true }
     }
 
-    /// A body whose fields all have defaults, so that the request can come without it.
+    /// Describes an optional body, whose fields all have defaults.
     pub(crate) const fn optional(schema: SchemaOf) -> Self {
         RequestBody { schema, is_required: false }
     }

@@ -13,7 +13,7 @@ pub(super) fn register(routes: Routes) -> Routes {
     routes.get("/api/v1/audit", RouteAccess::Scoped(Scope::Admin), &RECORDS, records)
 }
 
-/// Newest first; `next` is the `before` of the next page.
+/// Returns records, newest first. `next` is the value of `before` for the next page.
 async fn records(app: App, call: Call) -> Result<Response, ApiError> {
     let filter = filter_from_parameters(call.query_string())?;
     // What happened up to now belongs to the answer.

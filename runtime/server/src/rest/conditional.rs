@@ -47,7 +47,7 @@ pub(super) fn has_entity(headers: &HeaderMap, tag: &str) -> bool {
     headers.get_all(IF_NONE_MATCH).iter().any(|sent| matches(sent, tag))
 }
 
-/// Weak comparison (RFC 9110, section 8.8.3.2).
+/// Compares entity tags weakly (RFC 9110, section 8.8.3.2).
 fn matches(sent: &HeaderValue, tag: &str) -> bool {
     let opaque = tag.trim_start_matches("W/");
     let sent = sent.to_str().unwrap_or_default();

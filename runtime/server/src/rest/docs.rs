@@ -77,7 +77,7 @@ fn offered(app: &App, path: &str) -> Result<(), ApiError> {
     if app.settings.docs { Ok(()) } else { Err(ApiError::not_found(path)) }
 }
 
-/// A file of the page, with its media type.
+/// Returns a file of the page, with its media type.
 fn asset(name: &str) -> Option<(Vec<u8>, String)> {
     // Relative to the page. No other service validates the description.
     let config = Config::new(["openapi.json"]).validator_url("none").try_it_out_enabled(true);

@@ -153,7 +153,8 @@ fn answer(headers: &HeaderMap, body: &impl Serialize) -> Response {
     response
 }
 
-/// Weak, since the same body may travel compressed. The hasher's keys are fixed, so replicas agree.
+/// Returns the entity tag of a body. It is weak, because the same body may be sent compressed. The hash has fixed keys,
+/// so replicas have equal tags.
 fn entity_tag(body: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(body);

@@ -61,7 +61,8 @@ fn keep_to_yourself(headers: &mut HeaderMap) {
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 
-/// One for each provider. Over https by a name that no other host and no script can set.
+/// Returns the name of the cookie, which differs between providers. Over https, it has a prefix that prevents other
+/// hosts and scripts from setting it.
 fn cookie_name(app: &App, provider: &str) -> String {
     let prefix = if app.services.oauth.transport() == Transport::Https { "__Host-" } else { "" };
     format!("{prefix}terrane_sign_in_{provider}")

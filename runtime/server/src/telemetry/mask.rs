@@ -22,7 +22,7 @@ const MAX_URL_BYTES: usize = 512;
 const SECRET_NAMES: [&str; 10] =
     ["password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "api-key", "authorization", "credential"];
 
-/// The text without its secrets, be they percent-encoded, also more than once.
+/// Returns the text without its secrets. Secrets are found even if they are percent-encoded, once or several times.
 pub fn mask(text: &str) -> Cow<'_, str> {
     let masked = mask_plain(text);
     let mut decoded = percent_decoded(&masked);
@@ -82,7 +82,7 @@ fn ends_secret(name: &[u8]) -> bool {
     })
 }
 
-/// The range of a secret that is recognised at this byte. Both ends are ends of ASCII characters.
+/// Returns the range of a secret that begins at this byte. Both ends are at ASCII characters.
 fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = &bytes[at..];
     let found = match bytes[at] {

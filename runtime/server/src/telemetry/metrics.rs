@@ -58,8 +58,10 @@ pub(crate) struct EndedRequest {
 }
 
 impl Metrics {
+    /// Registers all metrics.
+    ///
     /// # Errors
-    /// Two metrics of one name, which a test would have found.
+    /// Two metrics have one name, which a test excludes.
     pub fn new(settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let families = Families::register(&registry, settings)?;

@@ -27,7 +27,7 @@ impl Watch {
         self.traces.as_ref().map(|traces| traces.backlog())
     }
 
-    /// A span below the request's own.
+    /// Records a span below that of the request.
     fn span(&self, step: &Step<'_>, name: &str, kind: SpanKind, attributes: Vec<(&'static str, SpanValue)>) {
         let (Some(traces), Some(parent)) = (&self.traces, step.trace.filter(|trace| trace.is_sampled)) else { return };
         let mut attributes = attributes;

@@ -80,7 +80,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The next line and the checksum of all before it; `None` at the end.
+    /// Returns the next line and the checksum of all before it; `None` at the end.
     fn next(&mut self) -> Result<Option<(String, String)>, RestoreError> {
         let mut bytes = Vec::new();
         let limited = &mut std::io::Read::take(&mut *self.from, MAX_LINE_BYTES);
@@ -214,7 +214,7 @@ async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u
     }
 }
 
-/// The values in the order of the table's columns, all of them and no others.
+/// Returns the values in the order of the table's columns. The row must have exactly these columns.
 fn bound(table: &Table, row: &Map<String, Json>) -> Result<Vec<Bound>, String> {
     if let Some(unknown) = row.keys().find(|key| !table.columns.contains(&key.as_str())) {
         return Err(format!("`{}` has no column `{unknown}`", table.name));

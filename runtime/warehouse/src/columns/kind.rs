@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 /// The type that a query expects of a column's values.
 pub(crate) type Meaning = DimensionType;
 
-/// The expected types of a statement's columns, if the statement has them.
+/// Returns the expected types of a statement's columns, if the statement has them.
 pub(crate) fn meanings(statement: Statement<'_>) -> Vec<Meaning> {
     statement.columns.iter().map(|column| column.ty).collect()
 }

@@ -21,7 +21,7 @@ impl OrphanedStatements {
         OrphanedStatements { running: Arc::default(), limit }
     }
 
-    /// The number of orphaned statements without a permit.
+    /// Returns the number of orphaned statements without a permit.
     pub(super) fn without_place(&self) -> usize {
         self.running.load(Ordering::Relaxed).min(self.limit)
     }

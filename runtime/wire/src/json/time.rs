@@ -63,7 +63,7 @@ pub(super) fn write_interval(interval: IntervalMonthDayNano, out: &mut Vec<u8>) 
     out.push(b'"');
 }
 
-/// A wall clock. The calendar ends a day after instants do.
+/// Returns a wall clock. The calendar ends a day after instants do.
 fn civil(micros: i64) -> Option<DateTime> {
     const DAY: i64 = 86_400_000_000;
     let days = i32::try_from(micros.div_euclid(DAY)).ok()?;
@@ -71,7 +71,7 @@ fn civil(micros: i64) -> Option<DateTime> {
     date.to_datetime(jiff::civil::Time::midnight()).checked_add(micros.rem_euclid(DAY).microseconds()).ok()
 }
 
-/// An instant in a zone; at the end of the calendar the zone's last offset holds.
+/// Returns an instant in a zone; at the end of the calendar the zone's last offset holds.
 fn local(micros: i64, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     let offset = match Timestamp::from_microsecond(micros) {
         Ok(instant) => zone.to_offset(instant),
@@ -81,7 +81,7 @@ fn local(micros: i64, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     Some((civil(micros.checked_add(i64::from(offset.seconds()) * 1_000_000)?)?, offset))
 }
 
-/// The start of a local bucket with the offset of its values: where the clock moves by less than an
+/// Returns the start of a local bucket with the offset of its values: where the clock moves by less than an
 /// hour, the hour after it starts before it does.
 fn bucket(micros: i64, granularity: Granularity, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     let (at, offset) = local(micros, zone)?;

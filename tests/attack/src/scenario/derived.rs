@@ -163,7 +163,7 @@ fn shape(origin: &Cube, name: &str, prefix: &str, random: &mut Random) -> Cube {
     }
 }
 
-/// The rows that filters take their values from.
+/// Returns the rows that filters take their values from.
 pub(super) fn with_rows(derived: &Cube, rows: &[Vec<Cell>]) -> Cube {
     Cube { rows: rows.to_vec(), ..derived.clone() }
 }

@@ -127,7 +127,7 @@ fn letters(random: &mut Random) -> String {
     (0..8).map(|_| char::from(b'a' + random.below(26) as u8)).collect()
 }
 
-/// The files of one side: the cube's own, and others beside the project file that no cube reads.
+/// Returns the files of one side: the cube's own, and others beside the project file that no cube reads.
 pub(super) fn files(people: Option<&Cube>, side: &str) -> Files {
     let mut files = Files::new();
     if let Some(cube) = people {

@@ -78,7 +78,7 @@ pub(super) fn replace_tags(world: &mut World, side: &str) {
     }
 }
 
-/// The number of hidden rows, and of cells that differ in visible ones.
+/// Returns the number of hidden rows, and of cells that differ in visible ones.
 pub(super) fn differences(left: &World, right: &World) -> (usize, usize) {
     let is_hidden = |cube: &Cube, row: &&Vec<Cell>| text_of(&row[cube.columns.len() - 1]).starts_with(CANARY);
     let hidden = left.cubes.iter().map(|cube| cube.rows.iter().filter(|row| is_hidden(cube, row)).count()).sum();
@@ -162,7 +162,7 @@ fn tagged(row: &[Cell], number: usize) -> Vec<Cell> {
     row
 }
 
-/// One to three other values; never the id and the tag.
+/// Returns one to three other values; never the id and the tag.
 fn changed(row: &[Cell], types: &[ColumnType], has_plain_texts: bool, random: &mut Random) -> Vec<Cell> {
     let mut row = row.to_vec();
     for _ in 0..1 + random.below(3) {
@@ -223,7 +223,7 @@ fn change_masked_values(world: &World, cube: &mut Cube, random: &mut Random) {
     }
 }
 
-/// The columns of a cube whose values no answer may depend on.
+/// Returns the columns of a cube whose values no answer may depend on.
 fn free_columns(world: &World, cube: &Cube) -> BTreeMap<usize, Freedom> {
     let raw = raw_columns(world, cube);
     let columns = (1..cube.columns.len() - 1).filter(|column| !raw.contains(column));
@@ -270,7 +270,7 @@ fn reads(sql: &Expr, column: usize) -> bool {
     }
 }
 
-/// Join keys, and columns of row filters: answers depend on their raw values by law.
+/// Returns the columns of join keys and row filters. By the semantics, answers depend on their raw values.
 fn raw_columns(world: &World, cube: &Cube) -> BTreeSet<usize> {
     let mut raw = BTreeSet::new();
     for other in &world.cubes {

@@ -89,7 +89,7 @@ impl Generator {
         })
     }
 
-    /// One condition on a member of a kind; `seen` may give a value of the data.
+    /// Returns a condition on a member of a kind. `seen` may give a value of the data.
     pub(super) fn condition_of(
         &mut self,
         member: &str,
@@ -148,7 +148,7 @@ impl Generator {
         }
     }
 
-    /// A date, a period or a timestamp; at noon, as other hours may come twice.
+    /// Returns a date, a period or a timestamp; at noon, as other hours may come twice.
     pub(super) fn time_text(&mut self) -> String {
         let at = self.moment();
         match self.random.below(12) {
@@ -190,7 +190,7 @@ impl Generator {
     }
 }
 
-/// A cell of the data as a filter's value.
+/// Returns a cell of the data as a filter's value.
 fn json_of(cell: &Cell) -> Option<Json> {
     match cell {
         Cell::Bool(value) => Some(json!(value)),

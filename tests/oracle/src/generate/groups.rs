@@ -10,7 +10,7 @@ const GRANULARITIES: &[&str] = &["second", "minute", "hour", "day", "day", "week
 const STEPS: &[&str] = &["day", "week", "month", "month", "quarter", "year", "year"];
 
 impl Draft<'_, '_> {
-    /// Cubes, aliases included, that every fact reaches; sometimes any.
+    /// Returns the cubes, including aliases, that every fact reaches, and sometimes all cubes.
     pub(super) fn cubes_in_reach(&mut self) -> Vec<String> {
         let joins = self.world.cubes.iter().flat_map(|cube| &cube.joins).map(|join| join.name.clone());
         let mut all: Vec<String> = self.world.cubes.iter().map(|cube| cube.name.clone()).chain(joins).collect();
@@ -124,7 +124,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// Now and then the axis by another granularity as well.
+    /// Sometimes adds the axis with another granularity as well.
     fn second_granularity(&mut self, member: &str, times: &mut Vec<Json>) {
         let granularity = *self.generator.random.of(STEPS);
         let key = format!("{member}.{granularity}");

@@ -187,7 +187,7 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
     found
 }
 
-/// An own column, arithmetic, or a column of a cube that a to-one hop reaches.
+/// Returns an own column, arithmetic, or a column of a cube that a to-one hop reaches.
 fn numeric(generator: &mut Generator, world: &World, cube: &Cube) -> Expr {
     let is_numeric = |column: &Column| kind(column.ty) == DimensionKind::Number;
     if generator.random.chance(20) {

@@ -112,7 +112,7 @@ impl Names {
         Names { taken: BTreeSet::new() }
     }
 
-    /// A name of the model that is not taken.
+    /// Returns a name of the model that is not taken.
     pub(super) fn member(&mut self, generator: &mut Generator, plain: &str) -> String {
         let base = if !generator.features.hostile_names || generator.random.chance(50) {
             plain.to_owned()
@@ -124,7 +124,7 @@ impl Names {
         self.unique(base, "_")
     }
 
-    /// A name of the warehouse; which ignores case.
+    /// Returns a name of the warehouse; which ignores case.
     pub(super) fn column(&mut self, generator: &mut Generator, plain: &str) -> String {
         let base = if !generator.features.hostile_names || generator.random.chance(40) {
             plain.to_owned()
@@ -136,8 +136,8 @@ impl Names {
         self.unique(base, " ")
     }
 
-    /// A name of a table. Names with path or pattern characters are left out: policies treat them as files, so a
-    /// policy on one table also closes the cubes over others.
+    /// Returns a name of a table. Names with path or pattern characters are left out: policies treat them as files, so
+    /// a policy on one table also closes the cubes over others.
     pub(super) fn table(&mut self, generator: &mut Generator, plain: &str) -> String {
         let name = self.column(generator, plain);
         if name.contains(['/', '\\', '*']) { self.unique(plain.to_owned(), " ") } else { name }

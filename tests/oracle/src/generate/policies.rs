@@ -8,7 +8,7 @@ use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, ColumnType, Cube, Expr, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, World,
 };
 
-/// A filter may name a cube that a to-one join leads to, where no policy hides rows of that cube.
+/// Returns policies. A filter may name a cube that a to-one join leads to, if no policy hides rows of that cube.
 pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     for _ in 0..1 + generator.random.below(3) {

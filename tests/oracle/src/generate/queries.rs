@@ -151,7 +151,7 @@ impl<'w> Draft<'_, 'w> {
         (!measures.is_empty()).then(|| self.generator.random.of(measures))
     }
 
-    /// Now and then the cube under another name.
+    /// Returns the name of a cube, or sometimes that of an alias.
     fn alias_or_name(&mut self, index: usize) -> String {
         let name = &self.world.cubes[index].name;
         let joins = self.world.cubes.iter().flat_map(|cube| &cube.joins);

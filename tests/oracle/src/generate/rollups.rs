@@ -14,7 +14,7 @@ const STEPS: &[&str] =
 const COARSER: &[&str] = &["month", "quarter", "year", "year"];
 const ZONES: &[&str] = &["UTC", "UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Africa/Cairo"];
 
-/// The pre-aggregations of a world; of many worlds none.
+/// Returns the pre-aggregations of a world; of many worlds none.
 pub fn rollups(generator: &mut Generator, world: &World) -> Vec<Rollup> {
     let mut rollups = Vec::new();
     if generator.random.chance(20) {
@@ -34,7 +34,7 @@ pub fn rollups(generator: &mut Generator, world: &World) -> Vec<Rollup> {
     rollups
 }
 
-/// A cube whose last rows arrive late, if one of those with pre-aggregations is not joined by others.
+/// Returns a cube whose last rows arrive late, if one of those with pre-aggregations is not joined by others.
 pub fn late_cube(generator: &mut Generator, world: &World) -> Option<String> {
     if !generator.random.chance(25) {
         return None;
@@ -88,7 +88,7 @@ pub fn crossing_segments(generator: &mut Generator, world: &mut World) {
     }
 }
 
-/// Joins two cubes that a third one joins, so that it reaches one of them in two ways.
+/// Joins two cubes that a third one joins, so that it reaches one of them by two paths.
 fn add_triangle(generator: &mut Generator, world: &mut World) {
     let position = |name: &str| world.cubes.iter().position(|cube| cube.name == name);
     let mut pairs = Vec::new();
@@ -127,7 +127,7 @@ fn is_plain_value(cell: &Cell) -> bool {
     }
 }
 
-/// The cubes that one joins directly, and also by way of another one that it joins.
+/// Returns the cubes that one joins directly, and also by way of another one that it joins.
 fn triangles(world: &World) -> Vec<(usize, usize, usize)> {
     let joined = |from: usize| -> Vec<usize> {
         let joins = world.cubes[from].joins.iter().filter(|join| join.relationship.is_to_one() && join.cube.is_none());
@@ -225,7 +225,7 @@ fn bare(cube: &Cube, name: String, measures: Vec<String>, dimensions: Vec<String
     }
 }
 
-/// A pre-aggregation whose groups have several rows each: by one or two dimensions, masked ones first.
+/// Returns a pre-aggregation whose groups have several rows each: by one or two dimensions, masked ones first.
 fn small_rollup(generator: &mut Generator, world: &World, cube: &Cube, name: String) -> Rollup {
     let is_group = |dimension: &&Dimension| !dimension.primary_key && dimension.kind != DimensionKind::Time;
     let all: Vec<&Dimension> = cube.dimensions.iter().filter(is_group).collect();

@@ -28,7 +28,7 @@ pub enum DataReport {
     Forgotten,
 }
 
-/// I4 on one loaded world.
+/// Checks I4 on one loaded world.
 ///
 /// # Errors
 /// A row cannot be removed.

@@ -44,7 +44,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
         Calculation { evaluation, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new() }
     }
 
-    /// The cubes of all aggregates so far, each once.
+    /// Returns the cubes of all aggregates so far, each once.
     pub(crate) fn facts(&self) -> Vec<String> {
         let mut facts: Vec<String> = Vec::new();
         for wanted in &self.wanted {
@@ -113,7 +113,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
         }
     }
 
-    /// The project's own filter may name what doesn't exist for the caller.
+    /// Reports denied members in a filter of the query. The project's own filters may name them.
     fn note_denied(&self, filter: &Filter) {
         if let Filter::Condition { member, .. } = filter
             && member.cube().is_some_and(|cube| self.evaluation.world.is_denied(cube, member.member()))
@@ -153,7 +153,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
         }
     }
 
-    /// Every aggregate in one group. Where a cube lacks the group there are no rows (rule 4).
+    /// Returns every aggregate in one group. Where a cube lacks the group there are no rows (rule 4).
     pub(crate) fn aggregates(&self, key: &[Value], facts: &Facts, history: &Facts) -> Vec<Value> {
         let of = |(index, wanted): (usize, &Wanted<'_>)| {
             let rows = |facts: &'_ Facts| facts.get(&wanted.cube).and_then(|fact| fact.groups.get(key)).cloned();

@@ -30,7 +30,7 @@ pub(crate) struct Measured {
     pub(crate) inputs: Vec<Option<Value>>,
 }
 
-/// Rule 15: the cube that owns one of the dimensions and reaches all others by to-one hops.
+/// Returns the cube that owns one of the dimensions and reaches all others by to-one joins (rule 15).
 pub(crate) fn owner_of_dimensions(evaluation: &Evaluation<'_>, groups: &[Group]) -> Option<String> {
     if let Some(cube) = &evaluation.query.cube {
         return Some(cube.to_string());
@@ -116,7 +116,7 @@ pub(crate) fn grouped<'w>(
     Grouped { groups: found }
 }
 
-/// One row for each row of a cube that passes, in the order of its primary key.
+/// Returns one row for each row of a cube that passes, in the order of its primary key.
 pub(crate) fn listed(
     evaluation: &Evaluation<'_>,
     fact: &str,

@@ -44,7 +44,7 @@ pub(crate) enum GroupFilter {
     Broken,
 }
 
-/// Rule 12: conjuncts without a measure belong to rows, the others to groups.
+/// Splits the filters: conditions without a measure apply to rows, the others to groups (rule 12).
 pub(crate) fn split(evaluation: &Evaluation<'_>) -> (Vec<RowFilter>, Vec<Filter>) {
     let (mut rows, mut on_groups) = (Vec::new(), Vec::new());
     let mut conjuncts: Vec<&Filter> = evaluation.query.filters.iter().collect();
@@ -274,7 +274,7 @@ impl GroupFilter {
         }
     }
 
-    /// The group-by columns that it reads.
+    /// Adds the group-by columns that the filter reads.
     pub(crate) fn groups(&self, found: &mut Vec<usize>) {
         match self {
             GroupFilter::Group(index, _) => found.push(*index),

@@ -12,7 +12,7 @@ use crate::value::Value;
 
 const DAY: i64 = 86_400_000_000;
 
-/// The calendar's own clock of a number of microseconds, as far as a calendar goes.
+/// Returns the local time of a number of microseconds, limited to the calendar.
 pub(crate) fn clock(micros: i64) -> DateTime {
     let days = micros.div_euclid(DAY);
     let rest = micros.rem_euclid(DAY);
@@ -28,7 +28,7 @@ pub(crate) fn micros(at: DateTime) -> i64 {
     days * DAY + seconds * 1_000_000 + i64::from(time.subsec_nanosecond()) / 1_000
 }
 
-/// The first moment of the bucket that a local time is in.
+/// Returns the first moment of the bucket that contains a local time.
 pub(crate) fn start(at: DateTime, granularity: Granularity) -> DateTime {
     let midnight = |date: Date| date.at(0, 0, 0, 0);
     match granularity {
@@ -69,7 +69,7 @@ pub(crate) fn bucket(value: &Value, granularity: Granularity, zone: &TimeZone) -
     Value::Bucket(start, label(from, granularity) + &offset)
 }
 
-/// When the bucket starts, on the axis of the value itself: what a filter on rows compares.
+/// Returns the start of a bucket on the axis of the value itself, which filters on rows compare.
 pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
     match (bucket(value, granularity, zone), value) {
         (Value::Bucket(from, _), Value::Instant(_)) if granularity >= Granularity::Day => {
@@ -80,7 +80,7 @@ pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZ
     }
 }
 
-/// The number of a bucket: neighbours differ by one.
+/// Returns the number of a bucket. The numbers of adjacent buckets differ by one.
 pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
     let (day, date) = (start.div_euclid(DAY), clock(start).date());
     let (year, month) = (i64::from(date.year()), i64::from(date.month()) - 1);
@@ -95,7 +95,7 @@ pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
     }
 }
 
-/// The duration of hours and shorter granularities.
+/// Returns the duration of hours and shorter granularities.
 pub(crate) fn size(granularity: Granularity) -> i64 {
     match granularity {
         Granularity::Second => 1_000_000,
@@ -105,7 +105,7 @@ pub(crate) fn size(granularity: Granularity) -> i64 {
     }
 }
 
-/// The bucket of a number, of days and more.
+/// Returns the bucket with a number, for buckets of a day or more.
 pub(crate) fn numbered(number: i64, granularity: Granularity) -> Value {
     let first = |year: i64, month: i64| jiff::civil::date(year as i16, month as i8 + 1, 1).at(0, 0, 0, 0);
     let from = match granularity {

@@ -29,7 +29,7 @@ pub(crate) enum Named {
 }
 
 impl Evaluation<'_> {
-    /// A name without a dot is first a member of the query's cube, then a metric.
+    /// Returns a name without a dot is first a member of the query's cube, then a metric.
     pub(crate) fn named(&self, member: &MemberRef) -> Option<Named> {
         let cube = member.cube().or(self.query.cube.as_deref());
         let name = member.member();
@@ -63,7 +63,7 @@ impl Evaluation<'_> {
         group.is_metric_time || dimension().is_some_and(|dimension| dimension.kind == DimensionKind::Time)
     }
 
-    /// The primary time of a cube: the one that is marked, or the only one.
+    /// Returns the primary time of a cube: the one that is marked, or the only one.
     pub(crate) fn primary_time(&self, cube: &str) -> Option<&str> {
         let of = self.world.behind(cube)?;
         let mut times = of.dimensions.iter().filter(|dimension| dimension.kind == DimensionKind::Time);

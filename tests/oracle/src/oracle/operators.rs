@@ -153,7 +153,7 @@ fn given(evaluation: &Evaluation<'_>, kind: Kind, value: &Sent) -> Option<Given>
     })
 }
 
-/// A metric's filter, as its project writes it.
+/// Returns a metric's filter, as its project writes it.
 pub(crate) fn from_json(json: &serde_json::Value) -> Option<Filter> {
     let scalar = |value: &serde_json::Value| match value {
         serde_json::Value::Null => Some(Sent::Null),

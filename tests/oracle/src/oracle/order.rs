@@ -26,7 +26,7 @@ enum By {
 }
 
 impl Key {
-    /// The group-by column that it was asked to order by.
+    /// Returns the group-by column of a requested order.
     pub(crate) fn asked_group(&self) -> Option<usize> {
         match self.by {
             By::Group(index) if self.is_explicit => Some(index),

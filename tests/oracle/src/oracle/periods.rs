@@ -73,7 +73,7 @@ pub(crate) fn note(evaluation: &Evaluation<'_>) {
     }
 }
 
-/// The ranges as filters on the rows of one cube.
+/// Returns the ranges as filters on the rows of one cube.
 pub(crate) fn filters(evaluation: &Evaluation<'_>, fact: &str, period: Period<'_>) -> Vec<RowFilter> {
     let one = |ranged: &Ranged<'_>| {
         let (cube, name) = ranged.on(evaluation, fact)?;
@@ -136,7 +136,7 @@ fn shift(evaluation: &Evaluation<'_>, text: &str) -> Option<Shift> {
 }
 
 impl Ranged<'_> {
-    /// The dimension that a cube's rows are narrowed by.
+    /// Returns the dimension that restricts a cube's rows.
     fn on(&self, evaluation: &Evaluation<'_>, fact: &str) -> Option<(String, String)> {
         self.of.clone().or_else(|| Some((fact.to_owned(), evaluation.primary_time(fact)?.to_owned())))
     }
@@ -197,7 +197,7 @@ pub(crate) fn check_compared(
     }
 }
 
-/// A group along the compared time, under whichever of its names.
+/// Returns whether a group is along the compared time, under any of its names.
 fn is_moved(evaluation: &Evaluation<'_>, ranged: &Ranged<'_>, facts: &[String], group: &Group) -> bool {
     let is_own = |fact: &String, cube: &str, name: &str| *fact == cube && evaluation.primary_time(fact) == Some(name);
     match (&ranged.of, group.named()) {

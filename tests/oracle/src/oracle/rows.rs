@@ -31,7 +31,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         Some(Tree { evaluation, nodes: vec![Node { name: fact.to_owned(), cube, hop: None }] })
     }
 
-    /// The node of a cube as a node's own members mean it.
+    /// Returns the node of a cube in the scope of the node `owner`.
     fn find(&self, owner: usize, cube: &str) -> Option<usize> {
         let path = self.evaluation.paths.best(&self.nodes[owner].name, cube)?;
         path.hops.iter().try_fold(owner, |parent, hop| self.child(parent, hop))
@@ -121,7 +121,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         self.nodes[0].cube
     }
 
-    /// All tuples of one row of the cube.
+    /// Returns all tuples of one row of the cube.
     pub(crate) fn tuples(&self, row: usize) -> Vec<Tuple> {
         let mut tuples: Vec<Tuple> = vec![vec![Some(row)]];
         for node in &self.nodes[1..] {
@@ -150,7 +150,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         if key == Value::Null { Vec::new() } else { (0..node.cube.rows.len()).filter(equals).collect() }
     }
 
-    /// The tuple as members of the cube itself see it.
+    /// Returns the tuple in the scope of the cube itself.
     pub(crate) fn view<'t>(&'t self, tuple: &'t Tuple) -> View<'t, 'r, 'w> {
         View { tree: self, tuple, own: Some(0) }
     }

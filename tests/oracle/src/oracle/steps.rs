@@ -64,7 +64,7 @@ pub(crate) fn along(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Gro
     Some(Along { group, columns, step, first, last, fills: evaluation.query.fill_gaps, zone })
 }
 
-/// The first and the last moment of the range on the axis, where it has those ends.
+/// Returns the first and the last moment of the range on the axis, if it has these ends.
 fn range(evaluation: &Evaluation<'_>, facts: &[String], group: &Group) -> Option<(Option<Value>, Option<Value>)> {
     let own = group.of_fact(evaluation, facts.first()?)?;
     let axis = evaluation.axis_of(&own.cube, &own.dimension)?;
@@ -95,7 +95,7 @@ fn range(evaluation: &Evaluation<'_>, facts: &[String], group: &Group) -> Option
 }
 
 impl Along {
-    /// One of the columns; all are of one time.
+    /// Returns one of the columns, which all have the same time.
     pub(crate) fn column(&self) -> usize {
         self.columns[0].0
     }

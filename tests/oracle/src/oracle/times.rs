@@ -176,7 +176,7 @@ fn placed(written: &TimeLiteral, axis: Axis, zone: &TimeZone) -> Result<Stretch,
     })
 }
 
-/// Midnight may be missing or come twice.
+/// Returns the first moment of a local time. Midnight may be missing or occur twice.
 fn first_moment(at: DateTime, zone: &TimeZone) -> i64 {
     zone.to_ambiguous_timestamp(at).compatible().map_or(i64::MAX, |instant| instant.as_microsecond())
 }
@@ -226,7 +226,7 @@ fn date(text: &str) -> Option<Date> {
     (text.len() == 10).then(|| text.parse().ok())?
 }
 
-/// The days of `today`, `this month`, `last 7 days`, the end not included.
+/// Returns the days of `today`, `this month`, `last 7 days`, the end not included.
 fn phrase(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
     let words: Vec<&str> = words.split_whitespace().collect();
     let of = |unit: &str, count: i64| -> Option<Span> {

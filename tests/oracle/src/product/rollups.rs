@@ -109,7 +109,7 @@ impl Served<'_> {
         Ok(format!("{:?}", rows.batches))
     }
 
-    /// The pre-aggregations that a query reads, as constructs of a run.
+    /// Returns the pre-aggregations that a query reads, as constructs of a run.
     pub fn rollups_of(&self, query: &SemanticQuery) -> Vec<&'static str> {
         let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);
@@ -198,7 +198,7 @@ impl Served<'_> {
         Ok(ReadyPartition { relation, range, rows: rows.unsigned_abs(), built_at })
     }
 
-    /// The integers of a statement's only row.
+    /// Returns the integers of a statement's only row.
     fn numbers(&self, sql: &str) -> Result<Vec<Option<i64>>> {
         let result = self.product.execute(sql)?;
         let batch = result.batches.first().context("a row")?;

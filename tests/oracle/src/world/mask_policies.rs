@@ -114,7 +114,7 @@ impl World {
         })
     }
 
-    /// The columns that an expression of a cube reads in the end.
+    /// Adds the columns that an expression of a cube reads, directly or through members.
     fn columns(&self, own: &Cube, sql: &Expr, found: &mut Vec<CoveredColumn>) {
         let of = |cube: &Option<String>| cube.as_deref().map_or(Some(own), |cube| self.behind(cube));
         match sql {

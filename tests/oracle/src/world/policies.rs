@@ -70,7 +70,7 @@ pub fn is_list(name: &str) -> bool {
 }
 
 impl World {
-    /// The world that is left for the caller, filtered by hand.
+    /// Returns the world that the caller can see, filtered by hand.
     pub fn seen(&self) -> Cow<'_, World> {
         if self.policies.is_empty() {
             return Cow::Borrowed(self);
@@ -129,7 +129,7 @@ impl Policy {
 }
 
 impl Cube {
-    /// The column that a hook's dimension is, where it is a plain one of a type that hooks compare here.
+    /// Returns the column of a hook's dimension, if it is a plain column with a type that hooks compare here.
     pub fn hooked(&self, dimension: &str) -> Option<(ColumnType, usize)> {
         let dimension = self.dimensions.iter().find(|own| own.name == dimension)?;
         let Expr::Column { cube: None, column } = dimension.sql else { return None };
@@ -144,12 +144,12 @@ impl Cube {
     }
 }
 
-/// A condition that the caller doesn't meet.
+/// Returns a condition that the caller doesn't meet.
 pub(super) fn for_others() -> Json {
     json!({"roles": ["somebody_else"]})
 }
 
-/// An attribute as the kind of what it is compared with.
+/// Converts an attribute to the kind of the value that it is compared with.
 fn read_as(cell: &Cell, beside: &Value) -> Option<Value> {
     match (beside, cell) {
         (Value::Text(_), Cell::Int(number)) => Some(Value::Text(number.to_string())),

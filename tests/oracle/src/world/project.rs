@@ -173,7 +173,7 @@ impl Formula {
     }
 }
 
-/// A name that can't be a word of SQL.
+/// Returns whether a name cannot be a word of SQL.
 fn is_plain(name: &str) -> bool {
     name.ends_with(|c: char| c.is_ascii_digit())
 }

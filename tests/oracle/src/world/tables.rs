@@ -18,7 +18,7 @@ pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The quoted name of a cube's table.
+/// Returns the quoted name of a cube's table.
 pub fn table(cube: &Cube) -> String {
     format!("{}.{}", quoted(SCHEMA), quoted(&cube.table))
 }
@@ -50,7 +50,7 @@ pub fn statements(world: &World) -> Vec<String> {
     all
 }
 
-/// The foreign keys of a cube's table, and what those that lead to it need.
+/// Returns the foreign keys of a cube's table, and the constraints that keys to this table need.
 fn constraints(world: &World, index: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut referenced: Vec<usize> = Vec::new();
@@ -73,7 +73,8 @@ fn constraints(world: &World, index: usize) -> Vec<String> {
     all
 }
 
-/// The position of the table that a join's foreign key leads to. `None`: the join has no key, or some row finds none.
+/// Returns the position of the table that a join's foreign key references. `None` if the join has no key, or if some
+/// row finds no joined row.
 fn enforced_target(world: &World, from: usize, join: &Join) -> Option<usize> {
     let cube = &world.cubes[from];
     // Tables are made in their order.

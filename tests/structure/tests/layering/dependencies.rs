@@ -348,7 +348,7 @@ fn dependencies(member: &str) -> Dependencies {
     Dependencies { direct, all }
 }
 
-/// The packages that `cargo tree` prints, each with its depth.
+/// Returns the packages that `cargo tree` prints, each with its depth.
 fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
@@ -360,7 +360,7 @@ fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
     String::from_utf8_lossy(&output.stdout).lines().filter_map(entry).collect()
 }
 
-/// `2serde v1.0.229` is serde at depth 2; no crate's name starts with a digit.
+/// Reads a line such as `2serde v1.0.229`, which is serde at depth 2. Names of crates never start with a digit.
 fn entry(line: &str) -> Option<(usize, String)> {
     let name = line.split_whitespace().next()?.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -93,7 +93,7 @@ fn only_secure_makes_secured_plans() {
     }
 }
 
-/// The violations in a folder, without those of the exempt files.
+/// Returns the violations in a folder, without those of the exempt files.
 fn search(folder: &str, bans: &[Ban], exempt: &[&str]) -> Vec<String> {
     let files = files(&root().join(folder));
     assert!(!files.is_empty(), "{folder} contains sources");
@@ -107,7 +107,7 @@ fn search(folder: &str, bans: &[Ban], exempt: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// The bans that a source violates, with the line of each.
+/// Returns the bans that a source violates, with the line of each.
 fn violations<'b>(source: &str, bans: &'b [Ban]) -> Vec<(usize, &'b Ban)> {
     product_lines(source)
         .flat_map(|(number, line)| {
@@ -130,7 +130,7 @@ fn builds(line: &str, name: &str) -> bool {
     })
 }
 
-/// The fields of the struct that other modules could set.
+/// Returns the fields of the struct that other modules could set.
 fn public_fields(source: &str, name: &str) -> Vec<String> {
     let Some((_, after)) = source.split_once(&format!("pub struct {name}")) else {
         return vec![format!("{name} is not declared as `pub struct {name}`")];
@@ -143,7 +143,7 @@ fn public_fields(source: &str, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// The numbered lines of a source without its comments and its tests.
+/// Returns the numbered lines of a source without its comments and its tests.
 pub(crate) fn product_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = source.lines().enumerate().map(|(index, line)| (index + 1, line));
     lines

@@ -40,7 +40,7 @@ fn main() -> Result<ExitCode> {
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// One server on SQLite, then two on one PostgreSQL.
+/// Returns one server on SQLite, then two on one PostgreSQL.
 fn killed(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
     let settings = kills::KillSettings { rounds, replicas: 1, seed };
     let report = kills::run(binary, "sqlite://state.db", settings)?;
@@ -55,7 +55,7 @@ fn killed(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
     Ok(report.faults.is_empty() && shared.faults.is_empty())
 }
 
-/// One server on SQLite and DuckDB, then two on one PostgreSQL, with half of the rounds each.
+/// Returns one server on SQLite and DuckDB, then two on one PostgreSQL, with half of the rounds each.
 fn killed_builds(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
     let half = rounds / 2;
     let alone = BuildKills {

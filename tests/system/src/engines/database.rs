@@ -46,7 +46,7 @@ impl Engine {
         Ok(Engine { kind, server, state: tempfile::tempdir()? })
     }
 
-    /// PostgreSQL with a certificate, or what this machine lacks for it.
+    /// Starts PostgreSQL with a certificate, or returns what this machine lacks for it.
     ///
     /// # Errors
     /// Its server does not start.
@@ -58,12 +58,12 @@ impl Engine {
         Ok(Ok(Engine { kind: Kind::Postgres, server, state: tempfile::tempdir()? }))
     }
 
-    /// A file that its server was made with.
+    /// Returns a file that its server was made with.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         Some(self.server.as_ref()?.folder().join(name))
     }
 
-    /// The settings that make a project use it and load the tables at its start, with further statements
+    /// Returns the settings that make a project use it and load the tables at its start, with further statements
     /// behind them.
     pub fn variables(&self, tables: &[Table], further: &[String]) -> Vec<(String, String)> {
         let mut init: Vec<String> = tables.iter().flat_map(|table| table.statements(self.kind)).collect();
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// An empty database of its own on a PostgreSQL server; its URL.
+    /// Returns an empty database of its own on a PostgreSQL server; its URL.
     ///
     /// # Errors
     /// It cannot be created.

@@ -11,7 +11,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name in `warehouse.type` and of the dialect.
+    /// Returns the name in `warehouse.type` and of the dialect.
     pub fn warehouse(self) -> &'static str {
         match self {
             Kind::DuckDb => "duckdb",

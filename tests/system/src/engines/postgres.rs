@@ -12,7 +12,7 @@ use super::{Missing, certificate, program};
 
 const USER: &str = "postgres";
 
-/// Debian keeps each version in a folder of its own.
+/// Returns the folders that may contain the programs. Debian has a folder for each version.
 fn folders() -> Vec<String> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<String> = versions.map(|entry| entry.path().join("bin").display().to_string()).collect();

@@ -139,7 +139,7 @@ pub(super) fn as_user(user: &str, program: &Path) -> Command {
     command
 }
 
-/// A folder that this user may write.
+/// Returns a folder that this user may write.
 pub(super) fn folder_of(user: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     give_to(user, folder.path())?;

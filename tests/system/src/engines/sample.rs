@@ -99,7 +99,7 @@ fn literal(kind: Kind, ty: Type, cell: Option<&str>) -> String {
     }
 }
 
-/// Two facts of different grain, and values that engines like to change.
+/// Returns two facts of different grain, and values that some engines change.
 pub fn small_tables() -> Vec<Table> {
     let rows = |rows: &[&[&str]]| -> Vec<Vec<Cell>> {
         let cell = |text: &&str| (*text != "NULL").then(|| (*text).to_owned());

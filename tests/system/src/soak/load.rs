@@ -47,7 +47,7 @@ pub struct Crowd<'a> {
     pub pause: Duration,
 }
 
-/// The crowd asks for about as long as is said.
+/// Lets the clients send requests for about this duration.
 pub fn run(address: SocketAddr, process: u32, crowd: Crowd<'_>, duration: Duration) -> LoadReport {
     let (stop, begun) = (AtomicBool::new(false), Instant::now());
     let collected = Mutex::new(LoadReport::default());

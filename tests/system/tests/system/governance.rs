@@ -115,7 +115,7 @@ fn serve(project: &Scratch) -> Server {
     program("serve", project.path()).arguments(&["--port", "0"]).serve().expect("the server starts")
 }
 
-/// Every kind of query that there is.
+/// Returns every kind of query that there is.
 fn queries() -> Vec<Value> {
     vec![
         json!({"measures": ["orders.count", "orders.revenue", "orders.largest", "orders.last_status"]}),
@@ -333,7 +333,7 @@ fn the_fault_of_a_hook_is_reported_to_its_caller() {
     assert_eq!((checked.stdout.matches("error[").count(), checked.stderr.matches("on purpose").count()), (1, 1));
 }
 
-/// The records of an event in the state database.
+/// Returns the records of an event in the state database.
 fn records(project: &Scratch, event: &str) -> Vec<Value> {
     let listed = Program::new(BINARY, &["audit", "list"], project.path()).arguments(&["--event", event, "--json"]);
     let listed = listed.run().unwrap();

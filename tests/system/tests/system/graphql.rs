@@ -20,7 +20,7 @@ const NPM: &str = "graphql-clients/node_modules";
 /// The audits that are recommendations, and that the server fails on purpose.
 const DECLINED: &[&str] = &[];
 
-/// A folder with the scripts of the tests and the packages that they import.
+/// Returns a folder with the scripts of the tests and the packages that they import.
 fn scripts(modules: &Path, service: &Service) -> PathBuf {
     let folder = service.folder().join("graphql");
     fs::create_dir(&folder).unwrap();

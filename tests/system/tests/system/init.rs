@@ -32,7 +32,7 @@ const SHOP: &[&str] = &[
     "INSERT INTO \"Order Items\" VALUES (10, 1, 1, 2, 3.5), (10, 2, 1, 1, 3.5), (11, 1, 1, 9, 0.5), (12, 1, 3, 1, 7)",
 ];
 
-/// A DuckDB file, made by the program itself.
+/// Returns a DuckDB file, made by the program itself.
 fn database(statements: &[&str]) -> (Scratch, PathBuf) {
     let init: Vec<&str> = statements.iter().copied().chain(["CHECKPOINT"]).collect();
     let settings = format!(
@@ -84,7 +84,7 @@ fn texts(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Everything below a folder, hidden files too.
+/// Returns everything below a folder, hidden files too.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

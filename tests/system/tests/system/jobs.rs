@@ -33,7 +33,7 @@ fn killed_replicas_on_one_postgres_lose_no_job() {
     check(&engine.make_database("state").unwrap(), 2);
 }
 
-/// A project with a query that runs for hours.
+/// Returns a project with a query that runs for hours.
 fn slow_project() -> Scratch {
     let settings = "name: slow\nwarehouse: {type: duckdb, init: [\"CREATE VIEW t AS SELECT a.i AS id \
                     FROM range(1000000) AS a(i), range(1000000) AS b(i)\"]}\n\

@@ -27,12 +27,12 @@ fn cube(name: &str, rows: &str) -> String {
     )
 }
 
-/// Rows of the source, and the project file that makes them so.
+/// Returns the project file with a statement that creates the rows of the source.
 fn source(statement: &str) -> String {
     format!("name: shop\nwarehouse: {{type: duckdb, path: shop.duckdb, init: [\"{statement}\"]}}\n")
 }
 
-/// Ten orders, one table model, one view model, and cubes over each.
+/// Returns a project with ten orders, one table model, one view model, and cubes over each.
 fn project() -> Scratch {
     Scratch::empty()
         .with("service_project.yml", &source(ROWS))

@@ -58,7 +58,7 @@ fn begin(address: SocketAddr, body: &str, accept: &str) -> TcpStream {
     stream
 }
 
-/// A query that has a turn or waits for one: it is sent until it is not refused at once.
+/// Returns a query that has a turn or waits for one: it is sent until it is not refused at once.
 fn hold(address: SocketAddr) -> TcpStream {
     let mut held = None;
     eventually("a query is taken", || {
@@ -100,7 +100,7 @@ fn a_query_that_takes_minutes_is_answered_at_its_time() {
     assert_eq!(server.terminate().unwrap().0, Some(0));
 }
 
-/// One query at a time, in the queue's front and in the engine.
+/// Returns one query at a time, in the queue's front and in the engine.
 fn project_of_one(queued: usize) -> Scratch {
     project(&format!(
         "query: {{timeout: 600, export_timeout: 600}}\nwarehouse: {{type: duckdb, max_connections: 1}}\n\

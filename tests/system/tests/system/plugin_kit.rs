@@ -18,7 +18,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("governance", "hook-template"),
 ];
 
-/// A component of the examples and templates, as `cargo xtask components` built it.
+/// Returns a component of the examples and templates, as `cargo xtask components` built it.
 fn example(name: &str) -> PathBuf {
     let file = path(".prepared/components/examples").join(format!("{name}.wasm"));
     assert!(file.is_file(), "run `cargo xtask components` first: {}", file.display());

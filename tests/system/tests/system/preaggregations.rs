@@ -129,7 +129,7 @@ fn key(project: &Scratch, scopes: &str) -> String {
     serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned()
 }
 
-/// The tables of the file that no state knows, once nothing runs.
+/// Returns the tables of the file that no state knows, once nothing runs.
 fn orphans(project: &Scratch) -> Vec<String> {
     let file = project.path().join(".terrane/preaggregations.duckdb");
     let connection = duckdb::Connection::open(file).unwrap();

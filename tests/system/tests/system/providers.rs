@@ -39,7 +39,7 @@ fn house() -> Result<Option<House>> {
     Ok(Some(House { project, callback, own_port, provider_port }))
 }
 
-/// The settings of a project with a table of rows, whose tokens come from the provider.
+/// Returns the settings of a project with a table of rows, whose tokens come from the provider.
 fn accepting(provider: &str, rows: &str) -> String {
     format!(
         r#"name: scratch
@@ -76,7 +76,7 @@ fn settings(own_port: u16, provider_port: u16) -> String {
     )
 }
 
-/// A provider with the five fields of the specification, beside the external issuer of `security.jwt`.
+/// Returns a provider with the five fields of the specification, beside the external issuer of `security.jwt`.
 fn five_fields(provider_port: u16) -> String {
     let provider = format!("http://127.0.0.1:{provider_port}");
     let accepting = accepting(&provider, "(1, 'corp:ada'), (2, 'US')");
@@ -108,7 +108,7 @@ impl House {
         server.variable("SERVICE_SECURITY__JWT_SECRET", SECRET).variable("CLIENT_SECRET", CLIENT_SECRET).serve()
     }
 
-    /// The whole way through the provider's pages. The answer of the callback.
+    /// Returns the whole way through the provider's pages. The answer of the callback.
     fn sign_in(&self, provider: &OidcProvider, user: &str) -> Result<(u16, Value)> {
         let mut browser = Browser::default();
         let login = format!("http://127.0.0.1:{}/api/v1/auth/oauth/corp/login", self.own_port);

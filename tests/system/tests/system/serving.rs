@@ -5,7 +5,7 @@ use terrane_system_tests::{FLIGHTS, Scratch, Server, path, request};
 
 use crate::program;
 
-/// The example project, its state in a folder of the test's own.
+/// Returns the example project, its state in a folder of the test's own.
 fn flights(state: &Scratch) -> Server {
     program("serve", &path(FLIGHTS))
         .arguments(&["--port", "0"])
@@ -101,7 +101,7 @@ fn what_is_written_without_effect_is_warned_of() {
     );
 }
 
-/// Two orders of text keys, one without a time, and customers of number keys.
+/// Returns a project with two orders with string keys, one of them without a time, and customers with number keys.
 fn undated_orders() -> Scratch {
     let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\n\
         warehouse:\n  type: duckdb\n  path: a.duckdb\n  init:\n    \

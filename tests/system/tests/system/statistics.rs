@@ -23,7 +23,7 @@ fn anomalies(arguments: &[&str]) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
 }
 
-/// Days that are out of the ordinary, with their raw figure.
+/// Returns the anomalous days with their raw scores.
 fn anomalous(series: &Value) -> Vec<(String, f64)> {
     let points = series["points"].as_array().unwrap().iter().filter(|point| point["anomalous"] == true);
     points.map(|point| (point["time"].as_str().unwrap().to_owned(), point["raw"].as_f64().unwrap())).collect()

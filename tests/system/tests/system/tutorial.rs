@@ -140,7 +140,7 @@ fn every_page_with_commands_is_run() {
     assert_eq!(found, listed);
 }
 
-/// The Markdown files below a folder that contain an `sh` block, by their paths from the root.
+/// Returns the Markdown files below a folder that contain an `sh` block, by their paths from the root.
 fn pages_with_commands(folder: &Path) -> Vec<String> {
     let root = path(".").canonicalize().unwrap();
     let mut pages = Vec::new();

@@ -38,7 +38,7 @@ pub(super) struct StateToken {
 }
 
 impl StateTokenKey {
-    /// From a secret of high entropy that this server has for something else.
+    /// Derives the key from a secret with high entropy that the server already has.
     pub fn derived_from(secret: &[u8]) -> Self {
         StateTokenKey(hmac(&Sha256::digest(secret).into(), &[b"terrane: sign-in through a provider"]))
     }
@@ -47,7 +47,7 @@ impl StateTokenKey {
         self.ticket_until(provider, binding, now.as_second().saturating_add(LIFETIME_SECONDS))
     }
 
-    /// The state_token of a state that came back.
+    /// Returns the state token of a returned state.
     pub(super) fn open(
         &self,
         provider: &str,
@@ -86,7 +86,7 @@ impl StateToken {
     }
 }
 
-/// HMAC-SHA-256 (RFC 2104) of the parts one after the other.
+/// Returns the HMAC-SHA-256 (RFC 2104) of the concatenated parts.
 fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = [0; BLOCK_BYTES];
     mac[..key.len()].copy_from_slice(key);

@@ -21,7 +21,7 @@ fn columns() -> Vec<ProfiledColumn> {
     (0..64).map(column).collect()
 }
 
-/// `c0 in (…)`: one literal, named so many times.
+/// Returns `c0 in (…)` with many references to one literal.
 fn list(references: u32) -> Arena {
     let node = |op, count, aux| Node { op, ty: WireType::Unknown, first: 0, count, aux };
     Arena {

@@ -25,7 +25,7 @@ fn node(op: Op, first: u32, count: u32, aux: u32) -> Node {
     Node { op, ty: WireType::Unknown, first, count, aux }
 }
 
-/// `test(status, 'a')`, with the column at node 0 and the literal at node 1.
+/// Returns `test(status, 'a')`, with the column at node 0 and the literal at node 1.
 fn arena(op: Op, literal: Scalar) -> Arena {
     Arena {
         nodes: vec![node(Op::Column, 0, 0, 0), node(Op::Literal, 0, 0, 0), node(op, 0, 2, 0)],

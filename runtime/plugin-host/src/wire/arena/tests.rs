@@ -131,7 +131,7 @@ fn depth_and_size_have_limits() {
     refused(|arena| arena.nodes.extend((0..MAX_NODES).map(|_| node(Op::Literal, 0, 0, 0))), "nodes");
 }
 
-/// `region in (…)` with one literal, named so many times.
+/// Returns `region in (…)` with many references to one literal.
 fn list(text: String, references: u32) -> Arena {
     let mut arena = equal();
     arena.literals = vec![Scalar::Text(text)];

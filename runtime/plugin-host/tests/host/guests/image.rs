@@ -13,7 +13,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Zeros, of which the first `size` are the answer itself.
+    /// Creates an image of zeros, of which the first `size` bytes are the answer.
     pub(crate) fn new(size: usize) -> Image {
         Image { bytes: vec![0; BYTES], free: size.next_multiple_of(8) }
     }
@@ -34,7 +34,7 @@ impl Image {
         at
     }
 
-    /// A list at `at` whose elements lie at `elements`.
+    /// Writes a list at `at` whose elements begin at `elements`.
     pub(crate) fn list(&mut self, at: usize, elements: usize, count: u32) {
         self.word(at, BASE + elements as u32);
         self.word(at + 4, count);
@@ -54,7 +54,7 @@ impl Image {
         self.list(at, place, values.len() as u32);
     }
 
-    /// `column = 'text'` as an arena of which the six lists begin at `at`.
+    /// Writes `column = 'text'` as an arena whose six lists begin at `at`.
     fn equality(&mut self, at: usize, column: &str, text: &str) {
         // By their places among the operators: `column`, `literal`, `eq`.
         let ops: [(u8, u32); 3] = [(0, 0), (1, 0), (7, 2)];
@@ -87,7 +87,7 @@ impl Image {
     }
 }
 
-/// `ok` of a verdict that permits where `orders.region = 'EU'`, with a warning and a note.
+/// Returns `ok` of a verdict that permits rows with `orders.region = 'EU'`, with a warning and a note.
 pub(crate) fn verdict() -> Image {
     let mut image = Image::new(80);
     // The result's case is 0; the decision's is 1, and its obligations begin at 16.
@@ -112,7 +112,7 @@ pub(crate) fn verdict() -> Image {
     image
 }
 
-/// `ok` of a plan that wants the rows, and those where `region = 'EU'`, of the first column.
+/// Returns `ok` of a plan that requests, for the first column, the number of rows and of those with `region = 'EU'`.
 pub(crate) fn plan() -> Image {
     const COUNT_WHERE: u8 = 12;
     let mut image = Image::new(60);
@@ -123,7 +123,7 @@ pub(crate) fn plan() -> Image {
     image
 }
 
-/// `ok` of a judgement of four points.
+/// Returns `ok` of the scores of four points.
 pub(crate) fn detection() -> Image {
     let mut image = Image::new(52);
     for (index, values) in [[0.0, 0.5, 1.0, 0.25], [1.0; 4], [2.0; 4], [0.0; 4], [3.0; 4]].iter().enumerate() {

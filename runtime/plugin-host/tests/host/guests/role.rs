@@ -53,7 +53,7 @@ impl RoleGuest {
         }
     }
 
-    /// With a body in the place of what traps.
+    /// Replaces the body of a function that would trap.
     pub(crate) fn with(mut self, function: &'static str, body: &str) -> RoleGuest {
         self.bodies.retain(|(name, _)| *name != function);
         self.bodies.push((function, body.to_owned()));
@@ -120,7 +120,7 @@ impl RoleGuest {
         self.component_of(&wit())
     }
 
-    /// For a contract that is not quite the host's.
+    /// Returns a component for a contract that differs from the host's.
     pub(crate) fn component_of(&self, wit: &Path) -> Vec<u8> {
         component(&self.text(), wit, self.world())
     }

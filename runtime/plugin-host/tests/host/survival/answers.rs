@@ -53,7 +53,7 @@ async fn lists_that_unfold_to_gigabytes_end_at_what_a_call_may_hand_over() {
     }
 }
 
-/// The same answer, with the case `permit`.
+/// Returns the same answer, with the case `permit`.
 fn permitting(body: &str) -> String {
     let at = image::BASE + 50_000;
     let (code, answer) = body.rsplit_once("(i32.const ").unwrap();

@@ -9,7 +9,7 @@ const TEXT: &str = "panicked at src/lib.rs:7:5: on purpose";
 const IMPORT: &str = "(import \"terrane:diagnostics/panic@0.1.0\" \"write\" (func $write (param i64)))";
 const LOG: &str = "(import \"terrane:host/log@0.1.0\" \"log\" (func $log (param i32 i32 i32 i32 i32)))";
 
-/// A body that writes the text and traps.
+/// Returns a body that writes the text and traps.
 fn panicking() -> String {
     let calls = TEXT.as_bytes().chunks(8).map(|chunk| {
         let mut bytes = [0; 8];
@@ -19,7 +19,7 @@ fn panicking() -> String {
     calls.collect::<String>() + "unreachable"
 }
 
-/// A copy of the contract in which the world imports the interface.
+/// Returns a copy of the contract in which the world imports the interface.
 fn contract(folder: &TempDir, world: &str) -> PathBuf {
     let import = format!("world {world} {{ import terrane:diagnostics/panic@0.1.0;");
     wit_with(folder.path(), &format!("world {world} {{"), &import)

@@ -93,7 +93,7 @@ impl CallStatistics {
     }
 }
 
-/// A guest that says by this seed who it is, loaded and let go.
+/// Loads and drops a guest whose `describe` depends on the seed.
 fn described(seed: u64, statistics: &mut CallStatistics) {
     let (role, id) = ROLES[seed as usize % ROLES.len()];
     let describe = format!("(call $answer (i64.const {seed}))");

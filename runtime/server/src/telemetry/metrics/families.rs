@@ -219,7 +219,7 @@ impl Pulled {
 }
 
 impl Pulled {
-    /// A plugin that was loaded anew counts from the beginning, so its counters do too.
+    /// Sets the metrics of plugins. The counters of a reloaded plugin start again at 0.
     fn set_plugins(&mut self, plugins: &[PluginStatus]) {
         self.plugin_state.reset();
         self.plugin_calls.reset();

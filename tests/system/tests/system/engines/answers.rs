@@ -43,7 +43,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Each case's rows and how many there are before paging, or what was said instead of rows.
+/// Returns the rows of each case and their number before paging, or the error.
 fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Rows, Option<u64>), String>> {
     let environment: Environment = engine.variables(tables, &[]).into_iter().collect();
     in_runtime(&path(PROJECT), &environment, async |engine| {

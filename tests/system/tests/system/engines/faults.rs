@@ -33,7 +33,7 @@ cubes:
       - {name: touched, type: max, sql: touch()}
 ";
 
-/// A view that sleeps, one that counts the sleepers, and a function that writes.
+/// Returns a view that sleeps, one that counts the sleepers, and a function that writes.
 fn faulty(kind: Kind) -> Vec<String> {
     let statements: &[&str] = match kind {
         Kind::Postgres => &[
@@ -56,7 +56,7 @@ fn faulty(kind: Kind) -> Vec<String> {
     statements.iter().map(|statement| (*statement).to_owned()).collect()
 }
 
-/// The suite's project with faulty members, served with a second for each query.
+/// Returns the suite's project with faulty members, served with a second for each query.
 fn serve(engine: &Engine) -> (Scratch, Server) {
     serve_with(engine, "1")
 }

@@ -9,7 +9,7 @@ use terrane_system_tests::engines::Kind;
 use super::answers::in_runtime;
 use super::start;
 
-/// The keys as texts, each with the shortest name of its table.
+/// Returns the keys as texts, each with the shortest name of its table.
 async fn keys_of(warehouse: &dyn Warehouse) -> Vec<String> {
     let shown = |key: &ForeignKey| {
         let table = |names: &CatalogNames| names.0.last().expect("a name").join(".");

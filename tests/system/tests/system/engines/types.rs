@@ -14,7 +14,7 @@ use super::{PROJECT, start};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The single row of each statement, or what the server said.
+/// Returns the single row of each statement, or what the server said.
 fn rows(engine: &Engine, statements: &[&str]) -> Vec<Result<Vec<Value>, (WarehouseErrorKind, String)>> {
     let environment: Environment = engine.variables(&small_tables(), &[]).into_iter().collect();
     in_runtime(&path(PROJECT), &environment, async |engine| {
@@ -30,7 +30,7 @@ fn rows(engine: &Engine, statements: &[&str]) -> Vec<Result<Vec<Value>, (Warehou
     })
 }
 
-/// Each statement's row, as the text of a JSON array, so that all digits count.
+/// Compares each statement's row with the text of a JSON array, so that all digits count.
 fn check(kind: Kind, cases: &[(&str, &str)]) {
     let Some(engine) = start(kind) else { return };
     let statements: Vec<&str> = cases.iter().map(|(statement, _)| *statement).collect();

@@ -66,7 +66,7 @@ fn what_was_changed_behind_its_back_shows() {
     }
 }
 
-/// SQLite for each case, PostgreSQL for the first: a server for each would take long.
+/// Runs each case on SQLite, and the first one on PostgreSQL as well, because a server for each would take long.
 fn on_both_quickly<F: Future<Output = ()>>(check: impl Fn(Place) -> F) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();

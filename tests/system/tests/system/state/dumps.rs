@@ -6,7 +6,7 @@ use terrane_store::{RestoreError, StateStore};
 
 use super::{Place, at, entry, guest_session, key, on_both, records_of, rights, session, token, user};
 
-/// A user, two keys, two sessions, one with a used token, and many records.
+/// Adds a user, two keys, two sessions, one of them with a used token, and many records.
 async fn fill(store: &StateStore) {
     store.add_user(&user("ädä"), entry("user_created")).await.unwrap();
     for id in ["k1", "k2"] {

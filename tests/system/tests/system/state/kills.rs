@@ -91,8 +91,7 @@ impl Writers<'_> {
     }
 }
 
-/// Serves, writes, and kills after a while that differs from round to round. What `also` does happens
-/// just before.
+/// Starts a server, writes, and kills the server after a time that differs between rounds. `also` runs just before.
 fn round(world: &World, admin: &str, number: u64, also: impl FnOnce()) -> Acknowledged {
     let server = world.serve();
     let (is_over, acknowledged) = (AtomicBool::new(false), Mutex::default());

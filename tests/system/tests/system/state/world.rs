@@ -42,7 +42,7 @@ impl World {
         assert_eq!(output.code, Some(0), "{}", output.stderr);
     }
 
-    /// An id and the key; `None` where it could not be made.
+    /// Returns an id and the key; `None` where it could not be made.
     pub(super) fn try_key(&self, scopes: &str) -> Option<(String, String)> {
         let made = self.command(&["auth", "create-key"]).arguments(&["--name", "a", "--scopes", scopes, "--json"]);
         let output = made.run().ok()?;
@@ -68,7 +68,7 @@ pub(super) fn code_of(answer: &Answer) -> String {
     body["error"]["code"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The tokens of a sign-in: access, refresh.
+/// Returns the tokens of a sign-in: access, refresh.
 pub(super) fn sign_in(server: &Server, username: &str) -> anyhow::Result<Option<(String, String)>> {
     let body = json!({"username": username, "password": PASSWORD});
     pair(&post(server, None, "/api/v1/auth/token", &body)?)

@@ -9,7 +9,7 @@ use terrane_system_tests::{FLIGHTS, Scratch, Server, path};
 use super::{ServerEnd, Step, page, run_all, run_in, steps, with_program};
 use crate::program;
 
-/// A server of the flights, and a scratch folder in which commands of its readers run.
+/// Returns a server of the flights, and a scratch folder in which commands of its readers run.
 fn flights() -> (Server, Scratch) {
     let scratch = Scratch::empty();
     with_program(scratch.path());
@@ -22,14 +22,14 @@ fn flights() -> (Server, Scratch) {
     (server, scratch)
 }
 
-/// The standard output of a command that calls the server of a page, which is said to listen on port 8000.
+/// Returns the standard output of a command that calls the server of a page, which is said to listen on port 8000.
 fn answer(step: &Step, server: &Server, scratch: &Scratch) -> Value {
     let script = step.script.replace("127.0.0.1:8000", &server.address.to_string());
     let output = run_in(&Step { script, ..Step::default() }, scratch.path());
     serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}\n{}\n{output}", step.script))
 }
 
-/// The blocks of a language behind the command blocks of a page, in order.
+/// Returns the blocks of a language behind the command blocks of a page, in order.
 fn blocks(markdown: &str, language: &str) -> Vec<Value> {
     let opening = format!("```{language}\n");
     let texts = markdown.split(&opening).skip(1).filter_map(|rest| rest.split("```").next());
@@ -69,7 +69,7 @@ fn the_readme_works_as_it_is_written() {
     run_all(&local, &scratch);
 }
 
-/// The rows of the table behind each command, with its columns' names.
+/// Returns the rows of the table behind each command, with its columns' names.
 fn tables(markdown: &str) -> Vec<(Vec<String>, Vec<Vec<String>>)> {
     let cells = |line: &str| -> Vec<String> {
         line.trim().trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use crate::product::Product;
 
-/// `(table, column)` in lower case, the table without database and schema `main`, the column with the fields
-/// that are read of it: `payload.kind`. `None`: part of the plan was proved to be empty, and says nothing.
+/// Returns `(table, column)` in lower case: the table without the database and the schema `main`, the column with the
+/// fields that are read from it, as in `payload.kind`. `None` if a part of the plan is provably empty.
 ///
 /// # Errors
 /// A statement that DuckDB refuses, or a plan that cannot be read.

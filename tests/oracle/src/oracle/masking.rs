@@ -17,8 +17,8 @@ pub(crate) fn filtered(evaluation: &Evaluation<'_>, cube: &str, dimension: &str)
     }
 }
 
-/// A masked member may be shown, and another one over its columns may not. `asked`: the columns that
-/// the query orders or filters by.
+/// Checks the groups: a masked member may be shown, but another one over its columns may not. `asked` is the columns
+/// that the query orders or filters by.
 pub(crate) fn check_groups(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group], asked: &[usize]) {
     for group in facts.iter().flat_map(|fact| groups.iter().map(move |group| (fact, group))) {
         let (fact, group) = group;

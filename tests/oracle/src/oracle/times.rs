@@ -74,8 +74,8 @@ pub(crate) fn range(range: &DateRange, axis: Axis, zone: &TimeZone, now: Timesta
     between(first, last, axis, zone)
 }
 
-/// The range moved back: each end by calendar unit, clamped to the month's end; whole months stay
-/// whole months (rule 19). `None`: an end is open.
+/// Returns the range moved back: each end by calendar units, limited to the end of the month; whole months stay whole
+/// months (rule 19). `None` if an end is unbounded.
 pub(crate) fn moved(
     range: &DateRange,
     shift: Shift,

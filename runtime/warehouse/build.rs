@@ -1,8 +1,8 @@
-//! Checks, before anything is linked, that libduckdb is where the build looks for it.
+//! Checks that the build finds libduckdb before it links anything.
 //!
-//! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`, from the workspace's root or absolute. Out: a
-//! message that says what to do, or the search paths for linking this crate and everything above
-//! it, and for running what cargo runs. Absent on purpose: downloading; that is `cargo xtask setup`.
+//! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`: a path that is absolute or relative to the workspace's root.
+//! Out: an error message that says what to do; or the search paths for linking this crate and its dependents, and for
+//! the programs that cargo runs. Absent: downloading libduckdb, which `cargo xtask setup` does.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;

@@ -69,7 +69,7 @@ impl Actor {
     }
 }
 
-/// The reason for which an account was not read or changed.
+/// The reason why an account was not read or changed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AccountError {
     #[error("invalid `{field}`: {problem}")]

@@ -97,13 +97,13 @@ impl Snapshot {
         &self.introspection
     }
 
-    /// Makes errors of what the warehouse refuses of cubes that it could read in the same project `before`.
+    /// Turns warnings about cubes into errors if the warehouse could read the same cubes of the snapshot `before`.
     pub(crate) fn harden(&mut self, before: &Snapshot) {
         let had = |cube: &str| before.model.cube_named(cube).is_some();
         self.introspection.harden(&mut self.diagnostics, &before.introspection, had);
     }
 
-    /// Notes models that the warehouse could read.
+    /// Records models that the warehouse could read.
     pub(crate) fn accept(&mut self, models: Vec<Arc<str>>) {
         self.introspection.accept(models);
     }

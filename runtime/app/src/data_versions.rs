@@ -70,7 +70,7 @@ pub struct VersionReading {
     pub max_age: Option<Duration>,
 }
 
-/// The reason for which a version is unknown.
+/// The reason why a version is unknown.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum VersionError {
     #[error("the refresh query of cube `{cube}` failed: {error}")]

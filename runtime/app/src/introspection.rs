@@ -51,9 +51,9 @@ struct Refused {
 }
 
 impl SchemaIntrospection {
-    /// Makes errors of what the warehouse refuses of cubes that it could read in the project `before`, and that
-    /// were changed since, until it can read them again. A new cube, or a dropped table, does not
-    /// prevent other changes.
+    /// Turns warnings about unreadable cubes into errors if the warehouse could read the same cubes of the project
+    /// `before` and the cubes have changed since. They stay errors until the warehouse can read the cubes again. A new
+    /// cube or a dropped table gives only a warning, so that it does not prevent other changes.
     pub(crate) fn harden(
         &mut self,
         diagnostics: &mut [Diagnostic],
@@ -84,7 +84,7 @@ impl SchemaIntrospection {
         self.accepted.contains(model)
     }
 
-    /// Notes models that the warehouse could read.
+    /// Records models that the warehouse could read.
     pub(crate) fn accept(&mut self, models: Vec<Arc<str>>) {
         self.accepted.extend(models);
     }

@@ -34,7 +34,7 @@ pub struct Rate {
 pub struct RateSettings {
     /// The rate of an API key, or of a user with all their tokens.
     pub per_key: Option<Rate>,
-    /// The rate of a tenant. Callers without a tenant are one tenant together.
+    /// The rate of a tenant. All callers without a tenant share one rate.
     pub per_tenant: Option<Rate>,
     /// The rate of anonymous callers from one address.
     pub anonymous: Option<Rate>,

@@ -38,7 +38,7 @@ const DEFAULT_REFRESH: Duration = Duration::from_secs(60);
 /// The most subscriptions of a server without settings, and of one caller.
 pub const DEFAULT_QUOTA: QuotaSettings = QuotaSettings { total: 10_000, per_subject: 1_000 };
 
-/// The reason for which a live query does not begin.
+/// The reason why a live query does not begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LiveError {
     #[error("too many subscriptions of this caller; allowed: {max}")]

@@ -84,7 +84,7 @@ pub enum Progress {
     Incomplete,
 }
 
-/// The reason for which a run failed.
+/// The reason why a run failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TaskError {
     #[error("the lease was taken over by another worker")]

@@ -26,7 +26,7 @@ const TAG_BYTES: usize = 32;
 const COMPRESSED_FROM: usize = 4_096;
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// The reason for which bytes are not a stored result.
+/// The reason why bytes are not a stored result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ValueError {
     #[error("the value was not written by a server with this secret")]

@@ -1,7 +1,7 @@
-//! Makes the adapters that the configuration names: the only place that knows them all.
+//! Makes the adapters that the configuration names. Only this module knows all of them.
 //!
 //! In: a [`Project`]. Out: ports with their adapters, from which `terrane_app::services` assembles the use
-//! cases. Absent: behaviour of any of them.
+//! cases. Absent: the behaviour of the adapters.
 
 mod cache;
 mod network;

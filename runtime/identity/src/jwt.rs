@@ -55,7 +55,7 @@ pub struct JwtSettings {
     pub mapping: ClaimsMapping,
 }
 
-/// The reason for which the key cannot be used.
+/// The reason why the key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JwtError {
     #[error("the secret has {bytes} bytes; HS256 needs at least {MIN_SECRET_BYTES}")]

@@ -55,7 +55,7 @@ impl Spelling {
         }
     }
 
-    /// Returns the shown name of an output: as written, or as the engine folds it.
+    /// Returns the name of an output column as the engine reports it: unchanged, or with folded case.
     pub(super) fn shown(self, name: &ColumnName) -> Arc<str> {
         match self {
             Spelling::Ignored | Spelling::Exact => Arc::clone(&name.text),

@@ -21,7 +21,7 @@ struct Network {
     prefix: u8,
 }
 
-/// The reason for which an entry is not accepted.
+/// The reason why an entry is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllowListError {
     #[error("invalid entry `{entry}`: expected an address, a network such as 10.0.0.0/8, or a host name")]

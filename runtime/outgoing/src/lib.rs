@@ -43,7 +43,7 @@ impl Endpoint {
     }
 }
 
-/// The reason for which a request failed, or can never succeed. It holds no path, no query and no body.
+/// The reason why a request failed, or can never succeed. It holds no path, no query and no body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OutgoingError {
     #[error("invalid URL")]
@@ -66,7 +66,7 @@ pub enum OutgoingError {
     Status { host: String, status: u16 },
 }
 
-/// The reason for which no client can be made.
+/// The reason why no client can be made.
 #[derive(Debug, thiserror::Error)]
 pub enum OutgoingSetupError {
     #[error("`{path}` contains no certificate in PEM")]

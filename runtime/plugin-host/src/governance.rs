@@ -41,7 +41,8 @@ const ON_QUERY: &str = "on-query";
 const ON_CERTIFY: &str = "on-certify";
 const ON_METADATA_CHANGE: &str = "on-metadata-change";
 
-/// Queries that wait for their hooks. At 10 ms for a hook that loops, two threads serve these in 1.3 seconds.
+/// The number of queries that may wait for their hooks. If every hook runs until its limit of 10 ms, two threads
+/// finish these queries in 1.3 seconds.
 const MAX_WAITING: usize = 256;
 /// The longest time that a query waits for its hooks to begin.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -92,7 +93,7 @@ impl Hooks {
     }
 }
 
-/// Returns the call of one hook for a query.
+/// Returns a function that calls one hook for a query.
 fn judging(
     asking: &HookRequest<'_>,
     facts: &Arc<QueryFacts>,

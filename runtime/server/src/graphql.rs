@@ -73,7 +73,7 @@ impl Protocol for GraphQlProtocol {
     }
 }
 
-/// Returns whether a path is one of the protocol's.
+/// Returns whether a path belongs to GraphQL.
 pub(crate) fn is_path(path: &str) -> bool {
     path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -222,7 +222,7 @@ fn log_panics() {
     }));
 }
 
-/// Returns a level as the log writes it.
+/// Returns the name of a level in the log.
 pub fn level_word(level: Level) -> &'static str {
     match level {
         Level::ERROR => "error",

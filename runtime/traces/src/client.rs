@@ -22,7 +22,7 @@ pub(crate) struct Client {
     url: Url,
 }
 
-/// The reason for which a batch was not accepted. It contains no part of the URL.
+/// The reason why a batch was not accepted. It contains no part of the URL.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("the collector answered {0}")]

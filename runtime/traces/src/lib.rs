@@ -39,7 +39,7 @@ pub struct TraceSettings {
     pub sample_ratio: f64,
 }
 
-/// The reason for which no traces can be sent.
+/// The reason why no traces can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error("the endpoint is not an http or https URL with a host")]

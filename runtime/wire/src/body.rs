@@ -1,8 +1,8 @@
-//! A body's text as JSON in which each object has each key once.
+//! Parses a body as JSON and refuses repeated keys.
 //!
-//! In: bytes within the limit of size. Out: a value nested at most 127 deep, or a [`FieldError`]. Of two equal keys the
-//! last would win here and the first in a proxy that looks into bodies, so that a check could be evaded. Absent on
-//! purpose: the meaning of the fields.
+//! In: bytes within the limit of size. Out: a value with at most 127 levels of nesting, or a [`FieldError`]. If an
+//! object repeated a key, this parser would use the last value and a proxy that inspects bodies might use the first,
+//! so that a caller could evade the proxy's check. Absent: the meaning of the fields.
 
 use std::cell::Cell;
 use std::collections::HashSet;

@@ -12,7 +12,7 @@ use crate::pre_aggregation::FactPreAggregation;
 use crate::query::GranularityName;
 use crate::{schema, value};
 
-/// The warehouse's plan, as far as the caller may see it.
+/// The warehouse's plan, or the reason why the caller may not see it.
 #[derive(Debug)]
 pub enum WarehousePlan {
     /// The warehouse's own plan, which may be JSON.

@@ -59,7 +59,7 @@ pub struct JobAnswer {
     pub error: Option<JobErrorAnswer>,
 }
 
-/// The reason for which a job failed.
+/// The reason why a job failed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct JobErrorAnswer {
     pub code: String,

@@ -146,7 +146,7 @@ impl<'p> Writer<'p> {
         Expr::closed(fill(template, &[self.text_literal(text)]).sql)
     }
 
-    /// Returns a name as the host writes it: bare where that is safe.
+    /// Returns a name in the form in which the host writes it, without quotes where that is safe.
     pub(super) fn name(&self, name: &str) -> String {
         let plain = name
             .bytes()

@@ -107,8 +107,9 @@ impl Judgement {
         anomalous: false,
     };
 
-    /// Judges a value that is ordinary within `allowed` of the expected one. `raw` is the distance in units of
-    /// `allowed`; the score is half of that, at most 1, so that 0.5 is the bound itself.
+    /// Returns the judgement of a value that is anomalous if it differs from `expected` by more than `allowed`. `raw`
+    /// is the difference in units of `allowed`. The score is half of `raw`, at most 1; a value at the bound has the
+    /// score 0.5.
     pub fn within(value: f64, expected: f64, allowed: f64) -> Judgement {
         let distance = (value - expected).abs();
         let anomalous = distance > allowed;

@@ -65,9 +65,9 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnType {
     Text,
-    /// INTEGER with values that arithmetic can't overflow.
+    /// INTEGER, with values so small that arithmetic does not overflow.
     Small,
-    /// BIGINT with extremes.
+    /// BIGINT, with the smallest and the largest value.
     Big,
     /// DECIMAL(18, 2), cells in hundredths.
     Decimal,

@@ -142,7 +142,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Returns one request, whose redirect is not followed.
+    /// Sends one request and returns the response. Redirects are not followed.
     ///
     /// # Errors
     /// The response is not complete.

@@ -16,7 +16,7 @@ pub const MIN_PASSWORD_CHARS: usize = 12;
 /// The length of the longest name, role or group, in bytes.
 const MAX_TEXT_BYTES: usize = 256;
 
-/// The reason for which a field is not accepted.
+/// The reason why a field is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldProblem {
     #[error("expected 1 to {MAX_TEXT_BYTES} bytes without control characters")]

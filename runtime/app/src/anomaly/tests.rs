@@ -1,4 +1,4 @@
-//! Bands, steps and where history ends, worked out by hand.
+//! Tests of bands, steps and the end of the history. The expected values are computed by hand.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

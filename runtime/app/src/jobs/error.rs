@@ -5,7 +5,7 @@ use crate::ports::results::ResultsError;
 use crate::ports::store::StoreError;
 use crate::query::QueryRunError;
 
-/// The reason for which a result is not shown any more.
+/// The reason why a result is not shown any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneReason {
     Expired,
@@ -22,7 +22,7 @@ impl GoneReason {
     }
 }
 
-/// The reason for which a request about a job fails.
+/// The reason why a request about a job fails.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum JobError {
     #[error(transparent)]

@@ -49,7 +49,7 @@ pub struct JobRunner {
     id: Arc<str>,
 }
 
-/// The reason for which an attempt has no result.
+/// The reason why an attempt has no result.
 enum Fault {
     Query(QueryRunError),
     Results(ResultsError),

@@ -34,7 +34,7 @@ pub enum BuildState {
     Cancelled,
 }
 
-/// The reason for which a build was recorded.
+/// The reason why a build was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuildOrigin {
     /// The rollup was due.

@@ -29,7 +29,7 @@ pub struct CodeExchange<'a> {
 /// The person that a provider vouches for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Person {
-    /// The provider's own name for the person; another provider may use the same for another person.
+    /// The identifier of the person at the provider. Another provider may use the same identifier for another person.
     pub subject: Arc<str>,
     pub caller: SecurityContext,
     /// The scopes; `None` if the provider does not define them.

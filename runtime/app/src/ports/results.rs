@@ -12,7 +12,7 @@ use terrane_compiler::sql::ResultColumn;
 
 use super::jobs::Manifest;
 
-/// The reason for which a result cannot be written or read.
+/// The reason why a result cannot be written or read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ResultsError {
     #[error("less than {floor} bytes of disk are free for results")]

@@ -13,8 +13,8 @@ use super::store::StoreError;
 pub struct Horizon {
     /// The time before which sessions and keys have ended, and tokens were used.
     pub ended: Timestamp,
-    /// The time before which the last refresh token of a session that was never ended has expired; its last
-    /// access token has expired too by then.
+    /// Sessions that were never ended are deleted if their last refresh token expired before this time. The last
+    /// access token of such a session has expired too.
     pub abandoned: Timestamp,
 }
 

@@ -31,7 +31,7 @@ pub struct BuiltTable {
     pub bytes: Option<u64>,
 }
 
-/// The reason for which a table was not made. Nothing is left of it.
+/// The reason why a table was not made. Nothing is left of it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RollupTableError {
     #[error("the table has {stored} for the total of `{column}`, and the rows that it was made of have {base}")]

@@ -1,4 +1,4 @@
-//! Moments, fences, bins and the quality score, worked out by hand.
+//! Tests of moments, fences, bins and the quality score. The expected values are computed by hand.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -14,7 +14,7 @@ use crate::ports::projects::ProjectTexts;
 pub struct LoadRequest {
     /// `None`: the project that is served.
     pub path: Option<String>,
-    /// Errors refuse the whole project; else what holds of it is served.
+    /// True if an error refuses the whole project; otherwise the parts without errors are served.
     pub is_strict: bool,
     /// True if known column types of unchanged cubes are reused.
     pub trusts_types: bool,

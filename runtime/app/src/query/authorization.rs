@@ -1,8 +1,8 @@
 //! The only step at which governance hooks decide about a query, before any of its statements is compiled.
 //!
 //! In: a query and its caller. Out: an [`Authorization`]: the caller's [`Authorized`] for all statements of
-//! this query, or a refusal. A denial beats everything. A required hook without a usable response is a
-//! refusal too, whatever the others respond. Decisions are logged and audited. Absent: running hooks
+//! this query, or a refusal. One denial refuses the query, whatever other hooks respond; so does a required
+//! hook that returns no usable response. Decisions are logged and audited. Absent: running hooks
 //! (`ports::governance`), and what obligations do to SQL (`terrane_compiler::governance`).
 
 use std::sync::Arc;

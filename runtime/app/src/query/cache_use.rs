@@ -8,7 +8,7 @@ pub(super) enum CacheUse {
     Miss(MissReason),
 }
 
-/// The reason for which a result came from the warehouse.
+/// The reason why a result came from the warehouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissReason {
     Disabled,

@@ -8,7 +8,7 @@ use super::{Denied, Overloaded};
 use crate::ports::store::StoreError;
 use crate::ports::warehouse::{WarehouseError, WarehouseErrorKind};
 
-/// The reason for which a query has no answer.
+/// The reason why a query has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum QueryRunError {
     #[error(transparent)]

@@ -181,7 +181,10 @@ impl QuerySession<'_> {
         Ok(found.result.rows.clone())
     }
 
-    /// Returns the result of a query's statements, from the cache or the warehouse, at the timeout at the latest.
+    /// Returns the result of a query's statements, from the cache or the warehouse.
+    ///
+    /// # Errors
+    /// The query fails, or takes longer than the timeout.
     pub(super) async fn fetch(
         &self,
         job: QueryJob,

@@ -26,11 +26,11 @@ use state_token::{StateToken, StateTokenFault};
 
 /// Seconds that a browser keeps its binding.
 pub const BINDING_SECONDS: i64 = state_token::LIFETIME_SECONDS;
-/// Used state tokens that are remembered. Beyond them the oldest are forgotten, whose codes are used up too.
+/// The number of used state tokens that are remembered. The oldest are forgotten first; their codes have been used too.
 const MAX_USED: usize = 10_000;
-/// Codes that are exchanged at a time.
+/// The number of codes that are exchanged at the same time.
 const MAX_EXCHANGES: usize = 32;
-/// Longer codes are refused before anybody is asked.
+/// Longer codes are refused without a request to the provider.
 const MAX_CODE_BYTES: usize = 4_096;
 /// RFC 6749, section 4.1.2.1, and OpenID Connect Core, section 3.1.2.6. Other words are not repeated.
 const PROVIDER_ERRORS: &[&str] = &[

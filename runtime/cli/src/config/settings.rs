@@ -16,9 +16,9 @@ const REFERENCE: &str = include_str!("../../../docs/reference/settings.md");
 const HIDDEN: &str = "***";
 /// Words in the names of keys whose values are secret.
 const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];
-/// Ends of names that contain such a word and are not secret.
+/// Endings of names that are not secret although they contain one of these words.
 const NO_SECRETS: [&str; 3] = ["_expiry", "_path", "_url"];
-/// The key whose SQL statements may contain a credential.
+/// The key whose SQL statements may contain a credential, so that only their number is shown.
 const COUNTED: &str = "warehouse.init";
 
 /// One key of the configuration.

@@ -59,9 +59,9 @@ codes! {
     Closed = "closed",
     /// A policy closes a cube that it does not name.
     ClosedCube = "closed-cube",
-    /// Every cube is closed while a file cannot be read, since it may hold policies.
+    /// Every cube is closed while a file cannot be read, since the file may contain policies.
     ClosedCubes = "closed-cubes",
-    /// A column's type in the warehouse does not fit its declared type or use.
+    /// The type of a column in the warehouse does not fit the declared type or the use of the column.
     ColumnMismatch = "column-mismatch",
     /// An expression selects columns by a pattern.
     ColumnPattern = "column-pattern",
@@ -217,11 +217,11 @@ codes! {
     ReferenceDepth = "reference-depth",
     /// A member's references expand to too much SQL.
     ReferenceSize = "reference-size",
-    /// A file defines what a registered cube is named.
+    /// A file defines an object with the name of a registered cube.
     RegisteredCubeShadowed = "registered-cube-shadowed",
-    /// Several rows of a join's target have one key.
+    /// Several rows of a join's target have the same key.
     RepeatedJoinKey = "repeated-join-key",
-    /// Several rows have one primary key.
+    /// Several rows have the same primary key.
     RepeatedKey = "repeated-key",
     /// A required plugin cannot be used.
     RequiredPluginRefused = "required-plugin-refused",

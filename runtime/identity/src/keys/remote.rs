@@ -34,7 +34,7 @@ impl Default for RefreshSettings {
     }
 }
 
-/// The reason for which no key is returned.
+/// The reason why no key is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyFault {
     /// The provider has no such key, or not for this use.

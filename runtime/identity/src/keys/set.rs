@@ -53,7 +53,7 @@ enum Kind {
     Ed25519,
 }
 
-/// The reason for which a document has no usable keys.
+/// The reason why a document has no usable keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeySetError {
     #[error("expected a JSON object with a list `keys`")]

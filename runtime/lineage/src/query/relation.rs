@@ -110,7 +110,7 @@ impl Slot {
         Slot::Star(Star { of, without: BTreeSet::new() })
     }
 
-    /// Returns whether it stands for columns that are not known by name.
+    /// Returns whether the slot stands for columns whose names are not known.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Slot::Star(Star { of: Rest::Table(_) | Rest::Derived(_), .. }))
     }

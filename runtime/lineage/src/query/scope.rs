@@ -1,7 +1,8 @@
 //! Resolution of column names.
 //!
-//! In: names of a query and the relations in scope. Out: origins. Ambiguous names are unresolved and never guessed. A name that no known column has belongs to the only relation in scope
-//! whose columns are not known, if there is exactly one.
+//! In: names of a query and the relations in scope. Out: origins. Ambiguous names stay unresolved. If no
+//! known column has a name and the columns of exactly one relation in scope are not known, the name belongs to that
+//! relation.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -78,7 +79,7 @@ pub(crate) struct Analysis<'a, 'k> {
     pub(super) ctes: Vec<NamedQuery>,
     /// Names that lambdas bring.
     pub(super) parameters: Vec<Arc<str>>,
-    /// Queries of the same `WITH RECURSIVE` that stand further down.
+    /// The queries of the same `WITH RECURSIVE` that follow this one.
     pub(super) later: Vec<Arc<str>>,
     /// The dependencies of the rows of the relation being read.
     pub(super) uses: BTreeSet<(Use, ColumnOrigin)>,

@@ -249,7 +249,7 @@ async fn end_of(app: App, caller: Arc<ConnectedCaller>) -> ApiError {
     caller.ended(&app, interval).await
 }
 
-/// Returns the close frame of a caller who is not let in.
+/// Returns the close frame for a caller who is refused.
 fn rejected(error: ApiError) -> Close {
     let body = error.into_parts().body;
     Close::forbidden(&format!("{}: {}", body.code.as_str(), body.message))

@@ -83,8 +83,8 @@ impl<'o> Line<'o> {
         }
     }
 
-    /// Writes the fields of an event that have no value: as `null` in JSON, so that each event has
-    /// always the same.
+    /// Writes the fields of an event that have no value as `null`, so that an event has the same fields each time. Does
+    /// nothing unless the format is JSON.
     pub(super) fn nulls(&mut self, fields: &FieldSet) {
         if self.format != LogFormat::Json {
             return;

@@ -11,9 +11,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MAX_BUFFERED_BYTES: usize = 8 * 1_024 * 1_024;
-/// Lines gather for this long, so that a busy server makes few system calls.
+/// The time for which lines are collected before they are written together, so that a busy server makes few system
+/// calls.
 const GATHER: Duration = Duration::from_millis(5);
-/// The time for the reader of the log at the end, before the remaining lines are given up.
+/// The time that the end of the process waits for the reader of the log. Lines that remain are lost.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]

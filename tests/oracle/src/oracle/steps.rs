@@ -1,9 +1,7 @@
-//! Steps of time without data, and totals that run along them (rule 8, and `fill_gaps` of the
-//! decisions).
+//! Adds the periods without data, and computes running totals over them (rule 8, and `fill_gaps` of the decisions).
 //!
-//! In: the groups that have data. Out: the groups with those that are added, and running totals in
-//! place of sums. Steps shorter than a day are not
-//! supported.
+//! In: the groups that have data. Out: these groups and the added ones, with running totals in place of sums. Periods
+//! shorter than a day are not supported.
 
 use std::collections::{BTreeMap, BTreeSet};
 

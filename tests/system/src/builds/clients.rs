@@ -165,7 +165,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Reads rows, which the result cache may hold: none is older than the change.
+    /// Reads rows, possibly from the result cache, and records a fault if one is older than the change.
     fn read_rows(&self, address: SocketAddr, change: u64) {
         let query = json!({"measures": ["events.lowest", "events.highest"], "pre_aggregations": "off"});
         let Some(row) = self.ask(address, &query).and_then(|rows| rows.into_iter().next()) else { return };

@@ -22,7 +22,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Returns the reason for which no server can be started on this machine.
+    /// Returns the reason why no server can be started on this machine.
     pub fn missing() -> Option<Missing> {
         ["redis-server", "redis-cli"].iter().find_map(|name| program(FOLDERS, name).err())
     }
@@ -36,7 +36,7 @@ impl Redis {
         Ok(Redis { server, is_tls: false })
     }
 
-    /// Returns the reason for which no server with TLS can be started on this machine.
+    /// Returns the reason why no server with TLS can be started on this machine.
     pub fn missing_tls() -> Option<Missing> {
         Redis::missing().or_else(certificate::missing)
     }

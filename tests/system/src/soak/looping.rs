@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use super::load::{self, Crowd, LoadReport};
 use crate::{Program, Scratch, path};
 
-/// Rows of each cube: enough for a query to take its time.
+/// The project. Its tables have so many rows that a query takes some time.
 const SETTINGS: &str = "name: looping
 warehouse:
   type: duckdb

@@ -1,4 +1,4 @@
-//! A guest that reports a panic before it traps: the fault says where and why, in every role.
+//! Tests of guests that report a panic before they trap. In every role the fault names the place and the cause.
 
 use wasmparser::{Parser, Payload};
 

@@ -123,7 +123,7 @@ pub fn after(format: RowFormat, facts: &AnswerFacts, end: &Piece) -> Vec<u8> {
     write_list(&facts.warnings, |warning, out| write_string(warning, out), &mut out);
     if let Some(totals) = &facts.totals {
         out.extend_from_slice(b",\"totals\":");
-        write_totals(totals, facts.numbers, &mut out);
+        json::write_row(&totals.columns, &totals.batches, facts.numbers, &mut out);
     }
     let Freshness { as_of, is_cached, is_stale, age } = facts.freshness;
     let word = |is_true: bool| if is_true { "true" } else { "false" };
@@ -151,13 +151,6 @@ pub fn after(format: RowFormat, facts: &AnswerFacts, end: &Piece) -> Vec<u8> {
     }
     out.extend_from_slice(b"}}");
     out
-}
-
-/// Writes the one row of totals as an object.
-fn write_totals(totals: &Totals, numbers: Numbers, out: &mut Vec<u8>) {
-    let mut rows = Vec::new();
-    json::write_rows(&totals.columns, &totals.batches, numbers, &mut rows);
-    out.extend_from_slice(rows.strip_prefix(b"[").and_then(|rows| rows.strip_suffix(b"]")).unwrap_or(&rows));
 }
 
 fn write_pre_aggregations(facts: &[FactMatch], out: &mut Vec<u8>) {

@@ -39,6 +39,9 @@ enum FieldProblem {
     MissingField {
         name: &'static str,
     },
+    MissingParameter {
+        name: &'static str,
+    },
     /// One name twice in an object: readers differ in which of the values they take.
     Duplicate,
     /// Two fields with one meaning.
@@ -116,6 +119,10 @@ impl<'p> Path<'p> {
 
     pub(crate) fn missing(&self, name: &'static str) -> FieldError {
         self.error(FieldProblem::MissingField { name })
+    }
+
+    pub(crate) fn missing_parameter(&self, name: &'static str) -> FieldError {
+        self.error(FieldProblem::MissingParameter { name })
     }
 
     pub(crate) fn duplicate(&self) -> FieldError {
@@ -264,6 +271,7 @@ impl From<FieldError> for ErrorBody {
                 invalid(format!("expected {expected} at {place}, found `{found}`"))
             }
             FieldProblem::MissingField { name } => invalid(format!("{place} lacks `{name}`")),
+            FieldProblem::MissingParameter { name } => invalid(format!("missing query parameter `{name}`")),
             FieldProblem::Duplicate => invalid(format!("duplicate key {place}")),
             FieldProblem::Both { names: [one, other] } => {
                 invalid(format!("{place} has both `{one}` and `{other}`; send one"))

@@ -90,7 +90,7 @@ const DOCUMENT_IDS: [&str; 4] = ["documentId", "doc_id", "id", "queryId"];
 /// # Errors
 /// Names the field that is invalid.
 pub fn from_wire(body: &[u8]) -> Result<GraphQlRequest, FieldError> {
-    request(parse(body)?, &Path::ROOT)
+    request(parse(body)?, &Path::ROOT, Path::missing)
 }
 
 /// Reads a query string, in which `variables` and `extensions` are JSON texts.
@@ -111,7 +111,7 @@ pub fn from_parameters(text: &str) -> Result<GraphQlRequest, FieldError> {
         }
         object.insert(name.into_owned(), value);
     }
-    request(Json::Object(object), &Path::ROOT)
+    request(Json::Object(object), &Path::ROOT, Path::missing_parameter)
 }
 
 fn json_parameter(text: &str, path: &Path<'_>) -> Result<Json, FieldError> {
@@ -120,8 +120,12 @@ fn json_parameter(text: &str, path: &Path<'_>) -> Result<Json, FieldError> {
     Ok(value)
 }
 
-/// Reads a parsed request.
-fn request(value: Json, path: &Path<'_>) -> Result<GraphQlRequest, FieldError> {
+/// Reads a parsed request; `missing` reports a field that must be there.
+fn request<'p>(
+    value: Json,
+    path: &Path<'p>,
+    missing: impl Fn(&Path<'p>, &'static str) -> FieldError,
+) -> Result<GraphQlRequest, FieldError> {
     let mut object = match value {
         Json::Object(object) => object,
         Json::Array(_) => {
@@ -137,7 +141,7 @@ fn request(value: Json, path: &Path<'_>) -> Result<GraphQlRequest, FieldError> {
     if extensions.contains_key("persistedQuery") || has_document_id {
         return Err(path.unsupported(NOT_PERSISTED));
     }
-    let query = query.ok_or_else(|| path.missing("query"))?;
+    let query = query.ok_or_else(|| missing(path, "query"))?;
     Ok(GraphQlRequest { query, operation_name: operation_name.filter(|name| !name.is_empty()), variables })
 }
 
@@ -197,7 +201,10 @@ mod tests {
         {
             assert!(from_parameters(text).is_err(), "{text}");
         }
-        assert!(ErrorBody::from(from_parameters("").unwrap_err()).message.contains("`query`"));
+        for text in ["", "operationName=A", "api_key=k"] {
+            let error = ErrorBody::from(from_parameters(text).unwrap_err());
+            assert_eq!(error.message, "missing query parameter `query`", "{text}");
+        }
         assert!(error("\"{a}\"").message.contains("an object"));
     }
 

@@ -82,6 +82,15 @@ pub fn write_objects(columns: &[ResultColumn], batches: &[RecordBatch], numbers:
     }
 }
 
+/// Appends the only row as an object; null if there is none.
+pub fn write_row(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {
+    let start = out.len();
+    write_objects(columns, batches, numbers, out);
+    if out.len() == start {
+        out.extend_from_slice(b"null");
+    }
+}
+
 /// Appends the rows as lists of values with commas between them, without the brackets of the outer list.
 pub fn write_lists(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Numbers, out: &mut Vec<u8>) {
     let mut is_first = true;

@@ -14,7 +14,7 @@ use terrane_compiler::model::Member;
 use terrane_compiler::model::{Model, Presentation};
 use terrane_compiler::query::MemberRef;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
-use terrane_wire::json::{Numbers, shared_rows, write_lists, write_objects};
+use terrane_wire::json::{Numbers, shared_rows, write_lists, write_objects, write_row};
 use terrane_wire::metadata::dimension_type;
 
 use super::json::Json;
@@ -109,7 +109,7 @@ impl QueryResult {
         let served: Vec<String> = served.collect();
         let totals = answer.totals.as_ref().map(|totals| {
             let mut out = Vec::new();
-            write_objects(&totals.columns, &totals.batches, Numbers::Exact, &mut out);
+            write_row(&totals.columns, &totals.batches, Numbers::Exact, &mut out);
             Json::text(out)
         });
         QueryMeta {

@@ -63,7 +63,7 @@ pub fn from_client(text: &[u8]) -> Result<ClientMessage, FieldError> {
             let payload = object.remove("payload").unwrap_or_default();
             // A payload without a document breaks the protocol. A document that is not supported does not.
             let is_object = payload.is_object();
-            match request(payload, &root.field("payload")) {
+            match request(payload, &root.field("payload"), Path::missing) {
                 Ok(request) => Ok(ClientMessage::Subscribe { id, request: Ok(request) }),
                 Err(error) if is_object && error.is_unsupported() => {
                     Ok(ClientMessage::Subscribe { id, request: Err(Box::new(error.into())) })

@@ -135,6 +135,9 @@ impl JobService {
         context: &RequestContext,
         submission: Submission<'_>,
     ) -> Result<Job, JobError> {
+        if submission.query.totals {
+            return Err(JobError::HasTotals);
+        }
         let now = self.ports.clock.now();
         let maker = maker_of(identity);
         let context = job_context(&maker, context);

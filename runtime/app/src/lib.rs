@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod data_check;
 pub mod data_versions;
 pub mod dax;
+pub mod dimension_values;
 pub mod domain;
 pub mod governance;
 mod inspection;

@@ -57,34 +57,43 @@ pub(crate) struct ServerUseCases {
     pub(crate) jobs: Arc<JobService>,
 }
 
+impl GraphQlServices {
+    fn new(
+        catalog: &Arc<Catalog>,
+        queries: &Arc<QueryService>,
+        live: &Arc<LiveService>,
+        warehouse: &Arc<dyn Warehouse>,
+        access: &Arc<AccessRecorder>,
+        clock: &Arc<dyn Clock>,
+        server: Option<ServerUseCases>,
+    ) -> Self {
+        GraphQlServices {
+            catalog: Arc::clone(catalog),
+            queries: Arc::clone(queries),
+            live: Arc::clone(live),
+            warehouse: Arc::clone(warehouse),
+            access: Arc::clone(access),
+            clock: Arc::clone(clock),
+            server,
+        }
+    }
+}
+
 impl From<&ServerServices> for GraphQlServices {
     fn from(services: &ServerServices) -> Self {
-        GraphQlServices {
-            catalog: Arc::clone(&services.catalog),
-            queries: Arc::clone(&services.queries),
-            live: Arc::clone(&services.live),
-            warehouse: Arc::clone(&services.warehouse),
-            access: Arc::clone(&services.access),
-            clock: Arc::clone(&services.clock),
-            server: Some(ServerUseCases {
-                invalidations: Arc::clone(&services.invalidations),
-                preaggregations: Arc::clone(&services.preaggregations),
-                jobs: Arc::clone(&services.jobs),
-            }),
-        }
+        let ServerServices { catalog, queries, live, warehouse, access, clock, .. } = services;
+        let server = ServerUseCases {
+            invalidations: Arc::clone(&services.invalidations),
+            preaggregations: Arc::clone(&services.preaggregations),
+            jobs: Arc::clone(&services.jobs),
+        };
+        GraphQlServices::new(catalog, queries, live, warehouse, access, clock, Some(server))
     }
 }
 
 impl From<&Services> for GraphQlServices {
     fn from(services: &Services) -> Self {
-        GraphQlServices {
-            catalog: Arc::clone(&services.catalog),
-            queries: Arc::clone(&services.queries),
-            live: Arc::clone(&services.live),
-            warehouse: Arc::clone(&services.warehouse),
-            access: Arc::clone(&services.access),
-            clock: Arc::clone(&services.clock),
-            server: None,
-        }
+        let Services { catalog, queries, live, warehouse, access, clock, .. } = services;
+        GraphQlServices::new(catalog, queries, live, warehouse, access, clock, None)
     }
 }

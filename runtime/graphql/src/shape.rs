@@ -76,7 +76,7 @@ impl Shape {
         let fields = builder.fields(Some(root), &[&operation.node.selection_set])?;
         let is_introspection = !fields.is_empty() && fields.iter().all(|field| field.name.starts_with("__"));
         let shape = Shape { fields, is_introspection };
-        cost::check(&shape, &settings.limits)?;
+        cost::check(root, &shape, &settings.limits)?;
         if !settings.introspection
             && let Some(field) = shape.fields.iter().find(|field| matches!(&*field.name, "__schema" | "__type"))
         {

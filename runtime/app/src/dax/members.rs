@@ -1,13 +1,14 @@
 //! The values of a dimension, for clients that browse hierarchies.
 //!
-//! In: a cube and one of its dimensions. Out: the first distinct values in order. They come through the query pipeline,
-//! so that policies and limits hold. Absent: names and levels of members.
+//! In: a cube and one of its dimensions. Out: the first distinct values in order ([`dimension_values`]). Absent: names
+//! and levels of members.
+//!
+//! [`dimension_values`]: crate::dimension_values
 
-use std::sync::Arc;
-
-use terrane_compiler::query::{MemberRef, OrderBy, SemanticQuery};
+use terrane_compiler::Access;
 
 use super::dax_context;
+use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::query::{Answer, QueryRunError, QueryService, RequestContext};
 
 /// Returns the first values of a dimension.
@@ -23,14 +24,8 @@ pub async fn values(
 ) -> Result<Answer, QueryRunError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let member: MemberRef = format!("{cube}.{dimension}").parse()?;
-    let query = SemanticQuery {
-        cube: Some(Arc::from(cube)),
-        dimensions: vec![member.clone()],
-        order: vec![OrderBy { member, descending: false }],
-        limit: Some(limit.min(session.max_rows())),
-        skip_total: true,
-        ..SemanticQuery::default()
-    };
+    let limit = limit.min(session.max_rows());
+    let values = ValuesRequest { cube, dimension, search: None, order: ValuesOrder::ByValue, limit };
+    let query = values.query(&Access::of(&session.snapshot().model, &context.caller))?;
     session.prepare(&query).await?.run().await
 }

@@ -27,7 +27,10 @@ impl GoneReason {
 pub enum JobError {
     #[error(transparent)]
     Query(#[from] QueryRunError),
-    /// The job is unknown, or belongs to another caller.
+    /// The rows of a job are stored without totals.
+    #[error("asynchronous queries have no `totals`; leave it out")]
+    HasTotals,
+    /// No job of this caller has this id.
     #[error("the job does not exist")]
     Unknown,
     #[error("the job has no result: it is {}", state.as_str())]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use async_graphql::{ComplexObject, Context, Enum, Lookahead, Result, SimpleObject};
+use terrane_app::dimension_values::{DEFAULT_LIMIT, ValuesOrder, ValuesRequest};
 use terrane_app::metadata;
 use terrane_compiler::Access;
 use terrane_compiler::model::{self, MeasureKind};
@@ -16,9 +17,6 @@ use super::request::state;
 use super::result::QueryResult;
 use super::values::{self, DimensionValue};
 use crate::enums::{DimensionType, MeasureType, TimeGranularity};
-
-/// The values of a dimension without `limit`.
-const DEFAULT_VALUES: Option<u32> = Some(100);
 
 /// A table or query with its measures, dimensions, segments and joins.
 #[derive(SimpleObject)]
@@ -161,13 +159,19 @@ impl Dimension {
     async fn values(
         &self,
         context: &Context<'_>,
-        #[graphql(default_with = "DEFAULT_VALUES", desc = "The most values, up to the server's limit of rows.")]
+        #[graphql(default_with = "Some(DEFAULT_LIMIT)", desc = "The most values, up to the server's limit of rows.")]
         limit: Option<u32>,
         #[graphql(desc = "Text that the values contain, in upper or lower case.")] search: Option<String>,
     ) -> Result<Vec<DimensionValue>> {
-        let limit = limit.or(DEFAULT_VALUES).unwrap_or_default();
+        let request = ValuesRequest {
+            cube: &self.cube,
+            dimension: &self.name,
+            search: search.as_deref(),
+            order: ValuesOrder::ByFrequency,
+            limit: limit.unwrap_or(DEFAULT_LIMIT).into(),
+        };
         let state = state(context);
-        let values = values::of(state, &self.cube, &self.name, limit, search).await?;
+        let values = values::of(state, request).await?;
         state.count(context, values.len(), &|_| None)?;
         Ok(values)
     }

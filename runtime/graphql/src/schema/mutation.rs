@@ -11,7 +11,7 @@ use terrane_wire::preaggregations::PreaggregationBuild;
 use terrane_wire::query::to_wire;
 use terrane_wire::{Audience, ErrorBody};
 
-use super::inputs::{Question, malformed};
+use super::inputs::Question;
 use super::job::Job;
 use super::preaggregation::PreAggregationBuild;
 use super::question::question_field;
@@ -95,9 +95,6 @@ question_field! {
 async fn create_job(state: &RequestState, question: Question) -> Result<Job, Failure> {
     let request = permitted(state, "createJob", Scope::Read).await?;
     let query = question.into_query()?;
-    if query.totals {
-        return Err(malformed("asynchronous queries have no `totals`; leave it out", "totals"));
-    }
     let submission = Submission { text: to_wire(&query).into(), query: &query, idempotency_key: None };
     let identity = state.parts.context.identity();
     let job = state.parts.server()?.jobs.submit(&identity, &request, submission).await;

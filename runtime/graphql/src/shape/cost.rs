@@ -4,31 +4,32 @@
 //! rows / 100, and what a list holds counts ten times. The number of cubes is unknown here, so queries below a list
 //! count once; the executor counts those that it runs.
 
+use terrane_app::dimension_values::DEFAULT_LIMIT;
+
 use super::{Shape, ShapeField};
 use crate::limits::Exceeded;
 use crate::settings::Limits;
 
-/// The fields that run a query in the warehouse.
-const QUERIES: &[(&str, &str)] = &[
-    ("Query", "query"),
-    ("Query", "explain"),
-    ("Cube", "query"),
-    ("Dimension", "values"),
-    ("Subscription", "queryResult"),
+/// The rows of a query without `limit`, for its cost.
+const DEFAULT_ROWS: u64 = 1_000;
+/// The fields that run a query in the warehouse: the object, the field, and its rows without `limit`.
+const QUERIES: &[(&str, &str, u64)] = &[
+    ("Query", "query", DEFAULT_ROWS),
+    ("Query", "explain", DEFAULT_ROWS),
+    ("Cube", "query", DEFAULT_ROWS),
+    ("Dimension", "values", DEFAULT_LIMIT as u64),
+    ("Subscription", "queryResult", DEFAULT_ROWS),
 ];
 /// The fields of a result that write all of its rows. A result has each of them once.
 const WRITES_ROWS: &[&str] = &["data", "rows"];
-/// The rows of a query without `limit`, for its cost.
-const DEFAULT_ROWS: u64 = 1_000;
 /// The items of a list of the model, for its cost.
 const LIST_ITEMS: u64 = 10;
 /// The lists of introspection that may be nested. Tools nest two: the fields of all types, and their arguments.
 const MAX_INTROSPECTION_LISTS: usize = 2;
 
-/// Checks the cost of a shape.
-pub(super) fn check(shape: &Shape, limits: &Limits) -> Result<(), Exceeded> {
+/// Checks the cost of a shape, whose fields are those of `root`.
+pub(super) fn check(root: &str, shape: &Shape, limits: &Limits) -> Result<(), Exceeded> {
     let mut executions = 0;
-    let root = if shape.fields.iter().any(|field| field.name == "queryResult") { "Subscription" } else { "Query" };
     let mut complexity = 0_u64;
     for field in &shape.fields {
         complexity = complexity.saturating_add(cost(root, field, limits, &mut executions)?);
@@ -53,12 +54,13 @@ fn cost(parent: &str, field: &ShapeField, limits: &Limits, executions: &mut usiz
         }
     }
     let mut own = 1_u64;
-    if QUERIES.contains(&(parent, &field.name)) {
+    let query = QUERIES.iter().find(|(object, name, _)| *object == parent && *name == &*field.name);
+    if let Some((_, _, default_rows)) = query {
         *executions += 1;
         if *executions > limits.executions {
             return Err(Exceeded::new("executions", limits.executions, Some(field.place)));
         }
-        let rows = field.limit.unwrap_or(DEFAULT_ROWS);
+        let rows = field.limit.unwrap_or(*default_rows);
         own = field.members.max(1).saturating_mul(rows.div_ceil(100));
     }
     let mut inner = 0_u64;

@@ -41,10 +41,6 @@ async fn submit(app: App, call: Call) -> Result<Response, ApiError> {
     let wait = prefer.and_then(wire::preferred_wait).unwrap_or(Duration::ZERO);
     let body = call.json_body(&app).await?;
     let request = query::from_wire(&body)?;
-    if request.query.totals {
-        return Err(ApiError::new(Code::InvalidQuery, "asynchronous queries have no `totals`; leave it out")
-            .detail("field", "totals"));
-    }
     let text = String::from_utf8_lossy(&body).into();
     let submission = Submission { text, query: &request.query, idempotency_key };
     let refused = |error| self::error(error, &context.scopes);

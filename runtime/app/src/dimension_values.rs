@@ -1,0 +1,96 @@
+//! The values of a dimension, for clients that offer them as choices.
+//!
+//! In: a cube and one of its dimensions. Out: the query for its values, and the frequency of each value of its answer.
+//! The query runs through the pipeline of all queries, so that policies and limits hold. Absent: the form in which
+//! values are sent.
+
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use terrane_compiler::Access;
+use terrane_compiler::model::{AggregateFunction, Measure, MeasureKind};
+use terrane_compiler::query::{Filter, MemberRef, OrderBy, QueryError, SemanticQuery};
+use terrane_compiler::types::{Operator, Value};
+
+use crate::metadata;
+use crate::query::Answer;
+
+/// The number of values without a limit.
+pub const DEFAULT_LIMIT: u32 = 100;
+
+/// The order of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValuesOrder {
+    /// The most frequent first, with the number of rows of each. Without a measure that counts rows, as `ByValue`.
+    ByFrequency,
+    ByValue,
+}
+
+/// A request for the values of a dimension.
+#[derive(Debug, Clone, Copy)]
+pub struct ValuesRequest<'r> {
+    pub cube: &'r str,
+    pub dimension: &'r str,
+    /// A string that the values contain, in upper or lower case.
+    pub search: Option<&'r str>,
+    pub order: ValuesOrder,
+    /// The most values.
+    pub limit: u64,
+}
+
+impl ValuesRequest<'_> {
+    /// Returns the query for the values. The dimension is its first column; the number of rows, if the caller may see
+    /// one, is the second.
+    ///
+    /// # Errors
+    /// A name is invalid.
+    pub fn query(&self, access: &Access<'_>) -> Result<SemanticQuery, QueryError> {
+        let member = self.member(self.dimension)?;
+        let count = match self.order {
+            ValuesOrder::ByFrequency => self.row_count(access)?,
+            ValuesOrder::ByValue => None,
+        };
+        let search = self.search.filter(|text| !text.is_empty()).map(|text| Filter::Condition {
+            member: member.clone(),
+            operator: Operator::ContainsAnyCase,
+            values: vec![Value::Text(text.into())],
+        });
+        let ascending = OrderBy { member: member.clone(), descending: false };
+        let frequent = count.iter().map(|count| OrderBy { member: count.clone(), descending: true });
+        Ok(SemanticQuery {
+            order: frequent.chain([ascending]).collect(),
+            values: count.into_iter().collect(),
+            dimensions: vec![member],
+            filters: search.into_iter().collect(),
+            limit: Some(self.limit),
+            skip_total: true,
+            ..SemanticQuery::default()
+        })
+    }
+
+    /// Returns the measure that counts the rows of the cube, if the caller may see one.
+    fn row_count(&self, access: &Access<'_>) -> Result<Option<MemberRef>, QueryError> {
+        let Some(cube) = metadata::cube(access, self.cube) else { return Ok(None) };
+        let count = metadata::measures(access, cube).find(|measure| counts_rows(measure));
+        count.map(|measure| self.member(&measure.name)).transpose()
+    }
+
+    fn member(&self, name: &str) -> Result<MemberRef, QueryError> {
+        format!("{}.{name}", self.cube).parse()
+    }
+}
+
+fn counts_rows(measure: &Measure) -> bool {
+    matches!(&measure.kind, MeasureKind::Aggregate(aggregate)
+        if aggregate.function == AggregateFunction::Count
+            && aggregate.argument.is_none()
+            && aggregate.filters.is_empty())
+}
+
+/// Returns the number of rows of each value of a batch; `None` if the caller may see none.
+pub fn row_counts(answer: &Answer, batch: &RecordBatch) -> Option<Vec<Option<i64>>> {
+    answer.columns.get(1)?;
+    let counts = cast(batch.columns().get(1)?, &DataType::Int64).ok()?;
+    let counts = counts.as_primitive::<Int64Type>();
+    Some((0..counts.len()).map(|row| counts.is_valid(row).then(|| counts.value(row))).collect())
+}

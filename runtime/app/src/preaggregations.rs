@@ -14,6 +14,7 @@
 
 mod build;
 mod changes;
+mod follow_status;
 mod following;
 mod recommend;
 mod requests;
@@ -40,6 +41,7 @@ use crate::ports::tokens::Randomness;
 use crate::ports::warehouse::Warehouse;
 use crate::query::QueryService;
 use crate::security::AccessRecorder;
+use follow_status::SharedReader;
 
 /// The name of the worker's task and of its lease.
 pub const BUILDING: &str = "preaggregations";
@@ -99,6 +101,8 @@ pub struct Preaggregations {
     /// The generations that were published when the state was last read, with their version.
     published: Mutex<(u64, Arc<[Publication]>)>,
     progress: Mutex<TaskProgress>,
+    /// The reader of the state for callers who follow it.
+    reader: SharedReader,
 }
 
 /// The worker's progress in this process.
@@ -117,7 +121,7 @@ struct TaskProgress {
 impl Preaggregations {
     pub fn new(ports: PreaggregationPorts, settings: PreaggregationSettings) -> Self {
         let published = Mutex::new((0, Arc::from([])));
-        Preaggregations { ports, settings, published, progress: Mutex::default() }
+        Preaggregations { ports, settings, published, progress: Mutex::default(), reader: SharedReader::default() }
     }
 
     /// Returns whether tables can be built.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -42,7 +42,7 @@ use crate::fakes::{
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
-use crate::preaggregations;
+use crate::preaggregations::{self, MemoryPreaggregations};
 use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
@@ -79,6 +79,9 @@ pub struct World {
     pub database_ping: FakeBehavior,
     /// The columns of every result set.
     pub columns: Vec<Column>,
+    /// The columns of statements without groups, if they differ.
+    #[serde(skip)]
+    pub ungrouped_columns: Arc<Mutex<Option<Vec<Column>>>>,
     /// The number of times that a streamed answer repeats the rows.
     pub repeats: usize,
     /// The end of the stream after them.
@@ -106,6 +109,9 @@ pub struct World {
     pub has_cache: bool,
     /// Pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
+    /// Their builds.
+    #[serde(skip)]
+    pub preaggregations: Arc<MemoryPreaggregations>,
     /// The project has pre-aggregations with tables, which are one hour old.
     pub has_tables: bool,
     /// Further files of the project, by their paths.
@@ -260,6 +266,7 @@ impl World {
             behavior: self.warehouse,
             ping: self.warehouse_ping,
             columns,
+            ungrouped_columns: Arc::clone(&self.ungrouped_columns),
             batches: self.repeats + 1,
             stream_ends: self.stream_ends,
             catalog: self.warehouse_catalog,
@@ -309,7 +316,9 @@ impl World {
             randomness: Arc::new(OsRandomness),
             files: Arc::new(FakeProjects),
             providers: security.providers,
-            preaggregations: self.has_preaggregations.then(preaggregations::backend),
+            preaggregations: self
+                .has_preaggregations
+                .then(|| preaggregations::backend(Arc::clone(&self.preaggregations))),
         };
         let settings = ServerSettings {
             queries,

@@ -2,8 +2,8 @@
 
 use std::future::pending;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow::array::{
@@ -89,6 +89,8 @@ pub struct FakeWarehouse {
     pub behavior: FakeBehavior,
     pub ping: FakeBehavior,
     pub columns: Vec<Column>,
+    /// The columns of statements without groups, if they differ.
+    pub ungrouped_columns: Arc<Mutex<Option<Vec<Column>>>>,
     /// The number of batches of a stream, and its end.
     pub batches: usize,
     pub stream_ends: FakeBehavior,
@@ -120,7 +122,11 @@ impl Drop for RunningStatement {
 
 impl FakeWarehouse {
     fn batch(&self) -> RecordBatch {
-        let named = self.columns.iter().enumerate().map(|(index, column)| (format!("c{index}"), column.array()));
+        Self::batch_of(&self.columns)
+    }
+
+    fn batch_of(columns: &[Column]) -> RecordBatch {
+        let named = columns.iter().enumerate().map(|(index, column)| (format!("c{index}"), column.array()));
         RecordBatch::try_from_iter_with_nullable(named.map(|(name, array)| (name, array, true)))
             .unwrap_or_else(|_| RecordBatch::new_empty(Arc::new(Schema::empty())))
     }
@@ -153,11 +159,13 @@ impl Warehouse for FakeWarehouse {
         "duckdb"
     }
 
-    async fn execute(&self, _: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
+    async fn execute(&self, statement: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         let _running = RunningStatement::begin(&self.running);
         Self::act(self.behavior).await?;
-        let batch = self.batch();
+        let ungrouped = self.ungrouped_columns.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ungrouped = ungrouped.filter(|_| !statement.text.contains("GROUP BY"));
+        let batch = ungrouped.map_or_else(|| self.batch(), |columns| Self::batch_of(&columns));
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
     }
 

@@ -1,5 +1,6 @@
 //! The state of pre-aggregations in memory: builds that no worker runs, and no tables.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -18,16 +19,22 @@ pub const WAITING: &str = "00112233445566778899aabbccddeeff";
 const TARGET: &str = "r1";
 
 /// Builds that wait. Requests add to them, and cancelling ends them.
-#[derive(Default)]
+#[derive(Debug)]
 pub struct MemoryPreaggregations {
     builds: Mutex<Vec<RollupBuild>>,
+    readings: AtomicUsize,
 }
 
 /// Returns a backend whose warehouse is elsewhere.
-pub fn backend() -> PreaggregationBackend {
-    let state = MemoryPreaggregations { builds: Mutex::new(vec![waiting()]) };
+pub fn backend(state: Arc<MemoryPreaggregations>) -> PreaggregationBackend {
     let tables = TablesElsewhere { target: TARGET.to_owned(), schema: "stored_elsewhere".to_owned() };
-    PreaggregationBackend { state: Arc::new(state), tables: Arc::new(tables) }
+    PreaggregationBackend { state, tables: Arc::new(tables) }
+}
+
+impl Default for MemoryPreaggregations {
+    fn default() -> Self {
+        MemoryPreaggregations { builds: Mutex::new(vec![waiting()]), readings: AtomicUsize::default() }
+    }
 }
 
 fn waiting() -> RollupBuild {
@@ -36,6 +43,11 @@ fn waiting() -> RollupBuild {
 }
 
 impl MemoryPreaggregations {
+    /// Returns the number of times that all builds were read.
+    pub fn readings(&self) -> usize {
+        self.readings.load(Ordering::Relaxed)
+    }
+
     fn builds(&self) -> MutexGuard<'_, Vec<RollupBuild>> {
         self.builds.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,6 +64,7 @@ impl PreaggregationState for MemoryPreaggregations {
     }
 
     async fn builds(&self, _: &str, _: u32) -> Result<Vec<RollupBuild>, StoreError> {
+        self.readings.fetch_add(1, Ordering::Relaxed);
         Ok(self.builds().clone())
     }
 

@@ -34,6 +34,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         behavior: FakeBehavior::Answers,
         ping: FakeBehavior::Answers,
         columns: Vec::new(),
+        ungrouped_columns: Arc::default(),
         batches: 1,
         stream_ends: FakeBehavior::Answers,
         catalog: FakeBehavior::Answers,

@@ -470,6 +470,50 @@ async fn live_query_sends_its_rows_at_once_and_never_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn live_query_whose_totals_alone_change_sends_them() {
+    let total = |sum: i64| Some(vec![Column { ty: "integer".to_owned(), values: vec![json!(sum)] }]);
+    let world = World { has_cache: true, ungrouped_columns: Arc::new(Mutex::new(total(3))), ..world() };
+    let asked = GraphQlSurface::over(world.edge(), Scopes::READ.with(Scope::Write));
+    let document = LIVE.replace("measures", "totals: true, measures").replace("{ data }", "{ data meta { totals } }");
+    let mut items = Box::pin(subscribed(&asked, &document));
+    let first = items.next().await.unwrap();
+    assert_eq!(first["data"]["queryResult"]["meta"]["totals"], json!({"orders.count": 3}), "{first}");
+    *world.ungrouped_columns.lock().unwrap() = total(4);
+    asked.data("mutation { invalidateCache(cubes: [\"orders\"]) { tenant } }").await;
+    let second = items.next().await.unwrap();
+    assert_eq!(second["data"]["queryResult"]["meta"]["totals"], json!({"orders.count": 4}), "{second}");
+    assert_eq!(second["data"]["queryResult"]["data"], first["data"]["queryResult"]["data"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn followers_of_pre_aggregations_share_a_reader() {
+    let world = World { has_preaggregations: true, has_tables: true, ..world() };
+    let readings = || world.preaggregations.readings();
+    let asked = GraphQlSurface::over(world.edge(), Scopes::READ.with(Scope::Write));
+    let document =
+        r#"subscription { preAggregationStatus(cube: "sales", name: "by_region") { state build { status } } }"#;
+    let mut streams: Vec<_> = (0..50).map(|_| Box::pin(subscribed(&asked, document))).collect();
+    for stream in &mut streams {
+        let first = stream.next().await.unwrap();
+        assert_eq!(first["data"]["preAggregationStatus"], json!({"state": "not_built", "build": null}), "{first}");
+    }
+    let before = readings();
+    let quiet = futures_util::future::join_all(streams.iter_mut().map(|stream| stream.next()));
+    assert!(tokio::time::timeout(Duration::from_secs(10), quiet).await.is_err(), "nothing changed");
+    let count = readings() - before;
+    assert!((9..=11).contains(&count), "{count} readings in ten seconds");
+    asked.data(r#"mutation { refreshPreAggregation(cube: "sales", name: "by_region") { id } }"#).await;
+    for stream in &mut streams {
+        let next = stream.next().await.unwrap();
+        assert_eq!(next["data"]["preAggregationStatus"]["build"]["status"], "pending", "{next}");
+    }
+    drop(streams);
+    let before = readings();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(readings(), before, "no stream is open");
+}
+
+#[tokio::test(start_paused = true)]
 async fn equal_live_queries_share_a_statement() {
     let world = World { has_cache: true, ..world() };
     let asked = reader(&world);

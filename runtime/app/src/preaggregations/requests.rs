@@ -127,7 +127,7 @@ impl Preaggregations {
 }
 
 /// Returns the rollups that a request names.
-fn named<'m>(
+pub(super) fn named<'m>(
     snapshot: &'m Snapshot,
     wanted: &RefreshRequest,
     request: &RequestContext,

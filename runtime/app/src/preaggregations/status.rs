@@ -3,6 +3,8 @@
 //! In: the served project, publications and builds. Out: a [`RollupStatus`] for each rollup of the cubes that the
 //! caller may see. Absent: formats, and which values are for administrators only.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use terrane_compiler::Access;
@@ -11,9 +13,13 @@ use terrane_compiler::rollup::RollupOf;
 
 use super::Preaggregations;
 use super::task::name_of;
+use crate::catalog::Snapshot;
 use crate::domain::{RequestContext, Surface};
 use crate::ports::preaggregations::{Publication, RollupBuild, RollupName};
 use crate::ports::store::StoreError;
+
+/// The newest build of each rollup.
+pub(super) type NewestBuilds = HashMap<RollupName, RollupBuild>;
 
 /// Builds that are read to find the newest of each rollup.
 const RECENT_BUILDS: u32 = 5_000;
@@ -58,28 +64,38 @@ impl Preaggregations {
     pub async fn status(&self, request: &RequestContext) -> Result<Vec<RollupStatus>, StoreError> {
         let snapshot = self.ports.catalog.snapshot();
         let access = Access::of(&snapshot.model, &request.caller);
+        let builds = self.newest_builds().await?;
+        let visible = RollupOf::all(&snapshot.model).filter(|rollup| is_visible(rollup, &access, request));
+        Ok(visible.map(|rollup| self.status_of(&rollup, &snapshot, &builds)).collect())
+    }
+
+    /// Reads what is published, and returns the newest build of each rollup.
+    pub(super) async fn newest_builds(&self) -> Result<NewestBuilds, StoreError> {
         self.reload_all().await?;
-        let builds = match &self.ports.backend {
-            Some(backend) => backend.state.builds(backend.target(), RECENT_BUILDS).await?,
-            None => Vec::new(),
+        let Some(backend) = &self.ports.backend else { return Ok(NewestBuilds::new()) };
+        let mut newest = NewestBuilds::new();
+        for build in backend.state.builds(backend.target(), RECENT_BUILDS).await? {
+            newest.entry(build.rollup.clone()).or_insert(build);
+        }
+        Ok(newest)
+    }
+
+    /// Returns the state of one rollup of a snapshot.
+    pub(super) fn status_of(&self, rollup: &RollupOf<'_>, snapshot: &Snapshot, builds: &NewestBuilds) -> RollupStatus {
+        let name = name_of(rollup);
+        let build = builds.get(&name).cloned();
+        let publication = self.publication(&name);
+        let fingerprint = rollup.fingerprint(&snapshot.profile).ok().map(|fingerprint| fingerprint.to_string());
+        let state = match &publication {
+            None => ServedState::NotBuilt,
+            Some(published) if Some(&*published.fingerprint) == fingerprint.as_deref() => ServedState::Ready,
+            Some(_) => ServedState::Outdated,
         };
-        let status = |rollup: RollupOf<'_>| {
-            let name = name_of(&rollup);
-            let build = builds.iter().find(|build| build.rollup == name).cloned();
-            let publication = self.publication(&name);
-            let fingerprint = rollup.fingerprint(&snapshot.profile).ok().map(|fingerprint| fingerprint.to_string());
-            let state = match &publication {
-                None => ServedState::NotBuilt,
-                Some(published) if Some(&*published.fingerprint) == fingerprint.as_deref() => ServedState::Ready,
-                Some(_) => ServedState::Outdated,
-            };
-            let next_refresh_at = match self.is_enabled() {
-                true => self.due_at(&rollup, &snapshot, build.as_ref()).filter(|due| *due > Timestamp::MIN),
-                false => None,
-            };
-            RollupStatus { rollup: name, state, publication, build, next_refresh_at }
+        let next_refresh_at = match self.is_enabled() {
+            true => self.due_at(rollup, snapshot, build.as_ref()).filter(|due| *due > Timestamp::MIN),
+            false => None,
         };
-        Ok(RollupOf::all(&snapshot.model).filter(|rollup| is_visible(rollup, &access, request)).map(status).collect())
+        RollupStatus { rollup: name, state, publication, build, next_refresh_at }
     }
 }
 

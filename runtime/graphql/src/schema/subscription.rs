@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use async_graphql::{Context, ID, MergedSubscription, Result, Subscription as SubscriptionObject};
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
+use futures_util::future;
+use futures_util::stream::{self, BoxStream, Stream};
 use terrane_app::domain::QueryKind;
 use terrane_app::live::TICK;
 use terrane_wire::preaggregations::PreaggregationStatus;
-use terrane_wire::{Audience, Code, ErrorBody};
+use terrane_wire::{Audience, ErrorBody};
 
 use super::inputs::Question;
 use super::job::Job;
@@ -49,26 +50,20 @@ impl States {
         name: String,
     ) -> Result<Items<PreAggregation>> {
         let parts = Arc::clone(&state(context).parts);
-        parts.server()?;
-        Ok(changes(move || {
-            let (parts, cube, name) = (Arc::clone(&parts), cube.clone(), name.clone());
-            async move { status(&parts, &cube, &name).await.map(|status| (status, false)) }
-        }))
+        let request = parts.context.request.clone();
+        let audience = Audience::of(request.scopes);
+        let states = parts.server()?.preaggregations.follow_status(request, cube, name);
+        Ok(changes(states.map(move |status| {
+            let status = status.map_err(|error| Failure::from(&error))?;
+            Ok(PreAggregation::from(PreaggregationStatus::new(&status, audience)))
+        })))
     }
 
     /// The state of one of the caller's own jobs: at once, and again whenever it has changed, until the job has ended.
     async fn job(&self, context: &Context<'_>, id: ID) -> Result<Items<Job>> {
         let parts = Arc::clone(&state(context).parts);
         parts.server()?;
-        Ok(changes(move || {
-            let (parts, id) = (Arc::clone(&parts), id.clone());
-            async move {
-                let job = parts.server()?.jobs.job(&parts.context.identity(), &id).await;
-                let job =
-                    job.map_err(|error| Failure::from(ErrorBody::from_job(error, parts.context.request.scopes)))?;
-                Ok((Job::from(&job), !job.state.is_open()))
-            }
-        }))
+        Ok(changes(job_states(parts, id)))
     }
 }
 
@@ -92,50 +87,38 @@ async fn live_rows(
     Ok(items.boxed())
 }
 
-async fn status(parts: &RequestParts, cube: &str, name: &str) -> Result<PreAggregation, Failure> {
-    let request = &parts.context.request;
-    let found = parts.server()?.preaggregations.status(request).await;
-    let found = found.map_err(|error| Failure::from(ErrorBody::from_store(&error)))?;
-    let status = found.iter().find(|status| &*status.rollup.cube == cube && &*status.rollup.name == name);
-    let status = status.ok_or_else(|| {
-        Failure::from(ErrorBody::new(Code::NotFound, format!("cube `{cube}` has no pre-aggregation `{name}`")))
-    })?;
-    Ok(PreaggregationStatus::new(status, Audience::of(request.scopes)).into())
+/// Returns the states of a job: one at once, and then periodically until it has ended. An error is the last item.
+fn job_states(parts: Arc<RequestParts>, id: ID) -> impl Stream<Item = Result<Job, Failure>> + Send {
+    stream::unfold(Some((parts, id, Duration::ZERO)), |followed| async move {
+        let (parts, id, wait) = followed?;
+        tokio::time::sleep(wait).await;
+        let job = job(&parts, &id).await;
+        let is_open = job.as_ref().is_ok_and(|job| job.state.is_open());
+        Some((job.map(|job| Job::from(&job)), is_open.then_some((parts, id, TICK))))
+    })
 }
 
-/// Returns a state at once, and again whenever it differs from the last one. `read` returns also whether the state is
-/// the last. An error is the last item.
-fn changes<T, F>(read: impl Fn() -> F + Send + 'static) -> Items<T>
+async fn job(parts: &RequestParts, id: &ID) -> Result<terrane_app::ports::jobs::Job, Failure> {
+    let job = parts.server()?.jobs.job(&parts.context.identity(), id).await;
+    job.map_err(|error| ErrorBody::from_job(error, parts.context.request.scopes).into())
+}
+
+/// Leaves out each state that equals the one before.
+fn changes<T>(states: impl Stream<Item = Result<T, Failure>> + Send + 'static) -> Items<T>
 where
-    T: PartialEq + Clone + Send + Sync + 'static,
-    F: Future<Output = Result<(T, bool), Failure>> + Send,
+    T: PartialEq + Clone + Send + 'static,
 {
-    struct Followed<T, R> {
-        read: R,
-        last: Option<T>,
-        is_over: bool,
-    }
-    let followed = Followed { read, last: None, is_over: false };
-    let items = stream::unfold(followed, |mut followed| async move {
-        while !followed.is_over {
-            if followed.last.is_some() {
-                tokio::time::sleep(TICK).await;
+    let mut last = None;
+    let changed = states.filter_map(move |state| {
+        let item = match state {
+            Ok(state) if last.as_ref() == Some(&state) => None,
+            Ok(state) => {
+                last = Some(state.clone());
+                Some(Ok(state))
             }
-            match (followed.read)().await {
-                Ok((state, is_last)) => {
-                    followed.is_over = is_last;
-                    if followed.last.as_ref() != Some(&state) {
-                        followed.last = Some(state.clone());
-                        return Some((Ok(state), followed));
-                    }
-                }
-                Err(error) => {
-                    followed.is_over = true;
-                    return Some((Err(error.into()), followed));
-                }
-            }
-        }
-        None
+            Err(error) => Some(Err(error.into())),
+        };
+        future::ready(item)
     });
-    items.boxed()
+    changed.boxed()
 }

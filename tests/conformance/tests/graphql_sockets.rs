@@ -284,6 +284,19 @@ async fn message_that_is_too_large_closes_the_socket() {
 }
 
 #[tokio::test]
+async fn long_message_before_the_session_is_refused_by_its_header() {
+    let server = server(GraphQlHttpSettings::default()).await;
+    let mut client = Client::open(server.address, &[]).await;
+    // The header of a masked text frame of 20,000 bytes, none of which follows.
+    client.0.get_mut().write_all(&[0x81, 0x80 | 126, 0x4e, 0x20, 0, 0, 0, 0]).await.unwrap();
+    assert_eq!(client.closed().await, 1009);
+    // In a session, the limit is that of bodies.
+    let mut client = Client::acknowledged(server.address, &[], json!({})).await;
+    client.send(json!({"type": "ping", "payload": {"x": "x".repeat(20_000)}})).await;
+    assert_eq!(client.next().await["type"], "pong");
+}
+
+#[tokio::test]
 async fn pages_of_other_sites_may_not_open_sockets() {
     let server = server(GraphQlHttpSettings::default()).await;
     let origin = |origin: &str| format!("origin: {origin}");
@@ -307,6 +320,8 @@ async fn handshake_that_is_not_one_of_websockets_is_a_bad_request() {
         "GET /graphql HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
         "GET /graphql HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
          sec-websocket-version: 8\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        "GET /graphql HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+         sec-websocket-version: 13\r\nsec-websocket-key: short\r\n\r\n",
     ] {
         let mut stream = send(server.address, head.as_bytes()).await;
         let answer = receive(&mut stream).await;
@@ -362,7 +377,7 @@ async fn revoked_key_ends_its_socket() {
     let house = House::with(graphql).await;
     let (id, key) = house.key(1, Scopes::READ).await;
     let mut client = Client::acknowledged(house.server.address, &[], json!({"api_key": key})).await;
-    client.subscribe("1", ROWS).await;
+    client.subscribe("1", &format!("subscription {}", ROWS.replace("query", "queryResult"))).await;
     client.subscribe("2", CUBES).await;
     assert_eq!(client.next().await["id"], "2");
     client.next().await;

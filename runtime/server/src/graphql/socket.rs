@@ -6,6 +6,8 @@
 //! the memory of a socket is one message. Absent on purpose: shared queries of subscriptions (`app`).
 
 mod credentials;
+mod handshake;
+mod opening;
 mod operations;
 mod session;
 
@@ -14,23 +16,25 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::FromRequestParts as _;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::http::HeaderMap;
 use axum::http::header::UPGRADE;
 use axum::response::Response;
-use futures_util::FutureExt as _;
 use futures_util::future::{Fuse, OptionFuture};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use terrane_graphql::{Refusal, Response as GraphQlResponse};
-use terrane_wire::graphql::messages::{self, SUBPROTOCOL};
+use terrane_wire::graphql::messages;
 use terrane_wire::{Code, ErrorBody};
+use tokio_tungstenite::tungstenite;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};
 use tracing::Instrument as _;
 
 use super::places::SocketPlace;
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, ConnectedCaller, ConnectionAdmission, Credentials, deny, panic_message};
+use handshake::{Handshake, SocketStream};
+use opening::TooLarge;
 use operations::{Event, Operations};
-use session::{Action, Close, Session};
+use session::{Action, Close, MAX_OPENING_BYTES, Session};
 
 /// The time for the client to read and answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -57,14 +61,18 @@ pub(super) async fn open(app: App, call: Call) -> Result<Response, ApiError> {
         app.graphql_places.identify(&mut place, &caller.context, &caller.credential).map_err(ErrorBody::from)?;
     }
     let (admission, request) = call.into_connection(&app);
-    let (mut parts, _) = request.into_parts();
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
-    let upgrade = upgrade.map_err(|rejection| ApiError::new(Code::InvalidQuery, rejection.body_text()))?;
+    let handshake = Handshake::read(request)?;
+    let response = handshake.response();
+    let has_subprotocol = handshake.has_subprotocol;
     let limit = app.settings.body_limit_bytes;
-    let span = tracing::Span::current();
-    let socket = Socket { app, admission: Some(admission), caller: connected, place };
-    let upgrade = upgrade.protocols([SUBPROTOCOL]).max_message_size(limit).max_frame_size(limit);
-    Ok(upgrade.on_upgrade(|stream| socket.serve(stream).instrument(span)))
+    let socket = Socket { app, admission: Some(admission), caller: connected, place, has_subprotocol };
+    let served = async move {
+        if let Ok(stream) = handshake.socket(limit, MAX_OPENING_BYTES).await {
+            socket.serve(stream).await;
+        }
+    };
+    tokio::spawn(served.instrument(tracing::Span::current()));
+    Ok(response)
 }
 
 /// One open socket.
@@ -74,10 +82,11 @@ struct Socket {
     admission: Option<ConnectionAdmission>,
     caller: Option<ConnectedCaller>,
     place: SocketPlace,
+    has_subprotocol: bool,
 }
 
 impl Socket {
-    async fn serve(self, mut stream: WebSocket) {
+    async fn serve(self, mut stream: SocketStream) {
         let app = self.app.clone();
         let started = app.services.clock.elapsed();
         if let Some(metrics) = &app.watchers.watch.metrics {
@@ -106,8 +115,8 @@ impl Socket {
     }
 
     /// Serves the socket until it is to be closed; `None` if the client is gone.
-    async fn talk(mut self, stream: &mut WebSocket, count: &mut u64) -> Option<Close> {
-        if stream.protocol().is_none_or(|protocol| protocol != SUBPROTOCOL) {
+    async fn talk(mut self, stream: &mut SocketStream, count: &mut u64) -> Option<Close> {
+        if !self.has_subprotocol {
             return Some(Close::SUBPROTOCOL);
         }
         let app = self.app.clone();
@@ -143,6 +152,7 @@ impl Socket {
                         place.open();
                         credential_end.set(OptionFuture::from(Some(end_of(app.clone(), admitted.clone()))));
                         caller = Some(admitted);
+                        stream.get_mut().open();
                         send(stream, session.acknowledge()).await?;
                     }
                     Err(error) => return Some(rejected(error)),
@@ -178,12 +188,12 @@ impl Socket {
                     };
                     send(stream, text).await?;
                 }
-                message = stream.recv() => {
+                message = stream.next() => {
                     silent_intervals = 0;
                     let text = match message? {
                         Ok(Message::Text(text)) => text,
                         Ok(Message::Binary(_)) => return Some(Close::bad_request("expected text, found binary data")),
-                        Ok(Message::Ping(_) | Message::Pong(_)) => continue,
+                        Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
                         Ok(Message::Close(_)) => return None,
                         Err(error) => return close_of(&error),
                     };
@@ -216,13 +226,13 @@ impl Socket {
 }
 
 /// Sends a string; `None` if the client is gone.
-async fn send(stream: &mut WebSocket, text: String) -> Option<()> {
+async fn send(stream: &mut SocketStream, text: String) -> Option<()> {
     deliver(stream, Message::Text(text.into())).await
 }
 
 /// Sends a message; `None` if the client has gone or does not read. While a message waits, neither the end of the
 /// credential nor the shutdown is noticed.
-async fn deliver(stream: &mut WebSocket, message: Message) -> Option<()> {
+async fn deliver(stream: &mut SocketStream, message: Message) -> Option<()> {
     tokio::time::timeout(SEND_TIMEOUT, stream.send(message)).await.ok()?.ok()
 }
 
@@ -261,21 +271,33 @@ fn errors(error: ErrorBody, correlation_id: &str) -> serde_json::Value {
 }
 
 /// Returns the close frame after an error of the WebSocket protocol; `None` if the client is gone.
-fn close_of(error: &axum::Error) -> Option<Close> {
-    let source = std::error::Error::source(error)?;
-    match source.downcast_ref::<tokio_tungstenite::tungstenite::Error>()? {
-        tokio_tungstenite::tungstenite::Error::Capacity(_) => Some(Close::TOO_LARGE),
-        tokio_tungstenite::tungstenite::Error::Utf8(_) => Some(Close::NOT_UTF8),
-        tokio_tungstenite::tungstenite::Error::Protocol(_) => Some(Close::PROTOCOL),
+fn close_of(error: &tungstenite::Error) -> Option<Close> {
+    match error {
+        tungstenite::Error::Capacity(_) => Some(Close::TOO_LARGE),
+        tungstenite::Error::Io(error) if error.get_ref().is_some_and(|error| error.is::<TooLarge>()) => {
+            Some(Close::TOO_LARGE)
+        }
+        tungstenite::Error::Utf8(_) => Some(Close::NOT_UTF8),
+        tungstenite::Error::Protocol(_) => Some(Close::PROTOCOL),
         _ => None,
     }
 }
 
 /// Sends the close frame, and reads until the client has answered it: a connection that is dropped with unread bytes is
 /// reset, and the client would not get the frame.
-async fn finish(stream: &mut WebSocket, close: &Close) {
-    let frame = CloseFrame { code: close.code, reason: (&*close.reason).into() };
-    if stream.send(Message::Close(Some(frame))).await.is_ok() {
-        while let Some(Ok(_)) = stream.recv().await {}
+async fn finish(stream: &mut SocketStream, close: &Close) {
+    let frame = CloseFrame { code: close.code.into(), reason: (&*close.reason).into() };
+    if stream.send(Message::Close(Some(frame))).await.is_err() {
+        return;
+    }
+    let mut is_answered = false;
+    while let Some(Ok(message)) = stream.next().await {
+        is_answered |= message.is_close();
+    }
+    if !is_answered {
+        // After an error the socket reads no further frames.
+        let connection = stream.get_mut();
+        connection.open();
+        let _ = tokio::io::copy(connection, &mut tokio::io::sink()).await;
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct Close {
     pub(super) reason: Cow<'static, str>,
 }
 
-/// The maximum length in bytes of a message before the session is open: a credential, and other data of the client.
-const MAX_OPENING_BYTES: usize = 16 * 1024;
+/// The maximum length of a message before the session is open: a credential, and what else a client sends with it.
+pub(super) const MAX_OPENING_BYTES: usize = 16 * 1024;
 /// The maximum length of a reason in a control frame (RFC 6455, section 5.5).
 const MAX_REASON_BYTES: usize = 123;
 

@@ -3,6 +3,7 @@
 
 pub mod builds;
 pub mod engines;
+mod graphql_socket;
 mod http;
 pub mod jobs;
 mod program;
@@ -12,6 +13,7 @@ mod skip;
 pub mod soak;
 pub mod tpch;
 
+pub use graphql_socket::GraphQlSocket;
 pub use http::{Answer, download, request, request_as, request_with};
 pub use program::{Output, Program, Server, Unheard};
 pub use provider::{Browser, OidcProvider, free_port, header};

@@ -20,6 +20,7 @@ use crate::BINARY;
 pub(crate) struct Service {
     server: Server,
     key: String,
+    key_id: String,
     folder: tempfile::TempDir,
 }
 
@@ -33,7 +34,8 @@ impl Service {
         Service::with(&[("SERVICE_SECURITY__ANONYMOUS", "none")])
     }
 
-    fn with(variables: &[(&str, &str)]) -> Self {
+    /// Starts a server with settings.
+    pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state_url = format!("sqlite://{}", folder.path().join("state.db").display());
         let program =
@@ -43,11 +45,28 @@ impl Service {
         let server = program(&["serve"]).arguments(&["--port", "0"]).variable("SERVICE_METRICS__ENABLED", "true");
         let server = variables.iter().fold(server, |server, (name, value)| server.variable(name, value));
         let server = server.serve().unwrap();
-        Service { server, key: key["key"].as_str().unwrap().to_owned(), folder }
+        let text = |field: &str| key[field].as_str().unwrap().to_owned();
+        Service { server, key: text("key"), key_id: text("id"), folder }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.server.address
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.server.process()
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Revokes the key by the command of the operator.
+    pub(crate) fn revoke_key(&self) {
+        let state_url = format!("sqlite://{}", self.folder.path().join("state.db").display());
+        let program = Program::new(BINARY, &["auth", "revoke-key", &self.key_id], &path(FLIGHTS));
+        let output = program.variable("SERVICE_STATE__URL", &state_url).run().unwrap();
+        assert_eq!(output.code, Some(0), "{output:?}");
     }
 
     /// Returns a folder that is removed with the server.

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use terrane_system_tests::{path, request_as};
+use terrane_system_tests::{FLIGHTS, Output, Scratch, path, request_as};
 
 use crate::clients::{Service, prepared, run, tool};
+use crate::{BINARY, program};
 
 const NPM: &str = "graphql-clients/node_modules";
 /// The audits that are recommendations, and that the server fails on purpose.
@@ -41,6 +42,105 @@ fn node(folder: &Path, program: impl AsRef<Path>) -> Command {
 fn parsed(printed: &str) -> Value {
     let line = printed.lines().find(|line| line.starts_with(['{', '[']));
     line.and_then(|line| serde_json::from_str(line).ok()).unwrap_or_else(|| panic!("no JSON: {printed}"))
+}
+
+#[test]
+fn document_is_executed_on_the_command_line() {
+    let folder = path(FLIGHTS);
+    let document = r#"{ query(measures: ["flights.count"]) { data query { sql } } }"#;
+    let output = run_program(&[document]);
+    let answer: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(answer["data"]["query"]["data"], json!([{"flights.count": 336_776}]), "{answer}");
+    assert!(answer["data"]["query"]["query"]["sql"].as_str().unwrap().contains("SELECT"), "{answer}");
+    // From standard input and from a file, with variables and a chosen operation.
+    let several = "query Names($names: [String!]) { cubes(names: $names) { name } } query None { cubes { title } }";
+    let options = ["--variables", r#"{"names": ["flights"]}"#, "--operation", "Names"];
+    let scratch = Scratch::empty().with("names.graphql", several);
+    let file = format!("@{}/names.graphql", scratch.path().display());
+    let piped = program("graphql", &folder).arguments(&["-"]).arguments(&options).input(several).run().unwrap();
+    let read = program("graphql", &folder).arguments(&[&file]).arguments(&options).run().unwrap();
+    for output in [piped, read] {
+        assert_eq!(output.stdout, "{\"data\":{\"cubes\":[{\"name\":\"flights\"}]}}\n", "{output:?}");
+        assert_eq!(output.code, Some(0), "{output:?}");
+    }
+}
+
+#[test]
+fn command_prints_the_schema_without_a_project() {
+    let printed = run(Command::new(BINARY).args(["graphql", "--schema"]).env_clear());
+    assert_eq!(printed, fs::read_to_string(path("runtime/graphql/schema.graphql")).unwrap());
+}
+
+#[test]
+fn wrong_inputs_of_the_command_are_reported() {
+    // The response is printed, also if it has errors.
+    for (arguments, code) in [
+        (vec!["{ cubes { nothing } }"], "GRAPHQL_VALIDATION_FAILED"),
+        (vec!["{ cubes { name"], "GRAPHQL_SYNTAX_ERROR"),
+        (vec![""], "GRAPHQL_SYNTAX_ERROR"),
+        (vec!["{ query(measures: [\"flights.nothing\"]) { data } }"], "INVALID_MEASURE"),
+        (vec!["query A { cubes { name } }", "--operation", "B"], "GRAPHQL_VALIDATION_FAILED"),
+        (vec!["query ($name: String!) { cube(name: $name) { name } }"], "GRAPHQL_VALIDATION_FAILED"),
+        (vec!["mutation { invalidateCache { tenant } }"], "FORBIDDEN"),
+        (vec!["{ job(id: \"1\") { status } }"], "CONFLICT"),
+    ] {
+        let output = run_program(&arguments);
+        let answer: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        assert_eq!(answer["errors"][0]["extensions"]["code"], code, "{arguments:?}: {answer}");
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(output.stderr.contains(code), "{output:?}");
+    }
+    let (cubes, live) = ("{ cubes { name } }", "subscription { queryResult(measures: [\"flights.count\"]) { data } }");
+    for (arguments, exit, word) in [
+        (vec![live], 1, "terrane serve"),
+        (vec![cubes, "--variables", "[]"], 1, "--variables"),
+        (vec![cubes, "--variables", "{"], 1, "--variables"),
+        (vec!["@missing.graphql"], 1, "missing.graphql"),
+        (vec![cubes, "--as", "missing.json"], 1, "missing.json"),
+        (vec![], 2, "DOCUMENT"),
+        (vec![cubes, "--schema"], 2, "--schema"),
+        (vec![cubes, "--nothing"], 2, "--nothing"),
+    ] {
+        let output = run_program(&arguments);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(exit), ""), "{arguments:?}: {output:?}");
+        assert!(output.stderr.contains(word), "{arguments:?}: {output:?}");
+    }
+}
+
+/// Runs `terrane graphql` on the example project.
+fn run_program(arguments: &[&str]) -> Output {
+    crate::run("graphql", &path(FLIGHTS), arguments)
+}
+
+#[test]
+fn generated_operations_have_no_internal_error() {
+    let Some(python) = tool("schemathesis/bin/python") else {
+        return crate::skip("schemathesis", "`cargo xtask setup` installs it with Python's pip");
+    };
+    let service = Service::start();
+    let script = path("tests/system/graphql/generated.py");
+    let answer = parsed(&run(Command::new(python).arg(script).args(service.arguments()).current_dir(service.folder())));
+    assert_eq!(answer["faults"], json!([]), "{answer}");
+    // Each field of the roots that are not subscriptions.
+    let schema = fs::read_to_string(path("runtime/graphql/schema.graphql")).unwrap();
+    assert_eq!(answer["operations"].as_u64().unwrap() as usize, root_fields(&schema), "{answer}");
+    assert!(answer["codes"]["none"].as_u64().unwrap() > 50, "{answer}");
+}
+
+/// Returns the number of fields of queries and mutations.
+fn root_fields(schema: &str) -> usize {
+    let fields = |root: &str| {
+        let (_, body) = schema.split_once(&format!("type {root} {{\n")).unwrap();
+        let (body, _) = body.split_once("\n}").unwrap();
+        // A field is one tab deep: a name, then its arguments or its type.
+        let is_field = |line: &&str| {
+            let rest = line.strip_prefix('\t').map(|line| line.trim_start_matches(char::is_alphanumeric));
+            rest.is_some_and(|rest| rest.starts_with(['(', ':']) && !line.starts_with("\t("))
+        };
+        body.lines().filter(is_field).count()
+    };
+    fields("Query") + fields("Mutation")
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod engines;
 mod expectations;
 mod governance;
 mod graphql;
+mod graphql_attacks;
 mod import;
 mod init;
 mod interface;

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{Model, RollupTime};
-use crate::ready_rollups::BucketRange;
+use crate::ready_rollups::{BucketRange, Stretch, TimeSteps};
 use crate::resolve::{bucket_start, micros_of, span_of};
 use crate::types::{Granularity, LogicalType, Value, is_utc};
 
@@ -40,6 +40,15 @@ impl<'m> Calendar<'m> {
     /// Returns whether bucket edges are local times that the zone may repeat or skip.
     pub(crate) fn has_zone(&self) -> bool {
         self.zone.is_some()
+    }
+
+    pub(crate) fn steps(&self) -> TimeSteps<'m> {
+        TimeSteps { step: self.step, zone: self.zone }
+    }
+
+    /// Returns the moments of a range of buckets; `None` if an end is not an edge.
+    pub(crate) fn moments(&self, range: BucketRange) -> Option<Stretch> {
+        Some(Stretch { start: Some(self.moment(range.start)?), end: Some(self.moment(range.end)?) })
     }
 
     pub(crate) fn local(&self, micros: i64) -> Option<DateTime> {

@@ -2,12 +2,15 @@
 //!
 //! In: made by the caller from published generations. Out: the input of matching. Absent: builds that run or failed.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rustc_hash::FxHashMap;
 
 use crate::model::{ColumnName, Fingerprint};
+use crate::types::Granularity;
 
 /// A range of buckets by their starts, in microseconds since 1970, without its end: local time for buckets of a day or
 /// more of an instant, else the column's own values.
@@ -32,11 +35,79 @@ impl BucketRange {
 /// The pre-aggregations that queries may read. The default has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadyRollups {
-    /// The rollups by the names of the cube and of the rollup.
-    cubes: HashMap<Arc<str>, HashMap<Arc<str>, ReadyRollup>>,
-    /// A fault that matching shall have, for tests that must detect it.
-    #[doc(hidden)]
-    pub flaw: Option<Flaw>,
+    /// By the names of the cube and of the rollup.
+    cubes: FxHashMap<Arc<str>, FxHashMap<Arc<str>, ReadyTables>>,
+    planted: PlantedFlaw,
+}
+
+/// A published generation, with what matching computed from it before.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadyTables {
+    pub(crate) rollup: ReadyRollup,
+    timeline: OnceLock<Timeline>,
+}
+
+/// The time is computed from the rest.
+impl PartialEq for ReadyTables {
+    fn eq(&self, other: &Self) -> bool {
+        self.rollup == other.rollup
+    }
+}
+
+/// The steps of time that decide at which moments partitions begin and end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeSteps<'z> {
+    pub(crate) step: Granularity,
+    /// The zone of local steps.
+    pub(crate) zone: Option<&'z TimeZone>,
+}
+
+/// The partitions of a generation, as stretches of the time column.
+#[derive(Debug, Clone)]
+pub(crate) struct Timeline {
+    step: Granularity,
+    zone: Option<TimeZone>,
+    /// In the order of their starts. `None`: some range does not begin or end on an edge of buckets.
+    partitions: Option<Vec<TimedPartition>>,
+    /// Each ends before the next one begins.
+    is_disjoint: bool,
+}
+
+/// A partition by its position, and its stretch of time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimedPartition {
+    pub(crate) position: usize,
+    pub(crate) moments: Stretch,
+}
+
+/// A half-open stretch of time in microseconds; an open side is `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) start: Option<i64>,
+    pub(crate) end: Option<i64>,
+}
+
+/// The mistake that matching is to make, for tests that must find it. Programs without the feature `planted-flaws` make
+/// none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PlantedFlaw {
+    #[cfg(feature = "planted-flaws")]
+    flaw: Option<Flaw>,
+}
+
+#[cfg(feature = "planted-flaws")]
+impl PlantedFlaw {
+    pub(crate) fn is(self, flaw: Flaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+}
+
+#[cfg(not(feature = "planted-flaws"))]
+impl PlantedFlaw {
+    #[inline]
+    pub(crate) const fn is(self, _: Flaw) -> bool {
+        false
+    }
 }
 
 /// A condition of matching that a test can switch off.
@@ -123,7 +194,8 @@ pub struct ReadyPartition {
 impl ReadyRollups {
     /// Adds a rollup, or replaces its earlier generation.
     pub fn insert(&mut self, cube: impl Into<Arc<str>>, name: impl Into<Arc<str>>, rollup: ReadyRollup) {
-        self.cubes.entry(cube.into()).or_default().insert(name.into(), rollup);
+        let tables = ReadyTables { rollup, timeline: OnceLock::new() };
+        self.cubes.entry(cube.into()).or_default().insert(name.into(), tables);
     }
 
     /// Removes a rollup, so that queries read the rows of the cube.
@@ -134,11 +206,98 @@ impl ReadyRollups {
     }
 
     pub fn get(&self, cube: &str, name: &str) -> Option<&ReadyRollup> {
-        self.cubes.get(cube)?.get(name)
+        Some(&self.of_cube(cube)?.get(name)?.rollup)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.cubes.values().all(HashMap::is_empty)
+        self.cubes.values().all(FxHashMap::is_empty)
+    }
+
+    /// Makes matching commit a mistake.
+    #[cfg(feature = "planted-flaws")]
+    #[doc(hidden)]
+    pub fn plant(&mut self, flaw: Option<Flaw>) {
+        self.planted = PlantedFlaw { flaw };
+    }
+
+    pub(crate) fn planted(&self) -> PlantedFlaw {
+        self.planted
+    }
+
+    /// Returns the rollups of a cube, by their names.
+    pub(crate) fn of_cube(&self, cube: &str) -> Option<&FxHashMap<Arc<str>, ReadyTables>> {
+        self.cubes.get(cube)
+    }
+}
+
+impl ReadyTables {
+    /// Returns the partitions in time. They are computed once for the steps of a rollup, which its fingerprint decides.
+    pub(crate) fn timeline(
+        &self,
+        steps: TimeSteps<'_>,
+        moments: impl Fn(BucketRange) -> Option<Stretch>,
+    ) -> Cow<'_, Timeline> {
+        let timeline = self.timeline.get_or_init(|| self.compute(steps, &moments));
+        match timeline.is_of(steps) {
+            true => Cow::Borrowed(timeline),
+            false => Cow::Owned(self.compute(steps, &moments)),
+        }
+    }
+
+    fn compute(&self, steps: TimeSteps<'_>, moments: &impl Fn(BucketRange) -> Option<Stretch>) -> Timeline {
+        let timed = |(position, partition): (usize, &ReadyPartition)| {
+            let moments = partition.range.map_or(Some(Stretch::default()), moments)?;
+            Some(TimedPartition { position, moments })
+        };
+        let mut partitions: Option<Vec<TimedPartition>> =
+            self.rollup.partitions.iter().enumerate().map(timed).collect();
+        if let Some(partitions) = &mut partitions {
+            partitions.sort_by_key(|partition| partition.moments.start);
+        }
+        let is_before = |pair: &[TimedPartition]| pair[0].moments.is_before(pair[1].moments);
+        let is_disjoint = partitions.iter().all(|partitions| partitions.windows(2).all(is_before));
+        Timeline { step: steps.step, zone: steps.zone.cloned(), partitions, is_disjoint }
+    }
+}
+
+impl Timeline {
+    fn is_of(&self, steps: TimeSteps<'_>) -> bool {
+        let is_zone = match (&self.zone, steps.zone) {
+            (None, None) => true,
+            // Zones of one name are of one database.
+            (Some(own), Some(zone)) => own.iana_name().is_some() && own.iana_name() == zone.iana_name(),
+            _ => false,
+        };
+        is_zone && self.step == steps.step
+    }
+
+    /// Returns the partitions that may have rows of a stretch, and perhaps others. `None`: as for the partitions.
+    pub(crate) fn near(&self, wanted: Stretch) -> Option<&[TimedPartition]> {
+        let mut near = &self.partitions.as_ref()?[..];
+        if let Some(end) = wanted.end {
+            near = &near[..near.partition_point(|partition| partition.moments.start.is_none_or(|start| start < end))];
+        }
+        if let Some(start) = wanted.start.filter(|_| self.is_disjoint) {
+            near = &near[near.partition_point(|partition| partition.moments.end.is_some_and(|end| end <= start))..];
+        }
+        Some(near)
+    }
+}
+
+impl Stretch {
+    pub(crate) fn is_empty(self) -> bool {
+        self.start.zip(self.end).is_some_and(|(start, end)| start >= end)
+    }
+
+    pub(crate) fn overlaps(self, other: Stretch) -> bool {
+        let start = self.start.max(other.start);
+        let end = [self.end, other.end].into_iter().flatten().min();
+        !Stretch { start, end }.is_empty()
+    }
+
+    /// Returns whether all of it is before another one.
+    pub(crate) fn is_before(self, other: Stretch) -> bool {
+        self.end.is_some() && self.end <= other.start
     }
 }
 
@@ -149,6 +308,7 @@ impl ReadyPartition {
     }
 }
 
+#[cfg(feature = "planted-flaws")]
 impl Flaw {
     pub const ALL: [Flaw; 25] = [
         Flaw::OtherFilters,

@@ -145,11 +145,12 @@ impl Rollup {
         self.time.as_ref().filter(|time| time.dimension == id && !self.dimensions.contains(&id))
     }
 
-    /// Returns the position of the state that stores an aggregate.
-    pub fn state(&self, function: AggregateFunction, of: &Aggregate) -> Option<usize> {
-        self.states.iter().position(|state| {
-            state.function == function && state.argument == of.argument && state.filters == of.filters
-        })
+    /// Returns the position of a state of a function, under these filters.
+    pub fn state(&self, function: AggregateFunction, argument: Option<&Snippet>, filters: &[Snippet]) -> Option<usize> {
+        let is_it = |state: &Aggregate| {
+            state.function == function && state.argument.as_ref() == argument && state.filters == filters
+        };
+        self.states.iter().position(is_it)
     }
 }
 

@@ -3,6 +3,8 @@
 //! In: the ready partitions of a rollup and the stretch that a fact reads. Out: tables, cut to whole buckets, and the
 //! condition of the rows that no table covers. Each moment is in one of them: ranges are half-open and never widened.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
 use super::RollupOf;
@@ -10,7 +12,7 @@ use crate::calendar::Calendar;
 use crate::model::RollupTime;
 use crate::plan::StoredTable;
 use crate::query::{Bound, MissReason, Operand, Predicate, Test};
-use crate::ready_rollups::{Flaw, ReadyPartition, ReadyRollup};
+use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyPartition, ReadyTables, Stretch, TimedPartition, Timeline};
 
 /// The reason for which a rollup does not serve a fact, and the members that it is about.
 pub(super) struct Refusal {
@@ -32,24 +34,36 @@ impl From<MissReason> for Refusal {
     }
 }
 
-/// The time of a fact's rows, in microseconds; an open side is `None`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) start: Option<i64>,
-    pub(super) end: Option<i64>,
-}
-
-/// The tables of one generation that answer a stretch of time.
-pub(super) struct Coverage {
-    pub(super) tables: Vec<StoredTable>,
-    /// The rows of the stretch that are read from the cube. `None`: there are none.
-    pub(super) remainder: Option<Predicate>,
+/// The part of a stretch of time that the tables of one generation answer.
+pub(super) struct Coverage<'r> {
+    source: Source<'r>,
     /// The stretch that the tables cover.
     pub(super) stretch: Stretch,
+    /// Rows of the stretch are read from the cube.
+    pub(super) has_remainder: bool,
+    /// The number of tables.
+    pub(super) tables: usize,
     /// Rows of the tables.
     pub(super) rows: u64,
     /// The oldest of the tables.
     pub(super) built_at: Timestamp,
+}
+
+/// The tables that may be read.
+enum Source<'r> {
+    /// One of a rollup without a time.
+    Table(&'r ReadyPartition),
+    Timed(Timed<'r>),
+}
+
+/// The tables of a rollup with a time.
+struct Timed<'r> {
+    time: &'r RollupTime,
+    calendar: Calendar<'r>,
+    timeline: Cow<'r, Timeline>,
+    partitions: &'r [ReadyPartition],
+    wanted: Stretch,
+    planted: PlantedFlaw,
 }
 
 /// A stretch of a table by moments of the column and by buckets.
@@ -60,160 +74,182 @@ struct Piece<'r> {
     buckets: Option<Stretch>,
 }
 
-pub(super) fn cover(
-    of: RollupOf<'_>,
-    ready: &ReadyRollup,
+/// Returns the tables that cover a stretch. Nothing is allocated.
+pub(super) fn cover<'r>(
+    of: RollupOf<'r>,
+    ready: &'r ReadyTables,
     wanted: Stretch,
-    flaw: Option<Flaw>,
-) -> Result<Coverage, Refusal> {
+    planted: PlantedFlaw,
+) -> Result<Coverage<'r>, Refusal> {
+    let partitions = &ready.rollup.partitions;
     let Some(time) = &of.rollup.time else {
-        let partition = ready.partitions.first().ok_or(MissReason::NotBuilt)?;
-        let piece = Piece { partition, moments: Stretch::default(), buckets: None };
+        let partition = partitions.first().ok_or(MissReason::NotBuilt)?;
         return Ok(Coverage {
-            tables: vec![table(&piece, None)],
-            remainder: None,
+            source: Source::Table(partition),
             stretch: Stretch::default(),
+            has_remainder: false,
+            tables: 1,
             rows: partition.rows,
             built_at: partition.built_at,
         });
     };
     let calendar = Calendar::new(of.model, time);
-    let mut overlaps = false;
-    let mut pieces: Vec<Piece<'_>> = Vec::new();
-    for partition in &ready.partitions {
-        pieces.extend(piece(&calendar, partition, wanted, flaw, &mut overlaps)?);
-    }
-    pieces.sort_by_key(|piece| piece.moments.start);
-    if pieces.is_empty() {
-        let reason = match (ready.partitions.is_empty(), overlaps) {
-            (true, _) => MissReason::NotBuilt,
-            (false, true) => MissReason::RangeNotAligned,
-            (false, false) => MissReason::RangeNotCovered,
-        };
-        return Err(reason.into());
-    }
-    // Two tables of one moment would count it twice.
-    let is_before =
-        |one: &Piece<'_>, next: &Piece<'_>| one.moments.end.is_some() && one.moments.end <= next.moments.start;
-    let reads_all = flaw == Some(Flaw::Overlapping);
-    if !pieces.windows(2).all(|pair| is_before(&pair[0], &pair[1])) && !reads_all {
-        return Err(MissReason::NotBuilt.into());
-    }
-    let gaps = gaps(&pieces, wanted);
-    let drops_gaps = match flaw {
-        Some(Flaw::NarrowerRange | Flaw::WiderRange) => true,
-        Some(Flaw::Uncovered) => pieces.iter().any(|piece| piece.partition.range.is_some()),
-        _ => false,
-    };
-    let remainder = match flaw {
-        Some(Flaw::ReadTwice) if !gaps.is_empty() => Some(Predicate::And(Vec::new())),
-        _ if drops_gaps => None,
-        _ => remainder(&calendar, time, &gaps, wanted, flaw),
-    };
-    Ok(Coverage {
-        tables: pieces.iter().map(|piece| table(piece, Some(&calendar))).collect(),
-        remainder,
-        stretch: Stretch {
-            start: pieces.first().and_then(|piece| piece.moments.start),
-            end: pieces.last().and_then(|piece| piece.moments.end),
-        },
-        rows: pieces.iter().map(|piece| piece.partition.rows).sum(),
-        built_at: pieces.iter().map(|piece| piece.partition.built_at).min().unwrap_or(Timestamp::UNIX_EPOCH),
-    })
+    let timeline = ready.timeline(calendar.steps(), |range| calendar.moments(range));
+    Timed { time, calendar, timeline, partitions, wanted, planted }.covered()
 }
 
-/// The whole buckets of a partition that lie in a stretch.
-fn piece<'r>(
-    calendar: &Calendar<'_>,
-    partition: &'r ReadyPartition,
-    wanted: Stretch,
-    flaw: Option<Flaw>,
-    overlaps: &mut bool,
-) -> Result<Option<Piece<'r>>, Refusal> {
-    let (mut moments, mut buckets) = (Stretch::default(), Stretch::default());
-    if let Some(range) = partition.range {
-        let edge = |bucket| calendar.moment(bucket).ok_or(MissReason::NotBuilt);
-        moments = Stretch { start: Some(edge(range.start)?), end: Some(edge(range.end)?) };
-        buckets = Stretch { start: Some(range.start), end: Some(range.end) };
-    }
-    let starts_later = wanted.start.filter(|start| moments.start.is_none_or(|own| *start > own));
-    let ends_earlier = wanted.end.filter(|end| moments.end.is_none_or(|own| *end < own));
-    let latest_start = starts_later.or(moments.start);
-    let earliest_end = ends_earlier.or(moments.end);
-    if latest_start.zip(earliest_end).is_some_and(|(start, end)| start >= end) {
-        return Ok(None);
-    }
-    *overlaps = true;
-    let is_cut = starts_later.is_some() || ends_earlier.is_some();
-    let widens = flaw == Some(Flaw::WiderRange);
-    if let Some(start) = starts_later {
-        let first = if widens { calendar.floor(start) } else { calendar.ceil(start) };
-        let Some((bucket, moment)) = first else { return Ok(None) };
-        (buckets.start, moments.start) = (Some(bucket), Some(moment));
-    }
-    if let Some(end) = ends_earlier {
-        let last = if widens { calendar.ceil(end) } else { calendar.floor(end) };
-        let Some((bucket, moment)) = last else { return Ok(None) };
-        (buckets.end, moments.end) = (Some(bucket), Some(moment));
-    }
-    if moments.start.zip(moments.end).is_some_and(|(start, end)| start >= end) {
-        return Ok(None);
-    }
-    Ok(Some(Piece { partition, moments, buckets: is_cut.then_some(buckets) }))
-}
-
-fn table(piece: &Piece<'_>, calendar: Option<&Calendar<'_>>) -> StoredTable {
-    let cut = piece.buckets.zip(calendar).map(|(buckets, calendar)| {
-        [buckets.start, buckets.end].map(|bucket| bucket.map(|bucket| calendar.stored_value(bucket)))
-    });
-    StoredTable { relation: piece.partition.relation.clone(), cut }
-}
-
-/// The parts of a stretch that no piece covers.
-fn gaps(pieces: &[Piece<'_>], wanted: Stretch) -> Vec<Stretch> {
-    let mut gaps = Vec::new();
-    // The end of what is covered from the start on; at first the start itself.
-    let mut covered = wanted.start;
-    let mut is_first = true;
-    for piece in pieces {
-        let starts_there = match (is_first, covered, piece.moments.start) {
-            (true, None, start) => start.is_none(),
-            (_, covered, start) => covered == start,
-        };
-        if !starts_there {
-            gaps.push(Stretch { start: covered, end: piece.moments.start });
-        }
-        covered = piece.moments.end;
-        is_first = false;
-        if covered.is_none() {
-            return gaps;
+impl Coverage<'_> {
+    /// Returns the tables, cut to the stretch.
+    pub(super) fn stored_tables(&self) -> Vec<StoredTable> {
+        match &self.source {
+            Source::Table(partition) => vec![StoredTable { relation: partition.relation.clone(), cut: None }],
+            Source::Timed(timed) => timed.pieces().map(|piece| timed.table(&piece)).collect(),
         }
     }
-    if covered != wanted.end {
-        gaps.push(Stretch { start: covered, end: wanted.end });
+
+    /// Returns the condition of the rows that are read from the cube. `None`: there are none.
+    pub(super) fn remainder(&self) -> Option<Predicate> {
+        match &self.source {
+            Source::Timed(timed) if self.has_remainder => timed.remainder(),
+            _ => None,
+        }
     }
-    gaps
 }
 
-/// The condition of the rows in the gaps, and of those without a time if no range leaves them out.
-fn remainder(
-    calendar: &Calendar<'_>,
-    time: &RollupTime,
-    gaps: &[Stretch],
+impl<'r> Timed<'r> {
+    fn covered(self) -> Result<Coverage<'r>, Refusal> {
+        let near = self.timeline.near(self.wanted).ok_or(MissReason::NotBuilt)?;
+        let mut gaps = Gaps::new(self.wanted);
+        let mut has_gap = false;
+        let mut stretch: Option<Stretch> = None;
+        let (mut tables, mut rows) = (0, 0);
+        let mut built_at: Option<Timestamp> = None;
+        let mut is_ranged = false;
+        for piece in self.pieces() {
+            // Two tables of one moment would count it twice.
+            if stretch.is_some_and(|before| !before.is_before(piece.moments)) && !self.planted.is(Flaw::Overlapping) {
+                return Err(MissReason::NotBuilt.into());
+            }
+            has_gap |= gaps.add(piece.moments).is_some();
+            let start = stretch.map_or(piece.moments.start, |before| before.start);
+            stretch = Some(Stretch { start, end: piece.moments.end });
+            tables += 1;
+            rows += piece.partition.rows;
+            built_at = built_at.into_iter().chain([piece.partition.built_at]).min();
+            is_ranged |= piece.partition.range.is_some();
+        }
+        let Some(stretch) = stretch else {
+            let has_rows = |timed: &TimedPartition| timed.moments.overlaps(self.wanted);
+            let reason = match (self.partitions.is_empty(), near.iter().any(has_rows)) {
+                (true, _) => MissReason::NotBuilt,
+                (false, true) => MissReason::RangeNotAligned,
+                (false, false) => MissReason::RangeNotCovered,
+            };
+            return Err(reason.into());
+        };
+        let drops_gaps = self.planted.is(Flaw::NarrowerRange)
+            || self.planted.is(Flaw::WiderRange)
+            || (self.planted.is(Flaw::Uncovered) && is_ranged);
+        Ok(Coverage {
+            stretch,
+            has_remainder: (has_gap || gaps.last().is_some()) && !drops_gaps,
+            tables,
+            rows,
+            built_at: built_at.unwrap_or(Timestamp::UNIX_EPOCH),
+            source: Source::Timed(self),
+        })
+    }
+
+    /// The whole buckets of partitions that lie in the stretch, in the order of time.
+    fn pieces(&self) -> impl Iterator<Item = Piece<'r>> {
+        let near = self.timeline.near(self.wanted).unwrap_or_default();
+        near.iter().filter_map(|timed| self.piece(&self.partitions[timed.position], timed.moments))
+    }
+
+    fn piece(&self, partition: &'r ReadyPartition, mut moments: Stretch) -> Option<Piece<'r>> {
+        let Timed { calendar, wanted, .. } = self;
+        if !moments.overlaps(*wanted) {
+            return None;
+        }
+        let starts_later = wanted.start.filter(|start| moments.start.is_none_or(|own| *start > own));
+        let ends_earlier = wanted.end.filter(|end| moments.end.is_none_or(|own| *end < own));
+        let range = partition.range;
+        let mut buckets = Stretch { start: range.map(|range| range.start), end: range.map(|range| range.end) };
+        let widens = self.planted.is(Flaw::WiderRange);
+        if let Some(start) = starts_later {
+            let first = if widens { calendar.floor(start) } else { calendar.ceil(start) };
+            let (bucket, moment) = first?;
+            (buckets.start, moments.start) = (Some(bucket), Some(moment));
+        }
+        if let Some(end) = ends_earlier {
+            let last = if widens { calendar.ceil(end) } else { calendar.floor(end) };
+            let (bucket, moment) = last?;
+            (buckets.end, moments.end) = (Some(bucket), Some(moment));
+        }
+        if moments.is_empty() {
+            return None;
+        }
+        let is_cut = starts_later.is_some() || ends_earlier.is_some();
+        Some(Piece { partition, moments, buckets: is_cut.then_some(buckets) })
+    }
+
+    fn table(&self, piece: &Piece<'_>) -> StoredTable {
+        let value = |bucket: Option<i64>| bucket.map(|bucket| self.calendar.stored_value(bucket));
+        let cut = piece.buckets.map(|buckets| [value(buckets.start), value(buckets.end)]);
+        StoredTable { relation: piece.partition.relation.clone(), cut }
+    }
+
+    /// The condition of the rows in the gaps, and of those without a time if no range leaves them out.
+    fn remainder(&self) -> Option<Predicate> {
+        if self.planted.is(Flaw::ReadTwice) {
+            return Some(Predicate::And(Vec::new()));
+        }
+        let bound = |moment: i64, inclusive| Bound { value: self.calendar.column_value(moment), inclusive };
+        let test = |gap: Stretch| Test::Range {
+            low: gap.start.map(|at| bound(at, true)),
+            high: gap.end.map(|at| bound(at, false)),
+        };
+        let mut gaps = Gaps::new(self.wanted);
+        let mut tests = Vec::new();
+        tests.extend(self.pieces().filter_map(|piece| gaps.add(piece.moments)).map(test));
+        tests.extend(gaps.last().map(test));
+        if self.wanted == Stretch::default() && !self.planted.is(Flaw::LostNulls) {
+            tests.push(Test::IsNull);
+        }
+        let operand = Operand::Dimension { id: self.time.dimension, granularity: None };
+        Some(Predicate::Test { operand, test: Test::AnyOf(tests) })
+    }
+}
+
+/// The parts of a stretch that no piece covers, as pieces are added in the order of time.
+struct Gaps {
     wanted: Stretch,
-    flaw: Option<Flaw>,
-) -> Option<Predicate> {
-    if gaps.is_empty() {
-        return None;
+    /// The end of what is covered from the start on; at first the start itself.
+    covered: Option<i64>,
+    is_first: bool,
+}
+
+impl Gaps {
+    fn new(wanted: Stretch) -> Self {
+        Gaps { wanted, covered: wanted.start, is_first: true }
     }
-    let bound = |moment: i64, inclusive| Bound { value: calendar.column_value(moment), inclusive };
-    let mut tests: Vec<Test> = gaps
-        .iter()
-        .map(|gap| Test::Range { low: gap.start.map(|at| bound(at, true)), high: gap.end.map(|at| bound(at, false)) })
-        .collect();
-    if wanted == Stretch::default() && flaw != Some(Flaw::LostNulls) {
-        tests.push(Test::IsNull);
+
+    /// Adds a piece, and returns the gap before it.
+    fn add(&mut self, piece: Stretch) -> Option<Stretch> {
+        if !self.is_first && self.covered.is_none() {
+            // Nothing is left after an open end.
+            return None;
+        }
+        let before = Stretch { start: self.covered, end: piece.start };
+        let is_adjacent = self.covered == piece.start;
+        self.covered = piece.end;
+        self.is_first = false;
+        (!is_adjacent).then_some(before)
     }
-    let operand = Operand::Dimension { id: time.dimension, granularity: None };
-    Some(Predicate::Test { operand, test: Test::AnyOf(tests) })
+
+    /// Returns the gap after the last piece.
+    fn last(&self) -> Option<Stretch> {
+        let is_left = self.covered.is_some() && self.covered != self.wanted.end;
+        is_left.then_some(Stretch { start: self.covered, end: self.wanted.end })
+    }
 }

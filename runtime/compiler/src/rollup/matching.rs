@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::RollupOf;
-use super::coverage::{Coverage, Refusal, Stretch, cover};
+use super::coverage::{Coverage, Refusal, cover};
 use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, SegmentId,
@@ -24,7 +24,7 @@ use crate::plan::{
     path,
 };
 use crate::query::{FactMatch, Miss, MissReason, Operand, PreAggregations, Predicate, QueryError, Served, Test};
-use crate::ready_rollups::{Flaw, ReadyRollups};
+use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyRollups, ReadyTables, Stretch};
 use crate::resolve::{after, first};
 use crate::sql::dialect_profile::DialectProfile;
 use crate::types::{Granularity, LogicalType, TimeKind, is_utc};
@@ -95,7 +95,7 @@ struct Matcher<'p, 'm> {
 
 type Checked<T> = Result<T, Refusal>;
 
-impl<'m> Matcher<'_, 'm> {
+impl<'p, 'm> Matcher<'p, 'm> {
     fn fact(&self, index: usize) -> (Option<StoredRows<'m>>, FactMatch) {
         let fact = &self.plan.facts[index];
         let cube = self.model.cube(fact.tree.cube);
@@ -105,7 +105,7 @@ impl<'m> Matcher<'_, 'm> {
         } else if cube.rollups.is_empty() {
             Some(MissReason::NoRollup)
         } else if fact.distinct.is_some()
-            || (!fact.semi_joins.is_empty() && self.ready.flaw != Some(Flaw::ToManyFilter))
+            || (!fact.semi_joins.is_empty() && !self.ready.planted().is(Flaw::ToManyFilter))
             || fact.tree.joins.iter().any(|join| join.is_to_many)
         {
             Some(MissReason::ToMany)
@@ -118,38 +118,27 @@ impl<'m> Matcher<'_, 'm> {
             report.misses.push(self.miss(None, reason.into()));
             return (None, report);
         }
-        let mut best: Option<StoredRows<'m>> = None;
+        let ready = self.ready.of_cube(&cube.name);
+        let mut best: Option<Match<'p, 'm>> = None;
         for rollup in &cube.rollups {
-            let candidate = Candidate { matcher: self, fact, index, cube, rollup };
-            let refusal = match candidate.rows() {
-                Ok(rows) => match &best {
-                    Some(other) if cost(other) <= cost(&rows) => Refusal::from(MissReason::MoreExpensive),
-                    _ => match best.replace(rows) {
-                        Some(other) => {
-                            report.misses.push(self.miss(Some(other.rollup), MissReason::MoreExpensive.into()));
-                            continue;
-                        }
-                        None => continue,
-                    },
-                },
-                Err(refusal) => refusal,
+            let ready = ready.and_then(|rollups| rollups.get(&rollup.name));
+            let candidate = Candidate { matcher: self, fact, index, cube, rollup, ready };
+            let refused = match candidate.match_cheaper(best.as_ref()) {
+                Ok(found) => best.replace(found).map(|other| (other.rollup, MissReason::MoreExpensive.into())),
+                Err(refusal) => Some((rollup, refusal)),
             };
-            report.misses.push(self.miss(Some(rollup), refusal));
+            // Beside a match, misses are of interest to explanations alone.
+            if let Some((rollup, refusal)) = refused.filter(|_| self.request.explains || best.is_none()) {
+                report.misses.push(self.miss(Some(rollup), refusal));
+            }
         }
-        report.served = best.as_ref().map(|rows| Served {
-            rollup: Arc::clone(&rows.rollup.name),
-            generation: rows.generation,
-            tables: rows.tables.len(),
-            rows: rows.rows,
-            built_at: rows.built_at,
-            is_split: rows.remainder.is_some(),
-        });
+        report.served = best.as_ref().map(Match::served);
         if report.served.is_some() && !self.request.explains {
             report.misses.clear();
         }
         // The nearest first: the one that fails the latest condition.
         report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
-        (best, report)
+        (best.map(Match::into_rows), report)
     }
 
     fn miss(&self, rollup: Option<&Rollup>, refusal: Refusal) -> Miss {
@@ -170,8 +159,48 @@ fn line_of(reason: MissReason, members: &[String]) -> Option<String> {
 }
 
 /// Rows of the cube cost more than any number of stored rows.
-fn cost(rows: &StoredRows<'_>) -> (bool, u64) {
-    (rows.remainder.is_some(), rows.rows)
+type Cost = (bool, u64);
+
+fn cost(coverage: &Coverage<'_>) -> Cost {
+    (coverage.has_remainder, coverage.rows)
+}
+
+/// A rollup that serves a fact. Only the best one becomes [`StoredRows`].
+struct Match<'p, 'm> {
+    rollup: &'m Rollup,
+    generation: u64,
+    coverage: Coverage<'p>,
+    filters: Vec<usize>,
+    segments: Vec<StoredSegment>,
+    states: Vec<Option<StoredState>>,
+}
+
+impl<'m> Match<'_, 'm> {
+    fn served(&self) -> Served {
+        Served {
+            rollup: Arc::clone(&self.rollup.name),
+            generation: self.generation,
+            tables: self.coverage.tables,
+            rows: self.coverage.rows,
+            built_at: self.coverage.built_at,
+            is_split: self.coverage.has_remainder,
+        }
+    }
+
+    fn into_rows(self) -> StoredRows<'m> {
+        let Match { rollup, generation, coverage, filters, segments, states } = self;
+        StoredRows {
+            rollup,
+            generation,
+            tables: coverage.stored_tables(),
+            filters,
+            segments,
+            states,
+            remainder: coverage.remainder(),
+            rows: coverage.rows,
+            built_at: coverage.built_at,
+        }
+    }
 }
 
 /// One rollup that may serve a fact.
@@ -181,6 +210,7 @@ struct Candidate<'c, 'p, 'm> {
     index: usize,
     cube: &'m Cube,
     rollup: &'m Rollup,
+    ready: Option<&'p ReadyTables>,
 }
 
 /// The availability of an expression in stored columns.
@@ -206,54 +236,62 @@ impl Availability {
     }
 }
 
-/// The row filters of a fact, sorted.
-#[derive(Default)]
-struct SortedFilters {
-    /// The filters that apply to stored rows.
-    on_rows: Vec<usize>,
-    stretch: Stretch,
-}
-
-impl<'m> Candidate<'_, '_, 'm> {
+impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
     fn model(&self) -> &'m Model {
         self.matcher.model
     }
 
-    fn has(&self, flaw: Flaw) -> bool {
-        self.matcher.ready.flaw == Some(flaw)
+    fn planted(&self) -> PlantedFlaw {
+        self.matcher.ready.planted()
     }
 
-    fn rows(&self) -> Checked<StoredRows<'m>> {
+    fn has(&self, flaw: Flaw) -> bool {
+        self.planted().is(flaw)
+    }
+
+    /// Returns the match of the rollup if it costs less than the best one. Without explanations, one that does not is
+    /// refused before all other conditions.
+    fn match_cheaper(&self, best: Option<&Match<'p, 'm>>) -> Checked<Match<'p, 'm>> {
+        let Some(least) = best.map(|best| cost(&best.coverage)) else { return self.matched() };
+        let check = |coverage: &Coverage<'p>| match cost(coverage) < least {
+            true => Ok(()),
+            false => Err(Refusal::from(MissReason::MoreExpensive)),
+        };
+        if !self.matcher.request.explains {
+            check(&self.coverage(self.stretch())?.1)?;
+        }
+        let found = self.matched()?;
+        check(&found.coverage)?;
+        Ok(found)
+    }
+
+    fn matched(&self) -> Checked<Match<'p, 'm>> {
         self.groups()?;
         let filters = self.filters()?;
         let segments = self.segments()?;
         let states = self.states(&segments)?;
         self.policies()?;
-        let ready = self.matcher.ready.get(&self.cube.name, &self.rollup.name).ok_or(MissReason::NotBuilt)?;
+        let (ready, coverage) = self.coverage(self.stretch())?;
+        self.check_age(&coverage)?;
+        self.check_offsets(&coverage, ready.rollup.extent)?;
+        let counts_stored = states.iter().flatten().any(|state| state.source == StateSource::Distinct)
+            && self.aggregates().any(|(_, aggregate)| is_distinct_count(aggregate.function));
+        if coverage.has_remainder && counts_stored {
+            return Err(MissReason::RangeNotAligned.into());
+        }
+        let generation = ready.rollup.generation;
+        Ok(Match { rollup: self.rollup, generation, coverage, filters, segments, states })
+    }
+
+    /// Returns the tables that cover a stretch, if they are of the rollup's definition.
+    fn coverage(&self, stretch: Stretch) -> Checked<(&'p ReadyTables, Coverage<'p>)> {
+        let ready = self.ready.ok_or(MissReason::NotBuilt)?;
         let of = RollupOf { model: self.model(), cube: self.cube, rollup: self.rollup };
-        let is_current = of.fingerprint(self.matcher.profile).is_ok_and(|own| own == ready.fingerprint);
+        let is_current = of.fingerprint(self.matcher.profile).is_ok_and(|own| own == ready.rollup.fingerprint);
         if !is_current && !self.has(Flaw::OtherDefinition) {
             return Err(MissReason::DefinitionChanged.into());
         }
-        let coverage = cover(of, ready, filters.stretch, self.matcher.ready.flaw)?;
-        self.check_age(&coverage)?;
-        self.check_offsets(&coverage, ready.extent)?;
-        let counts_stored = states.iter().flatten().any(|state| state.source == StateSource::Distinct)
-            && self.aggregates().any(|(_, aggregate)| is_distinct_count(aggregate.function));
-        if coverage.remainder.is_some() && counts_stored {
-            return Err(MissReason::RangeNotAligned.into());
-        }
-        Ok(StoredRows {
-            rollup: self.rollup,
-            generation: ready.generation,
-            tables: coverage.tables,
-            filters: filters.on_rows,
-            segments,
-            states,
-            remainder: coverage.remainder,
-            rows: coverage.rows,
-            built_at: coverage.built_at,
-        })
+        Ok((ready, cover(of, ready, stretch, self.planted())?))
     }
 
     fn aggregates(&self) -> impl Iterator<Item = (usize, &'m Aggregate)> {
@@ -267,9 +305,12 @@ impl<'m> Candidate<'_, '_, 'm> {
         if self.matcher.request.names_members() { vec![name()] } else { Vec::new() }
     }
 
-    /// The dimensions of a filter that are not stored.
+    /// The dimensions of a filter that are not stored, if the request shows them.
     fn unstored(&self, filter: &Predicate) -> Vec<DimensionId> {
         let mut found = Vec::new();
+        if !self.matcher.request.names_members() {
+            return found;
+        }
         filter.for_each_operand(&mut |operand| {
             if let Operand::Dimension { id, .. } = operand
                 && self.dimension(self.cube.id, *id) != Availability::Stored
@@ -287,6 +328,9 @@ impl<'m> Candidate<'_, '_, 'm> {
 
     /// A refusal for dimensions that are not stored. Stored times would be many groups, so none is recommended.
     fn lacks(&self, reason: MissReason, ids: &[DimensionId]) -> Refusal {
+        if !self.matcher.request.names_members() {
+            return reason.into();
+        }
         let is_time = |id: &&DimensionId| self.model().dimension(**id).ty == DimensionType::Time;
         let plain: Vec<DimensionId> = ids.iter().filter(|id| !is_time(id)).copied().collect();
         let names = self.names_of(&plain);
@@ -375,6 +419,7 @@ impl<'m> Candidate<'_, '_, 'm> {
     fn groups(&self) -> Checked<()> {
         let plan = self.matcher.plan;
         let mut missing = Vec::new();
+        let mut is_stored = true;
         for (group, id) in plan.groups.iter().zip(&self.fact.groups) {
             let name = || self.named(|| self.name_of(*id));
             match (self.rollup.bucket_of(*id), group.granularity) {
@@ -395,37 +440,52 @@ impl<'m> Candidate<'_, '_, 'm> {
                     }
                 }
                 (None, _) => match self.dimension(self.cube.id, *id) {
-                    Availability::Missing => missing.push(*id),
+                    Availability::Missing => {
+                        is_stored = false;
+                        missing.extend(Some(*id).filter(|_| self.matcher.request.names_members()));
+                    }
                     other => other.or_refuse(MissReason::DimensionNotStored, name)?,
                 },
             }
         }
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(self.lacks(MissReason::DimensionNotStored, &missing)),
-        }
+        if is_stored { Ok(()) } else { Err(self.lacks(MissReason::DimensionNotStored, &missing)) }
     }
 
-    fn filters(&self) -> Checked<SortedFilters> {
-        let mut sorted = SortedFilters::default();
+    /// The time of the fact's rows, by its filters.
+    fn stretch(&self) -> Stretch {
+        let ranges = self.fact.row_filters.iter().filter_map(|filter| self.range(filter));
+        ranges.fold(Stretch::default(), |all, range| Stretch {
+            start: all.start.max(range.start),
+            end: [all.end, range.end].into_iter().flatten().min(),
+        })
+    }
+
+    /// Returns the stretch of time that a filter on the rollup's time admits; `None` for other filters.
+    fn range(&self, filter: &Predicate) -> Option<Stretch> {
+        let Predicate::Test { operand: Operand::Dimension { id, .. }, test: Test::Range { low, high } } = filter else {
+            return None;
+        };
+        self.rollup.bucket_of(*id)?;
+        let start = low.as_ref().and_then(first);
+        let end = high.as_ref().and_then(after);
+        if start.is_some() != low.is_some() || end.is_some() != high.is_some() {
+            return None;
+        }
+        let is_date = self.model().dimension(*id).column_type == LogicalType::Date;
+        let edge = |at: Option<i64>| if is_date { at.and_then(next_midnight) } else { at };
+        Some(Stretch { start: edge(start), end: edge(end) })
+    }
+
+    /// Returns the positions of the row filters that apply to stored rows. Those that are ranges of time are met by
+    /// the choice of tables.
+    fn filters(&self) -> Checked<Vec<usize>> {
+        let mut on_rows = Vec::new();
         for (index, filter) in self.fact.row_filters.iter().enumerate() {
-            if let Predicate::Test { operand: Operand::Dimension { id, .. }, test: Test::Range { low, high } } = filter
-                && self.rollup.bucket_of(*id).is_some()
-            {
-                let start = low.as_ref().and_then(first);
-                let end = high.as_ref().and_then(after);
-                if start.is_some() == low.is_some() && end.is_some() == high.is_some() {
-                    let is_date = self.model().dimension(*id).column_type == LogicalType::Date;
-                    let edge = |at: Option<i64>| if is_date { at.and_then(next_midnight) } else { at };
-                    let (start, end) = (edge(start), edge(end));
-                    let stretch = &mut sorted.stretch;
-                    stretch.start = stretch.start.max(start);
-                    stretch.end = [stretch.end, end].into_iter().flatten().min();
-                    continue;
-                }
+            if self.range(filter).is_some() {
+                continue;
             }
             match self.predicate(filter) {
-                Availability::Stored => sorted.on_rows.push(index),
+                Availability::Stored => on_rows.push(index),
                 _ if self.has(Flaw::MissingFilter) => {}
                 availability => {
                     let mut reads_time = false;
@@ -442,7 +502,7 @@ impl<'m> Candidate<'_, '_, 'm> {
                 }
             }
         }
-        Ok(sorted)
+        Ok(on_rows)
     }
 
     fn segments(&self) -> Checked<Vec<StoredSegment>> {
@@ -542,26 +602,26 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn state(&self, aggregate: &Aggregate, is_single: bool) -> Checked<StoredState> {
-        let plain = Aggregate { filters: Vec::new(), ..aggregate.clone() };
+        let argument = aggregate.argument.as_ref();
         let has_stored_filters =
             aggregate.filters.iter().all(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
         // The state under the aggregate's own filters, or the plain one if these read groups only.
         let find = |function| {
-            let own = self.rollup.state(function, aggregate).map(|position| (position, false));
+            let own = self.rollup.state(function, argument, &aggregate.filters).map(|position| (position, false));
             let plain = || {
-                let position = self.rollup.state(function, &plain).filter(|_| has_stored_filters)?;
+                let position = self.rollup.state(function, argument, &[]).filter(|_| has_stored_filters)?;
                 Some((position, !aggregate.filters.is_empty()))
             };
             let flawed = || {
-                let any = |state: &Aggregate| state.function == function && state.argument == aggregate.argument;
+                let any = |state: &Aggregate| state.function == function && state.argument.as_ref() == argument;
                 let position = self.rollup.states.iter().position(any);
                 position.filter(|_| self.has(Flaw::OtherFilters)).map(|position| (position, false))
             };
             let rows = || (function == AggregateFunction::Count && self.has(Flaw::RowsForValues)).then_some((0, false));
             own.or_else(plain).or_else(flawed).or_else(rows)
         };
-        let is_function = has_stored_filters
-            && aggregate.argument.as_ref().is_some_and(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
+        let is_function =
+            has_stored_filters && argument.is_some_and(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
         let computed = StoredState { source: StateSource::Distinct, applies_filters: true };
         let function = aggregate.function;
         let found = match function {
@@ -596,10 +656,13 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     fn refused(&self, reason: MissReason, aggregate: &Aggregate) -> Refusal {
+        if !self.matcher.request.names_members() {
+            return reason.into();
+        }
         let is_it = |measure: &&Measure| {
             aggregates_of(self.model(), self.cube.id, &measure.kind, 0).iter().any(|own| std::ptr::eq(*own, aggregate))
         };
-        let measure = self.cube.measures.iter().filter(|_| self.matcher.request.names_members()).find(is_it);
+        let measure = self.cube.measures.iter().find(is_it);
         let members = measure.map(|measure| format!("{}.{}", self.cube.name, measure.name)).into_iter().collect();
         Refusal::of(reason, members)
     }
@@ -645,7 +708,7 @@ impl<'m> Candidate<'_, '_, 'm> {
         Ok(())
     }
 
-    fn check_age(&self, coverage: &Coverage) -> Checked<()> {
+    fn check_age(&self, coverage: &Coverage<'_>) -> Checked<()> {
         let limits = [self.matcher.request.max_staleness, self.rollup.max_staleness];
         let Some(most) = limits.into_iter().flatten().min() else { return Ok(()) };
         let age = self.matcher.now.duration_since(coverage.built_at);
@@ -654,7 +717,7 @@ impl<'m> Candidate<'_, '_, 'm> {
     }
 
     /// Buckets of hours make up days and hours of a zone only if its offsets are whole hours while they last.
-    fn check_offsets(&self, coverage: &Coverage, extent: Option<[i64; 2]>) -> Checked<()> {
+    fn check_offsets(&self, coverage: &Coverage<'_>, extent: Option<[i64; 2]>) -> Checked<()> {
         let plan = self.matcher.plan;
         let Some(time) = &self.rollup.time else { return Ok(()) };
         let is_grouped = self.fact.groups.iter().any(|id| self.rollup.bucket_of(*id).is_some());

@@ -36,7 +36,7 @@ impl Served<'_> {
     /// A statement that DuckDB refuses, or a table that differs from its rows.
     pub fn build_rollups(&self, world: &World) -> Result<()> {
         let mut ready = ReadyRollups::default();
-        ready.flaw = self.product.flaw;
+        ready.plant(self.product.flaw);
         if !world.rollups.is_empty() {
             for statement in [format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"), format!("CREATE SCHEMA {SCHEMA}")] {
                 self.product.execute(&statement)?;

@@ -288,6 +288,20 @@ fn crates_use_only_allowed_dependencies() {
     assert_none(&violations(&graph));
 }
 
+/// The switches of conditions are no part of the program, however the workspace is built.
+#[test]
+fn planted_flaws_are_a_feature_of_the_fuzz_alone() {
+    let has_flaws = |member: &String| {
+        let lines = cargo_tree("{p} {f}", &["--package", member, "--edges", "normal,build"]);
+        let of_compiler = lines.iter().filter(|line| line.contains("terrane-compiler "));
+        let mut features = of_compiler.flat_map(|line| line.split([' ', ',']));
+        features.any(|feature| feature == "planted-flaws")
+    };
+    let members = tree(&["--workspace", "--depth", "0"]).into_iter().map(|(_, member)| member);
+    let found: Vec<String> = members.filter(has_flaws).collect();
+    assert_eq!(found, ["terrane-oracle-tests"]);
+}
+
 fn violations(graph: &BTreeMap<String, Dependencies>) -> Vec<String> {
     let mut violations = Vec::new();
     for (member, dependencies) in graph {
@@ -350,14 +364,20 @@ fn dependencies(member: &str) -> Dependencies {
 
 /// Returns the packages that `cargo tree` prints, each with its depth.
 fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
+    cargo_tree("{p}", arguments).iter().filter_map(|line| entry(line)).collect()
+}
+
+/// The lines of `cargo tree`, for packages as they are built alone.
+fn cargo_tree(format: &str, arguments: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["tree", "--frozen", "--prefix", "depth", "--format", "{p}"])
+        .args(["tree", "--frozen", "--prefix", "depth", "--format", format])
         .args(arguments)
+        .env_remove("CARGO_RESOLVER_FEATURE_UNIFICATION")
         .output()
         .expect("starting cargo");
     assert!(output.status.success(), "cargo tree {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).lines().filter_map(entry).collect()
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
 /// Reads a line such as `2serde v1.0.229`, which is serde at depth 2. Names of crates never start with a digit.

@@ -5,7 +5,7 @@ use crate::environment::Environment;
 use crate::plan::{SecuredPlan, plan, secure};
 use crate::query::{FactMatch, PreAggregations, QueryError, SemanticQuery};
 use crate::resolve::resolve;
-use crate::rollup::{FactShape, RollupRequest, match_rollups, shapes_of};
+use crate::rollup::{RollupRequest, match_rollups};
 use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
 
@@ -111,19 +111,6 @@ pub fn compile_inline(
     let (secured, _) = secured(query, authorized, &access, environment)?;
     let (secured, _) = pre_aggregated(secured, profile, query, environment)?;
     print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
-}
-
-/// Returns the shapes of a query's facts, for recommendations of pre-aggregations.
-///
-/// # Errors
-/// As [`compile`].
-pub fn fact_shapes(
-    query: &SemanticQuery,
-    authorized: &Authorized<'_>,
-    environment: &Environment,
-) -> Result<Vec<FactShape>, QueryError> {
-    let access = authorized.access();
-    Ok(shapes_of(&secured(query, authorized, &access, environment)?.0))
 }
 
 /// Returns the secured plan, and the limit that hooks set if it is below the requested one.

@@ -29,7 +29,7 @@ pub mod text;
 pub mod types;
 
 pub use access::{Access, Authorized, AuthorizedAccess, Closed, ColumnUse};
-pub use compile::{compile, compile_count, compile_inline, compile_totals, fact_shapes};
+pub use compile::{compile, compile_count, compile_inline, compile_totals};
 pub use environment::Environment;
 pub use explain::{explain_plan, explain_query};
 pub use resolve::resolve;

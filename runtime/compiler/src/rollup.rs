@@ -8,17 +8,12 @@
 mod coverage;
 mod matching;
 mod partitions;
-mod recommendation;
-mod shape;
 mod statements;
 
 use std::sync::Arc;
 
 pub(crate) use matching::{RollupRequest, match_rollups};
 pub use partitions::{MAX_PARTITIONS, TooManyPartitions};
-pub use recommendation::{Recommendation, recommend};
-pub(crate) use shape::shapes_of;
-pub use shape::{FactShape, ShapeTime};
 pub use statements::{ChangeMarks, RollupError, RollupStatement, RollupTotals, TotalColumn};
 
 pub use crate::model::{Fingerprint, Rollup, RollupTime};

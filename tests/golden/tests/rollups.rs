@@ -15,10 +15,10 @@ use terrane_compiler::explanation::explain;
 use terrane_compiler::model::Model;
 use terrane_compiler::query::PreAggregations;
 use terrane_compiler::rollup::{
-    BucketRange, Fingerprint, MissReason, ReadyPartition, ReadyRollup, ReadyRollups, RollupOf, recommend,
+    BucketRange, Fingerprint, MissReason, ReadyPartition, ReadyRollup, ReadyRollups, RollupOf,
 };
 use terrane_compiler::sql::dialect_profile::DialectProfile;
-use terrane_compiler::{Authorized, Environment, compile, fact_shapes};
+use terrane_compiler::{Authorized, Environment, compile};
 use terrane_golden_tests::case::{environment, model, read_caller, read_query};
 use terrane_golden_tests::{checked, first_party_profiles};
 
@@ -186,53 +186,6 @@ fn misses_are_sorted_by_how_near_they_are() {
         for fact in &explanation.facts {
             let reasons: Vec<MissReason> = fact.rollups.misses.iter().map(|miss| miss.reason).collect();
             assert!(reasons.is_sorted_by(|one, next| one >= next), "{}: {reasons:?}", case.name);
-        }
-    }
-}
-
-#[test]
-fn recommended_definitions_serve_the_queries_they_are_for() {
-    // Recommendations replace the definitions of `orders` alone.
-    let cases =
-        || cases().into_iter().filter(|case| case.caller.is_null() && !case.query.to_string().contains("deliveries"));
-    let bare = PROJECT.split("    pre_aggregations:").next().unwrap().to_owned();
-    let rest = &PROJECT[PROJECT.find("  - name: customers\n").unwrap()..];
-    let model = model(&format!("{bare}{rest}"), TYPES);
-    let caller = read_caller(&Json::Null);
-    let authorized = Authorized::without_hooks(&model, &caller);
-    let mut shapes = Vec::new();
-    for (index, case) in cases().enumerate() {
-        let query = read_query(&case.query).unwrap();
-        let found = fact_shapes(&query, &authorized, &environment()).unwrap();
-        shapes.extend(found.into_iter().map(|shape| (shape, 1 + index as u64 % 5)));
-    }
-    let recommended = recommend(&model, &shapes, 20);
-    let text: Vec<String> =
-        recommended.iter().map(|each| format!("# {}: {} queries\n{}", each.cube, each.queries, each.yaml)).collect();
-    insta::with_settings!({ omit_expression => true, snapshot_path => "../rollups/snapshots", prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("recommendations", text.join("\n"));
-    });
-    // The project loads with them, and nothing is left to recommend.
-    let list = |cube: &str| -> String {
-        let of_cube = recommended.iter().filter(|each| &*each.cube == cube);
-        let lines = of_cube.flat_map(|each| each.yaml.lines()).map(|line| format!("      {line}\n"));
-        lines.collect()
-    };
-    let customers = list("customers");
-    let customers = if customers.is_empty() { customers } else { format!("    pre_aggregations:\n{customers}") };
-    let rest = rest.replacen("  - name: items\n", &format!("{customers}  - name: items\n"), 1);
-    let with =
-        terrane_golden_tests::case::model(&format!("{bare}    pre_aggregations:\n{}{rest}", list("orders")), TYPES);
-    assert_eq!(recommend(&with, &shapes, 20), Vec::new());
-    let authorized = Authorized::without_hooks(&with, &caller);
-    let profile = &profiles(&[])[0];
-    for case in cases() {
-        let query = read_query(&case.query).unwrap();
-        let shapes = fact_shapes(&query, &authorized, &environment()).unwrap();
-        let explanation = explain(profile, &query, &authorized, &environment()).unwrap();
-        for fact in explanation.facts.iter().filter(|fact| shapes.iter().any(|shape| shape.cube == fact.cube)) {
-            let is_served = fact.rollups.misses.iter().any(|miss| miss.reason == MissReason::NotBuilt);
-            assert!(is_served, "{}: {:?}", case.name, fact.rollups.misses);
         }
     }
 }

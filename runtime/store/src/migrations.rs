@@ -23,11 +23,16 @@ macro_rules! texts {
             (9, "data versions", include_str!(concat!("../migrations/", $engine, "/0009_data_versions.sql"))),
             (10, "jobs", include_str!(concat!("../migrations/", $engine, "/0010_jobs.sql"))),
             (11, "preaggregations", include_str!(concat!("../migrations/", $engine, "/0011_preaggregations.sql"))),
+            (
+                12,
+                "targets of queries",
+                include_str!(concat!("../migrations/", $engine, "/0012_targets_of_queries.sql")),
+            ),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 11] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 12] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

@@ -334,17 +334,17 @@ impl PreaggregationState for StateStore {
         Ok(true)
     }
 
-    async fn record_queries(&self, queries: &[ComputedQueries]) -> Result<(), StoreError> {
+    async fn record_queries(&self, target: &str, queries: &[ComputedQueries]) -> Result<(), StoreError> {
         let mut change = self.database.change().await?;
         for computed in queries {
             let QueryShape { cube, measures, dimensions, segments, time } = &computed.shape;
             let (time_dimension, granularity) = time.as_ref().map(|(name, step)| (&**name, step.as_str())).unzip();
             let lists = [measures, dimensions, segments].map(|names| names.join(","));
-            let text = format!("{cube}|{}|{time_dimension:?}|{granularity:?}", lists.join("|"));
+            let text = format!("{target}|{cube}|{}|{time_dimension:?}|{granularity:?}", lists.join("|"));
             let digest = hex::encode(Sha256::digest(text));
             let upsert = Statement::new(
                 "INSERT INTO preagg_queries (digest, cube, measures, dimensions, segments, time_dimension, granularity, \
-                 queries, warehouse_us, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (digest) \
+                 queries, warehouse_us, last_at, target) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (digest) \
                  DO UPDATE SET queries = preagg_queries.queries + excluded.queries, \
                  warehouse_us = preagg_queries.warehouse_us + excluded.warehouse_us, last_at = excluded.last_at",
             );
@@ -353,14 +353,16 @@ impl PreaggregationState for StateStore {
             let upsert = upsert.bind(measures.as_str()).bind(dimensions.as_str()).bind(segments.as_str());
             let upsert = upsert.bind(time_dimension).bind(granularity).bind(signed(computed.queries));
             let taken = i64::try_from(computed.warehouse.as_micros()).unwrap_or(i64::MAX);
-            change.execute(upsert.bind(taken).bind(micros(computed.last_at))).await?;
+            change.execute(upsert.bind(taken).bind(micros(computed.last_at)).bind(target)).await?;
         }
         change.commit().await
     }
 
-    async fn computed_queries(&self) -> Result<Vec<ComputedQueries>, StoreError> {
-        let costliest = Statement::new("SELECT * FROM preagg_queries ORDER BY warehouse_us DESC, digest LIMIT $1");
-        self.database.all(costliest.bind(MAX_COMPUTED)).await?.iter().map(computed).collect()
+    async fn computed_queries(&self, target: &str) -> Result<Vec<ComputedQueries>, StoreError> {
+        let costliest = Statement::new(
+            "SELECT * FROM preagg_queries WHERE target = $1 ORDER BY warehouse_us DESC, digest LIMIT $2",
+        );
+        self.database.all(costliest.bind(target).bind(MAX_COMPUTED)).await?.iter().map(computed).collect()
     }
 
     async fn prune_builds(&self, lease: &Lease, target: &str, before: Timestamp) -> Result<u64, StoreError> {
@@ -373,8 +375,8 @@ impl PreaggregationState for StateStore {
              AND ended_at < $2 AND state NOT IN ('pending', 'running') ORDER BY id LIMIT $3)",
         );
         let deleted = change.execute(delete.bind(target).bind(micros(before)).bind(PRUNED_AT_ONCE)).await?;
-        let queries = Statement::new("DELETE FROM preagg_queries WHERE last_at < $1").bind(micros(before));
-        change.execute(queries).await?;
+        let queries = Statement::new("DELETE FROM preagg_queries WHERE target = $1 AND last_at < $2");
+        change.execute(queries.bind(target).bind(micros(before))).await?;
         change.commit().await?;
         Ok(deleted)
     }

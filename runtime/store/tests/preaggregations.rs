@@ -218,10 +218,15 @@ async fn computed_queries_of_one_shape_are_added_up() {
         warehouse: Duration::from_millis(queries * 10),
         last_at: at(second),
     };
-    store.record_queries(&[computed(2, "region", 1), computed(1, "city", 1)]).await.unwrap();
-    store.record_queries(&[computed(3, "region", 9)]).await.unwrap();
-    assert_eq!(store.computed_queries().await.unwrap(), [computed(5, "region", 9), computed(1, "city", 1)]);
+    store.record_queries(TARGET, &[computed(2, "region", 1), computed(1, "city", 1)]).await.unwrap();
+    store.record_queries(TARGET, &[computed(3, "region", 9)]).await.unwrap();
+    assert_eq!(store.computed_queries(TARGET).await.unwrap(), [computed(5, "region", 9), computed(1, "city", 1)]);
+    // Another target has its own, also of the same shape, which only it deletes.
+    let other = [computed(7, "city", 1)];
+    store.record_queries("r2", &other).await.unwrap();
+    assert_eq!(store.computed_queries(TARGET).await.unwrap().len(), 2);
     let lease = lease(&store, "one").await;
     store.prune_builds(&lease, TARGET, at(5)).await.unwrap();
-    assert_eq!(store.computed_queries().await.unwrap(), [computed(5, "region", 9)]);
+    assert_eq!(store.computed_queries(TARGET).await.unwrap(), [computed(5, "region", 9)]);
+    assert_eq!(store.computed_queries("r2").await.unwrap(), other);
 }

@@ -124,11 +124,11 @@ impl PreaggregationState for MemoryPreaggregations {
         Ok(false)
     }
 
-    async fn record_queries(&self, _: &[ComputedQueries]) -> Result<(), StoreError> {
+    async fn record_queries(&self, _: &str, _: &[ComputedQueries]) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn computed_queries(&self) -> Result<Vec<ComputedQueries>, StoreError> {
+    async fn computed_queries(&self, _: &str) -> Result<Vec<ComputedQueries>, StoreError> {
         Ok(Vec::new())
     }
 

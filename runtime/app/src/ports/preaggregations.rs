@@ -251,13 +251,14 @@ pub trait PreaggregationState: Send + Sync {
     /// Forgets retired tables that were dropped.
     async fn forget(&self, lease: &Lease, tables: &[Arc<str>]) -> Result<bool, StoreError>;
 
-    /// Adds queries that were computed from rows.
-    async fn record_queries(&self, queries: &[ComputedQueries]) -> Result<(), StoreError>;
+    /// Adds queries of a target that were computed from rows.
+    async fn record_queries(&self, target: &str, queries: &[ComputedQueries]) -> Result<(), StoreError>;
 
-    /// Returns all recorded queries.
-    async fn computed_queries(&self) -> Result<Vec<ComputedQueries>, StoreError>;
+    /// Returns the recorded queries of a target, the costliest first.
+    async fn computed_queries(&self, target: &str) -> Result<Vec<ComputedQueries>, StoreError>;
 
-    /// Deletes ended builds and recorded queries that are older than a time. Returns the number of builds.
+    /// Deletes the ended builds and recorded queries of a target that are older than a time. Returns the number of
+    /// builds.
     async fn prune_builds(&self, lease: &Lease, target: &str, before: Timestamp) -> Result<u64, StoreError>;
 }
 

@@ -61,7 +61,7 @@ impl Preaggregations {
         let queries = self.ports.queries.iter();
         let computed: Vec<ComputedQueries> = queries.flat_map(|queries| queries.take_computed_queries()).collect();
         let Some(backend) = self.ports.backend.as_ref().filter(|_| !computed.is_empty()) else { return };
-        if let Err(error) = backend.state.record_queries(&computed).await {
+        if let Err(error) = backend.state.record_queries(backend.target(), &computed).await {
             tracing::debug!(event = "preagg_state_unknown", error_message = %error);
         }
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_compiler::model::{AggregateFunction, MeasureId, MeasureKind, Member, Model, SqlPart};
+use terrane_compiler::rollup::RollupOf;
 use terrane_compiler::types::Granularity;
 
 use super::Preaggregations;
@@ -54,7 +55,7 @@ impl Preaggregations {
     /// The state database cannot be read.
     pub async fn recommend(&self) -> Result<Vec<Recommendation>, StoreError> {
         let Some(backend) = &self.ports.backend else { return Ok(Vec::new()) };
-        let history = backend.state.computed_queries().await?;
+        let history = backend.state.computed_queries(backend.target()).await?;
         Ok(recommend(&self.ports.catalog.snapshot().model, history))
     }
 }
@@ -71,7 +72,13 @@ pub fn recommend(model: &Model, mut history: Vec<ComputedQueries>) -> Vec<Recomm
         }
     }
     drafts.sort_by_key(|draft| std::cmp::Reverse(draft.warehouse));
-    drafts.iter().enumerate().map(|(index, draft)| draft.recommendation(index + 1)).collect()
+    let mut numbers = 1..;
+    let mut named = |draft: &Draft| {
+        let is_free = |name: &String| RollupOf::named(model, &draft.cube, name).is_none();
+        let name = numbers.by_ref().map(|number: u32| format!("recommended_{number}")).find(is_free);
+        draft.recommendation(&name.unwrap_or_default())
+    };
+    drafts.iter().map(&mut named).collect()
 }
 
 impl Draft {
@@ -114,13 +121,11 @@ impl Draft {
         self.warehouse += computed.warehouse;
     }
 
-    fn recommendation(&self, number: usize) -> Recommendation {
-        let list = |names: &BTreeSet<Arc<str>>| {
-            let own = format!("{}.", self.cube);
-            let names = names.iter().map(|name| name.strip_prefix(&*own).unwrap_or(name));
-            names.collect::<Vec<_>>().join(", ")
-        };
-        let mut yaml = format!("- name: recommended_{number}\n  measures: [{}]\n", list(&self.measures));
+    fn recommendation(&self, name: &str) -> Recommendation {
+        let own = format!("{}.", self.cube);
+        let scalar_of = |name: &Arc<str>| scalar(name.strip_prefix(&*own).unwrap_or(name));
+        let list = |names: &BTreeSet<Arc<str>>| names.iter().map(scalar_of).collect::<Vec<_>>().join(", ");
+        let mut yaml = format!("- name: {name}\n  measures: [{}]\n", list(&self.measures));
         // Writing to a string cannot fail.
         if !self.dimensions.is_empty() {
             let _ = writeln!(yaml, "  dimensions: [{}]", list(&self.dimensions));
@@ -129,9 +134,7 @@ impl Draft {
             let _ = writeln!(yaml, "  segments: [{}]", list(&self.segments));
         }
         if let Some((name, granularity)) = &self.time {
-            let own = format!("{}.", self.cube);
-            let name = name.strip_prefix(&*own).unwrap_or(name);
-            let _ = writeln!(yaml, "  time_dimension: {name}\n  granularity: {}", granularity.as_str());
+            let _ = writeln!(yaml, "  time_dimension: {}\n  granularity: {}", scalar_of(name), granularity.as_str());
             if *granularity <= Granularity::Day {
                 let _ = writeln!(yaml, "  partition_granularity: month");
             }
@@ -139,6 +142,14 @@ impl Draft {
         let (queries, warehouse) = (self.queries, self.warehouse);
         Recommendation { cube: Arc::clone(&self.cube), yaml, queries, warehouse }
     }
+}
+
+/// Returns a name as a scalar of YAML.
+fn scalar(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&&*name.to_lowercase());
+    if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
 }
 
 /// Returns the coarsest step of which both are made.

@@ -67,6 +67,13 @@ impl Jobs for StateStore {
         self.database.optional(by_id(id)).await?.as_ref().map(stored).transpose()
     }
 
+    async fn jobs_by_id(&self, ids: &[&str]) -> Result<Vec<Job>, StoreError> {
+        let Some((first, others)) = ids.split_first() else { return Ok(Vec::new()) };
+        let found = Statement::new("SELECT * FROM jobs WHERE id IN (").and("", *first);
+        let found = others.iter().fold(found, |found, id| found.and(", ", *id)).then(")");
+        self.database.all(found).await?.iter().map(stored).collect()
+    }
+
     async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError> {
         let mut found = Statement::new("SELECT * FROM jobs WHERE 1 = 1");
         if let Some((owner, tenant)) = maker.map(owner) {

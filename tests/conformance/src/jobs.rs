@@ -48,6 +48,9 @@ impl Jobs for NoJobs {
     async fn job(&self, _: &str) -> Result<Option<Job>, StoreError> {
         away()
     }
+    async fn jobs_by_id(&self, _: &[&str]) -> Result<Vec<Job>, StoreError> {
+        away()
+    }
     async fn jobs(&self, _: Option<&Maker>, _: Option<JobState>, _: u32) -> Result<Vec<Job>, StoreError> {
         away()
     }

@@ -2,6 +2,7 @@
 //!
 //! In: the table of jobs and the results. Out: a task of the worker, which one replica runs at a time.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 /// The name of the task and of its lease.
 const MAINTENANCE: &str = "job_maintenance";
 const PERIOD: Duration = Duration::from_secs(30);
+/// Jobs that one statement reads.
+const JOBS_AT_ONCE: usize = 500;
 
 /// Periodically deletes expired jobs and the files of deleted ones.
 pub struct JobMaintenance {
@@ -37,32 +40,48 @@ impl JobMaintenance {
                 return Ok(0);
             }
         };
+        // Names that do not belong to an attempt are files of other programs.
+        let attempts: Vec<Attempt<'_>> = names.iter().filter_map(|name| Attempt::of(name)).collect();
         let mut swept = 0;
-        for name in names {
-            // Names that do not belong to an attempt are files of other programs.
-            let Some((id, fence)) = name.split_once('.') else { continue };
-            let Ok(fence) = fence.parse::<u64>() else { continue };
-            if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                continue;
-            }
-            let job = ports.jobs.job(id).await?;
-            if job.is_some_and(|job| needs(&job, &name, fence)) {
-                continue;
-            }
-            match ports.results.remove(&name).await {
-                Ok(()) => swept += 1,
-                Err(error) => tracing::error!(event = "job_results_unavailable", error_message = %error),
+        for attempts in attempts.chunks(JOBS_AT_ONCE) {
+            let ids: BTreeSet<&str> = attempts.iter().map(|attempt| attempt.id).collect();
+            let jobs = ports.jobs.jobs_by_id(&ids.into_iter().collect::<Vec<_>>()).await?;
+            let jobs: HashMap<&str, &Job> = jobs.iter().map(|job| (&*job.id, job)).collect();
+            for attempt in attempts {
+                if jobs.get(attempt.id).is_some_and(|job| needs(job, attempt)) {
+                    continue;
+                }
+                match ports.results.remove(attempt.name).await {
+                    Ok(()) => swept += 1,
+                    Err(error) => tracing::error!(event = "job_results_unavailable", error_message = %error),
+                }
             }
         }
         Ok(swept)
     }
 }
 
+/// The result of an attempt, by its name.
+struct Attempt<'n> {
+    name: &'n str,
+    id: &'n str,
+    fence: u64,
+}
+
+impl<'n> Attempt<'n> {
+    fn of(name: &'n str) -> Option<Self> {
+        let (id, fence) = name.split_once('.')?;
+        let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let fence = fence.parse().ok().filter(|_| is_id)?;
+        Some(Attempt { name, id, fence })
+    }
+}
+
 /// Returns whether a job has this result, or may be writing it.
-fn needs(job: &Job, name: &str, fence: u64) -> bool {
+fn needs(job: &Job, attempt: &Attempt<'_>) -> bool {
     match job.state {
-        JobState::Complete => job.manifest.as_ref().is_some_and(|manifest| &*manifest.name == name),
-        JobState::Running => fence >= u64::from(job.attempts),
+        JobState::Complete => job.manifest.as_ref().is_some_and(|manifest| &*manifest.name == attempt.name),
+        JobState::Running => attempt.fence >= u64::from(job.attempts),
         JobState::Pending => true,
         JobState::Failed | JobState::Cancelled | JobState::Expired => false,
     }

@@ -184,6 +184,8 @@ pub trait Jobs: Send + Sync {
     /// Stores a job with its audit record, unless the key is known or a quota is reached.
     async fn submit(&self, job: &NewJob, quota: JobQuota, entry: AuditEntry) -> Result<Submitted, StoreError>;
     async fn job(&self, id: &str) -> Result<Option<Job>, StoreError>;
+    /// Returns the jobs with these ids, in any order, at most 500; those that do not exist are left out.
+    async fn jobs_by_id(&self, ids: &[&str]) -> Result<Vec<Job>, StoreError>;
     /// Returns the jobs of one maker, or of all, newest first; with a state, only those that are stored with it.
     async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError>;
     /// Returns open jobs without a holder, oldest first.

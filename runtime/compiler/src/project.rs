@@ -44,6 +44,7 @@ pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered}
 use crate::diagnostic::{self, Code, Diagnostic, Span};
 use jinja::{Renderer, TemplateContext};
 use keys::{Key, Kind, Shape};
+use reserved::Reserved;
 use yaml::Node;
 
 /// The files of a project: the content of each by its path in the project, with forward slashes.
@@ -147,6 +148,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         has_unread_vars: settings.has_unread_vars,
         env: inputs.env.clone(),
         unread: unread.clone(),
+        reserved: Reserved::find(tree, inputs),
     });
     let renderer = Renderer::new(Arc::clone(&context));
     let (models, broken_models) = models::read(&model_names, &settings, &renderer, &mut diagnostics);
@@ -170,7 +172,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
-    diagnostics.extend(reserved::uses(tree, inputs));
+    diagnostics.extend(context.reserved.iter().flat_map(Reserved::files));
 
     let definitions = Definitions {
         project: settings.name,

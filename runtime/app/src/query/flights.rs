@@ -5,7 +5,7 @@
 //! interrupts its statement. Waiters hold no permit, and each has a time limit of its own. A failure goes to all and
 //! is not stored. Absent: lookups (`cache`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +24,22 @@ use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);
 
+/// The most refreshes of outdated results at one time. Results beyond are refreshed for a later caller.
+const MAX_REFRESHES: usize = 64;
+
 /// The executions that are shared now.
 #[derive(Default)]
 pub(super) struct Flights {
     running: Mutex<HashMap<FlightKey, Flight>>,
     next_id: AtomicU64,
+    /// The results that are refreshed now.
+    refreshing: Mutex<HashSet<CacheKey>>,
+}
+
+/// The refresh of one result, until it is dropped.
+struct RefreshPermit {
+    flights: Arc<Flights>,
+    key: CacheKey,
 }
 
 struct Flight {
@@ -109,7 +120,7 @@ impl Executor {
         Waiter { flights: Arc::clone(&self.flights), key: flight_key, id, outcome }
     }
 
-    /// Computes the result of a job for later callers.
+    /// Computes the result of a job for later callers, unless this is being done.
     pub(super) fn refresh(
         &self,
         key: CacheKey,
@@ -118,11 +129,13 @@ impl Executor {
         tenant: Option<&Arc<str>>,
         origin: &StatementOrigin,
     ) {
+        let Some(permit) = self.flights.begin_refresh(key) else { return };
         // The query that finds an outdated result has not asked the warehouse itself.
         let origin = StatementOrigin { admitted: Arc::default(), ..origin.clone() };
         let waiter = self.join(key, Arc::new(job), reading, tenant, &origin);
         let runner = Arc::clone(&self.runner);
         tokio::spawn(async move {
+            let _permit = permit;
             if let Err(error) = runner.in_time(waiter.outcome()).await {
                 tracing::warn!(event = "cache_refresh_failed", cube = &*origin.cube, error_message = %error);
             }
@@ -169,11 +182,25 @@ impl Flights {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Permits a refresh of a result: one at a time, and [`MAX_REFRESHES`] in all.
+    fn begin_refresh(self: &Arc<Self>, key: CacheKey) -> Option<RefreshPermit> {
+        let mut refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_permitted = refreshing.len() < MAX_REFRESHES && refreshing.insert(key);
+        is_permitted.then(|| RefreshPermit { flights: Arc::clone(self), key })
+    }
+
     fn remove(&self, key: &FlightKey, id: u64) {
         let mut flights = self.lock();
         if flights.get(key).is_some_and(|flight| flight.id == id) {
             flights.remove(key);
         }
+    }
+}
+
+impl Drop for RefreshPermit {
+    fn drop(&mut self) {
+        let mut refreshing = self.flights.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        refreshing.remove(&self.key);
     }
 }
 
@@ -201,5 +228,34 @@ impl Drop for Waiter {
             flight.task.abort();
             flights.remove(&self.key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u8) -> CacheKey {
+        CacheKey([number; 32])
+    }
+
+    #[test]
+    fn a_result_is_refreshed_once_at_a_time() {
+        let flights = Arc::new(Flights::default());
+        let permit = flights.begin_refresh(key(1));
+        assert!(permit.is_some());
+        assert!(flights.begin_refresh(key(1)).is_none());
+        assert!(flights.begin_refresh(key(2)).is_some());
+        drop(permit);
+        assert!(flights.begin_refresh(key(1)).is_some());
+    }
+
+    #[test]
+    fn refreshes_are_limited() {
+        let flights = Arc::new(Flights::default());
+        let permits: Vec<_> = (0..=u8::MAX).filter_map(|number| flights.begin_refresh(key(number))).collect();
+        assert_eq!(permits.len(), MAX_REFRESHES);
+        drop(permits);
+        assert!(flights.begin_refresh(key(200)).is_some());
     }
 }

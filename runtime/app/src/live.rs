@@ -147,12 +147,15 @@ struct LastAnswer {
     digest: Option<AnswerDigest>,
     cubes: Vec<CubeId>,
     shared: Weak<StoredResult>,
+    /// Another run over the same data may have other rows.
+    is_changing: bool,
 }
 
 impl LastAnswer {
     async fn of(answer: &Arc<Answer>) -> Self {
         let shared = answer.shared.as_ref().map(Arc::downgrade).unwrap_or_default();
-        LastAnswer { digest: AnswerDigest::of(answer).await, cubes: answer.cubes.clone(), shared }
+        let (cubes, is_changing) = (answer.cubes.clone(), answer.is_changing);
+        LastAnswer { digest: AnswerDigest::of(answer).await, cubes, shared, is_changing }
     }
 
     /// Returns whether an answer has the rows of the same stored result, in the same columns.
@@ -169,7 +172,7 @@ impl Followed {
             match self.run(&snapshot, now).await {
                 Ok(answer) => {
                     let before = self.last.take().and_then(|last| last.answer);
-                    let version = answer.shared.as_ref().map(|shared| shared.version);
+                    let version = answer.version;
                     let (last, is_changed) = next_answer(before, &answer).await;
                     self.ran(Some(last), &snapshot, now, version);
                     let failed_before = self.last_error.take().is_some();
@@ -204,7 +207,8 @@ impl Followed {
 
     async fn run(&self, snapshot: &Arc<Snapshot>, now: Timestamp) -> Result<Arc<Answer>, QueryRunError> {
         // Outdated rows would hide the change that the query runs for.
-        let cache = CacheControl { bypass: false, max_age: self.refresh, stale: Some(Duration::ZERO) };
+        let stale = Some(Duration::ZERO);
+        let cache = CacheControl { bypass: false, max_age: self.refresh, stale, reads_version: true };
         let session = self.service.queries.session_over(&self.request, Arc::clone(snapshot), now);
         let answer = session.prepare(&self.query).await?.with_cache(cache).run().await?;
         Ok(Arc::new(answer))
@@ -229,7 +233,7 @@ impl Followed {
                     match self.service.versions.read(model, &answer.cubes, tenant).await {
                         Ok(reading) if reading.version != version => return,
                         // The version says nothing about rows that changed in place.
-                        Ok(reading) if reading.max_age.is_some() && age >= refresh => return,
+                        Ok(reading) if (reading.max_age.is_some() || answer.is_changing) && age >= refresh => return,
                         Ok(_) => {}
                         Err(_) if age >= refresh => return,
                         Err(_) => {}

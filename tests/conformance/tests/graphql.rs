@@ -458,15 +458,17 @@ const LIVE: &str =
 
 #[tokio::test(start_paused = true)]
 async fn live_query_sends_its_rows_at_once_and_never_twice() {
-    let world = World { has_cache: true, ..world() };
-    let asked = GraphQlSurface::over(world.edge(), Scopes::READ.with(Scope::Write));
-    let mut items = Box::pin(subscribed(&asked, LIVE));
-    let first = items.next().await.unwrap();
-    assert_eq!(first["data"]["queryResult"]["data"][0], json!({"orders.status": "paid", "orders.count": 2}));
-    asked.data("mutation { invalidateCache(cubes: [\"orders\"]) { tenant } }").await;
-    let again = tokio::time::timeout(Duration::from_secs(10), items.next()).await;
-    assert!(again.is_err(), "the same rows: {again:?}");
-    assert_eq!(world.statements.load(Ordering::Relaxed), 2, "the change was looked at");
+    for has_cache in [true, false] {
+        let world = World { has_cache, ..world() };
+        let asked = GraphQlSurface::over(world.edge(), Scopes::READ.with(Scope::Write));
+        let mut items = Box::pin(subscribed(&asked, LIVE));
+        let first = items.next().await.unwrap();
+        assert_eq!(first["data"]["queryResult"]["data"][0], json!({"orders.status": "paid", "orders.count": 2}));
+        asked.data("mutation { invalidateCache(cubes: [\"orders\"]) { tenant } }").await;
+        let again = tokio::time::timeout(Duration::from_secs(10), items.next()).await;
+        assert!(again.is_err(), "the same rows: {again:?}");
+        assert_eq!(world.statements.load(Ordering::Relaxed), 2, "the change was looked at; cache: {has_cache}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

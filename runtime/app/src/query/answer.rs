@@ -14,6 +14,7 @@ use terrane_compiler::query::FactMatch;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
 use super::QueryRunError;
+use crate::data_versions::DataVersion;
 use crate::ports::result_cache::StoredResult;
 
 /// The rows of a query, in columns.
@@ -40,6 +41,10 @@ pub struct Answer {
     pub pre_aggregations: Vec<FactMatch>,
     /// The cubes whose rows decide the result, by the project that the query ran over.
     pub cubes: Vec<CubeId>,
+    /// The version of the data; `None` if it is unknown.
+    pub version: Option<DataVersion>,
+    /// Another run over the same data may have another result.
+    pub is_changing: bool,
     /// The result that the rows are from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,
     pub duration: Duration,

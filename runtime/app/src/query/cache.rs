@@ -68,6 +68,8 @@ pub struct CacheControl {
     pub max_age: Option<Duration>,
     /// Instead of the operator's time for outdated results.
     pub stale: Option<Duration>,
+    /// The caller needs the version of the data, also of a result that is not stored.
+    pub reads_version: bool,
 }
 
 /// A result and its source.
@@ -82,6 +84,8 @@ pub(super) struct Fetched {
     pub(super) is_shared: bool,
     /// The age of the data.
     pub(super) age: Duration,
+    /// The statements may have another result over the same data. Only known if the version of the data was read.
+    pub(super) is_changing: bool,
 }
 
 /// The caller of a job.
@@ -110,19 +114,22 @@ impl CachedExecutor {
         origin: &StatementOrigin,
     ) -> Result<Fetched, QueryRunError> {
         let key = self.key(&job, caller.tenant);
-        if self.settings.tiers.is_empty() {
-            return self.run_alone(&job, key, MissReason::Disabled, caller, origin).await;
+        let is_disabled = self.settings.tiers.is_empty();
+        if is_disabled && !control.reads_version {
+            return self.run_alone(&job, key, MissReason::Disabled, None, caller, origin).await;
         }
         let reading = match self.versions.read(caller.model, &job.main.cubes, caller.tenant).await {
-            Ok(reading) if reading.max_age == Some(Duration::ZERO) => {
-                return self.run_alone(&job, key, MissReason::NoVersion, caller, origin).await;
-            }
             Ok(reading) => reading,
             Err(error) => {
                 tracing::warn!(event = "data_version_unknown", cube = &*origin.cube, error_message = %error);
-                return self.run_alone(&job, key, MissReason::VersionUnknown, caller, origin).await;
+                let reason = if is_disabled { MissReason::Disabled } else { MissReason::VersionUnknown };
+                return self.run_alone(&job, key, reason, None, caller, origin).await;
             }
         };
+        if is_disabled || reading.max_age == Some(Duration::ZERO) {
+            let reason = if is_disabled { MissReason::Disabled } else { MissReason::NoVersion };
+            return self.run_alone(&job, key, reason, Some(reading), caller, origin).await;
+        }
         let mut reason = MissReason::Bypassed;
         if !control.bypass {
             match self.look_up(&key, &reading, control).await {
@@ -137,7 +144,7 @@ impl CachedExecutor {
             }
         }
         if !is_cacheable(&job) {
-            return self.run_alone(&job, key, MissReason::Nondeterministic, caller, origin).await;
+            return self.run_alone(&job, key, MissReason::Nondeterministic, Some(reading), caller, origin).await;
         }
         if control.bypass {
             // The result has to be newer than this request, so no execution that began before is joined.
@@ -158,18 +165,22 @@ impl CachedExecutor {
         self.settings.secret.key(&self.settings.warehouse, tenant.map(|tenant| &**tenant), statements, job.skip_total)
     }
 
+    /// Runs a job for this caller alone. `reading`: the version of the data, if it was read.
     async fn run_alone(
         &self,
         job: &QueryJob,
         key: CacheKey,
         reason: MissReason,
+        reading: Option<VersionReading>,
         caller: CallerOfJob<'_>,
         origin: &StatementOrigin,
     ) -> Result<Fetched, QueryRunError> {
-        let as_of = self.clock.now();
+        let unknown = || (DataVersion::UNKNOWN, self.clock.now());
+        let (version, as_of) = reading.map_or_else(unknown, |reading| (reading.version, reading.as_of));
         let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
-        let result = Arc::new(done.stored(DataVersion::UNKNOWN, as_of));
-        Ok(self.fetched(result, key, CacheUse::Miss(reason), false))
+        let result = Arc::new(done.stored(version, as_of));
+        let is_changing = reading.is_some() && !is_cacheable(job);
+        Ok(Fetched { is_changing, ..self.fetched(result, key, CacheUse::Miss(reason), false) })
     }
 
     async fn look_up(&self, key: &CacheKey, reading: &VersionReading, control: CacheControl) -> Lookup {
@@ -225,7 +236,7 @@ impl CachedExecutor {
 
     fn fetched(&self, result: Arc<StoredResult>, key: CacheKey, used: CacheUse, is_shared: bool) -> Fetched {
         let age = self.age(&result);
-        Fetched { result, key, used, is_stale: false, is_shared, age }
+        Fetched { result, key, used, is_stale: false, is_shared, age, is_changing: false }
     }
 }
 

@@ -148,7 +148,8 @@ impl Prepared<'_> {
         let (key, oldest) = (self.key(&job), job.oldest_table());
         let QueryJob { main, totals, .. } = job;
         let columns = totals.map(|totals| totals.columns);
-        let fetched = Fetched { result, key, used, is_stale: false, is_shared: false, age: Duration::ZERO };
+        let (age, is_changing) = (Duration::ZERO, false);
+        let fetched = Fetched { result, key, used, is_stale: false, is_shared: false, age, is_changing };
         Ok(Opened::Whole(self.whole(main, columns, fetched, oldest)))
     }
 
@@ -300,7 +301,7 @@ impl Prepared<'_> {
         fetched: Fetched,
         oldest: Option<Timestamp>,
     ) -> Answer {
-        let Fetched { result, key, used, is_stale, is_shared, age } = fetched;
+        let Fetched { result, key, used, is_stale, is_shared, age, is_changing } = fetched;
         let returned_rows = row_count(&result.rows.batches);
         let waited = if used.is_hit() { Duration::ZERO } else { result.waited };
         self.recorder.succeed(waited, returned_rows);
@@ -326,6 +327,8 @@ impl Prepared<'_> {
             freshness: Freshness { as_of: result.as_of, is_cached: used.is_hit(), is_stale, age }.with_tables(oldest),
             pre_aggregations: visible(sql.rollups),
             cubes: sql.cubes,
+            version: Some(result.version).filter(|version| *version != DataVersion::UNKNOWN),
+            is_changing,
             shared: is_shared.then_some(result),
             duration,
         }

@@ -28,7 +28,7 @@ pub use data_check::{Claim, DataCheck, FOUND_KEYS, Unmade, data_checks};
 pub(crate) use determinism::is_changing;
 pub use determinism::is_deterministic;
 pub(crate) use expression::collates;
-pub use lower::{Lowered, lower, lower_count};
+pub use lower::{Lowered, MAX_WHOLE_ROWS, lower, lower_count};
 pub(crate) use lower::{lower_rollup, lower_stored_totals};
 pub use place::{Culprit, culprit, relation_place};
 pub use print::{Parameters, print, print_explain};

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use terrane_compiler::Environment;
 use terrane_compiler::explanation::{Explanation, explain};
 use terrane_compiler::query::{FactMatch, PreAggregations, SemanticQuery};
-use terrane_compiler::sql::{CompiledSql, ResultColumn};
+use terrane_compiler::sql::{CompiledSql, MAX_WHOLE_ROWS, ResultColumn};
 use terrane_compiler::{compile, compile_count, compile_inline, compile_totals};
 
 use super::answer::{self, Answer, AnswerStream, Freshness, Opened, Totals, first_integer, row_count};
@@ -32,9 +32,6 @@ use crate::data_versions::DataVersion;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
 use crate::ports::warehouse::WarehouseErrorKind;
-
-/// Answers with more rows are read as a stream.
-const MAX_WHOLE_ROWS: u64 = 10_000;
 
 /// An authorized query. It is run or shown once; dropped before, it counts as abandoned.
 pub struct Prepared<'q> {

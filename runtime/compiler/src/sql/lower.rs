@@ -23,10 +23,10 @@ use crate::types::LogicalType;
 
 /// The column that contains the number of groups before paging.
 const TOTAL: &str = "total_rows";
-/// The largest number of rows of a page that is known to contain all groups. A larger result is read as a stream, which
-/// begins with the number of groups.
-const MOST_HELD: u64 = 10_000;
-/// The column that contains the number of rows that were added for steps of time.
+/// The most rows of an answer that is read as a whole. A larger one is a stream, which begins with the number of groups;
+/// so pages that are known to hold all groups have fewer rows.
+pub const MAX_WHOLE_ROWS: u64 = 10_000;
+/// The column that holds how many rows were added for steps of time.
 const ADDED: &str = "added_rows";
 /// A column of the merge: 1 for groups of selected facts, 0 for groups that are only looked up.
 const IS_SELECTED: &str = "is_selected";
@@ -66,7 +66,7 @@ fn holds_all_groups(secured: &SecuredPlan<'_>) -> bool {
     let is_first_page = plan.offset == 0 && plan.limit > 0;
     // Without groups there is one row.
     plan.groups.is_empty()
-        || is_first_page && secured.most_groups().is_some_and(|most| most < plan.limit.min(MOST_HELD))
+        || is_first_page && secured.most_groups().is_some_and(|most| most < plan.limit.min(MAX_WHOLE_ROWS))
 }
 
 /// Lowers a plan to the number of its groups, and of rows added for steps of time. It is needed after an empty page,

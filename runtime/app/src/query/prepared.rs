@@ -175,7 +175,7 @@ impl Prepared<'_> {
         let (sql, tables) = self.forget_tables()?;
         let left = self.time_left();
         let answer = tokio::time::timeout(left, self.run_whole(sql)).await.unwrap_or_else(|_| Err(self.timeout()))?;
-        self.session.service.suspend_rollups(&tables, &error);
+        self.session.check_tables(&tables, &error).await;
         Ok(answer)
     }
 
@@ -184,7 +184,7 @@ impl Prepared<'_> {
         let (sql, tables) = self.forget_tables()?;
         let left = self.time_left();
         let begun = tokio::time::timeout(left, self.begin(&sql)).await.unwrap_or_else(|_| Err(self.timeout()))?;
-        self.session.service.suspend_rollups(&tables, &error);
+        self.session.check_tables(&tables, &error).await;
         Ok((sql, begun))
     }
 

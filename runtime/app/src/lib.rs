@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod anomaly;
+pub mod blocking;
 pub mod builds;
 pub mod catalog;
 pub mod data_check;

@@ -11,10 +11,8 @@ use arrow::row::{RowConverter, SortField};
 use sha2::{Digest as _, Sha256};
 use terrane_compiler::sql::ResultColumn;
 
+use crate::blocking::over_rows;
 use crate::query::Answer;
-
-/// The rows from which on a digest is computed on a thread of its own, so that other requests do not wait.
-const MAX_INLINE_ROWS: u64 = 2_000;
 
 /// The digest of an answer's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +21,8 @@ pub(super) struct AnswerDigest([u8; 32]);
 impl AnswerDigest {
     /// Returns the digest of an answer; `None` if a column has values that cannot be ordered.
     pub(super) async fn of(answer: &Arc<Answer>) -> Option<Self> {
-        if answer.returned_rows <= MAX_INLINE_ROWS {
-            return digest(answer).ok();
-        }
         let answer = Arc::clone(answer);
-        let digested = tokio::task::spawn_blocking(move || digest(&answer).ok()).await;
-        digested.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        over_rows(answer.returned_rows, move || digest(&answer).ok()).await
     }
 }
 

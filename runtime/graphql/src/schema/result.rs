@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_graphql::{Context, Object, Result, SimpleObject};
 use bytes::Bytes;
 use serde_json::json;
+use terrane_app::blocking::{MAX_INLINE_ROWS, over_rows};
 use terrane_app::query::Answer;
 use terrane_compiler::model::Member;
 use terrane_compiler::model::{Model, Presentation};
@@ -21,10 +22,6 @@ use super::json::Json;
 use super::request::{RequestParts, state};
 use crate::enums::{DimensionType, TimeGranularity};
 use crate::failure::Failure;
-
-/// The number of rows that are written in place. More are written on a thread of their own, so that other requests
-/// do not wait.
-const MAX_INLINE_ROWS: u64 = 2_000;
 
 /// The rows of a query.
 pub(crate) struct QueryResult {
@@ -190,12 +187,7 @@ impl QueryResult {
 
     /// Writes rows in place, or on a thread of their own if there are many.
     async fn written(&self, write: impl FnOnce() -> Bytes + Send + 'static) -> Bytes {
-        if self.answer.returned_rows <= MAX_INLINE_ROWS {
-            return write();
-        }
-        // A panic of the thread goes on here, where the edge answers it.
-        let written = tokio::task::spawn_blocking(write).await;
-        written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        over_rows(self.answer.returned_rows, write).await
     }
 }
 

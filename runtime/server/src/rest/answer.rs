@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use terrane_app::blocking::{MAX_INLINE_ROWS, over_rows};
 use terrane_app::ports::result_cache::StoredResult;
 use terrane_app::query::{Answer, AnswerStream, Opened, Piece};
 use terrane_wire::answer::{AnswerFacts, after, before};
@@ -19,10 +20,6 @@ use terrane_wire::{Code, RowEncoder, RowsError};
 
 use super::conditional::ConditionalHeaders;
 use crate::edge::ApiError;
-
-/// The number of rows that are encoded in place. More are encoded on a thread of their own, so that other requests
-/// don't wait.
-const MAX_INLINE_ROWS: u64 = 2_000;
 
 const TOTAL_ROWS: HeaderName = HeaderName::from_static("x-terrane-total-rows");
 const TRUNCATED: HeaderName = HeaderName::from_static("x-terrane-truncated");
@@ -124,13 +121,7 @@ async fn whole(answer: Answer, request: &QueryRequest, format: RowFormat) -> Res
         let end = Piece::End { returned_rows, truncated, duration };
         encoder.encode(before(format), &batches, &after(format, &facts, &end))
     };
-    let encoded = if returned_rows <= MAX_INLINE_ROWS {
-        encode()
-    } else {
-        // A panic of the thread goes on here, where the edge answers it.
-        tokio::task::spawn_blocking(encode).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
-    };
-    let body = encoded.map_err(|error| unwritable(&error))?;
+    let body = over_rows(returned_rows, encode).await.map_err(|error| unwritable(&error))?;
     Ok(response(Body::from(body), format, headers))
 }
 

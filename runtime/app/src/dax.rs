@@ -1,6 +1,6 @@
 //! DAX queries: checked, planned as semantic queries, run, ordered.
 //!
-//! In: the text of a query and its caller. Out: the rows of its first `EVALUATE`, or all of its problems. Rows come
+//! In: the text of a query and its caller. Out: the rows of each `EVALUATE`, or all of its problems. Rows come
 //! through the query pipeline, so that hooks, limits, caches and pre-aggregations apply. Absent: formats and status
 //! codes.
 
@@ -17,10 +17,13 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
 use terrane_compiler::Access;
+use terrane_compiler::model::Model;
 use terrane_compiler::sql::ResultColumn;
+use terrane_dax::bound::MeasureSource;
 use terrane_dax::plan::{OrderKey, SemanticPlan, plan};
 use terrane_dax::{Bound, Problem, ProblemCode, Type};
 
+use crate::blocking::over_rows;
 use crate::domain::Surface;
 use crate::query::{Answer, QueryKind, QueryRunError, QueryService, QuerySession, RequestContext};
 
@@ -36,6 +39,8 @@ pub struct DaxAnswer {
     pub columns: Vec<ResultColumn>,
     /// The types of the columns.
     pub types: Vec<Type>,
+    /// The formats of the columns, as the project declares them for clients: `currency`, `percent` and others.
+    pub formats: Vec<Option<Arc<str>>>,
     pub batches: Vec<RecordBatch>,
     pub rows: u64,
     pub is_cached: bool,
@@ -52,10 +57,8 @@ pub enum DaxError {
     TooManyRows { limit: u64 },
     #[error(transparent)]
     Run(#[from] QueryRunError),
-    #[error("the evaluation failed")]
-    Evaluation,
-    #[error("ordering the rows: {0}")]
-    Order(#[from] ArrowError),
+    #[error("reading the rows: {0}")]
+    Rows(#[from] ArrowError),
 }
 
 /// The way in which a query is answered.
@@ -65,17 +68,13 @@ enum Plan {
     Evaluated,
 }
 
-/// A planned query with its warnings.
-struct Planned {
-    plan: Plan,
-    warnings: Vec<String>,
-}
-
-/// A query with values for its parameters.
+/// One `EVALUATE` of a query with values for its parameters.
 #[derive(Clone, Copy)]
 struct Request<'r> {
     text: &'r str,
     parameters: &'r Parameters,
+    /// The index of the `EVALUATE`.
+    evaluation: usize,
 }
 
 /// Returns all problems of a query for a caller, the constructs that cannot run yet included.
@@ -101,7 +100,7 @@ pub async fn execute(queries: &QueryService, context: &RequestContext, text: &st
     execute_with(queries, context, text, &Parameters::new()).await
 }
 
-/// Runs the first `EVALUATE` of a query with values for its parameters.
+/// Runs the first `EVALUATE` of a query with values for its parameters, and warns of others.
 ///
 /// # Errors
 /// [`DaxError`]
@@ -113,9 +112,46 @@ pub async fn execute_with(
 ) -> Result<DaxAnswer, DaxError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let Planned { plan, warnings } = planned(&session, &context, text, parameters)?;
-    let Plan::Semantic(mut plan) = plan else {
-        return evaluated::execute(&session, &context, Request { text, parameters }, warnings).await;
+    let evaluations = evaluations(&session, &context, text)?;
+    let mut answer = answer(&session, &context, Request { text, parameters, evaluation: 0 }).await?;
+    if evaluations > 1 {
+        answer.warnings.insert(0, "only the first EVALUATE is answered".to_owned());
+    }
+    Ok(answer)
+}
+
+/// Runs every `EVALUATE` of a query, one after the other. All results together have at most [`MAX_ROWS`] rows.
+///
+/// # Errors
+/// [`DaxError`] of the first one that has no rows.
+pub async fn execute_all(
+    queries: &QueryService,
+    context: &RequestContext,
+    text: &str,
+    parameters: &Parameters,
+) -> Result<Vec<DaxAnswer>, DaxError> {
+    let context = dax_context(context);
+    let session = queries.session(&context);
+    let mut answers = Vec::new();
+    let mut rows = 0;
+    for evaluation in 0..evaluations(&session, &context, text)? {
+        let answer = answer(&session, &context, Request { text, parameters, evaluation }).await?;
+        rows += answer.rows;
+        if rows > MAX_ROWS {
+            return Err(DaxError::TooManyRows { limit: MAX_ROWS });
+        }
+        answers.push(answer);
+    }
+    Ok(answers)
+}
+
+async fn answer(
+    session: &QuerySession<'_>,
+    context: &RequestContext,
+    request: Request<'_>,
+) -> Result<DaxAnswer, DaxError> {
+    let Plan::Semantic(mut plan) = planned(session, context, request)? else {
+        return evaluated::execute(session, context, request).await;
     };
     let limit = (MAX_ROWS + 1).min(session.max_rows());
     plan.query.limit = Some(limit);
@@ -125,7 +161,8 @@ pub async fn execute_with(
     if is_cut && (answer.returned_rows >= limit || plan.top.is_some()) {
         return Err(DaxError::TooManyRows { limit: answer.returned_rows.min(MAX_ROWS) });
     }
-    finished(&plan, answer, warnings)
+    let snapshot = session.shared_snapshot();
+    over_rows(answer.returned_rows, move || finished(&plan, answer, &snapshot.model)).await
 }
 
 /// Returns the statement of the first `EVALUATE` with its values as literals.
@@ -136,9 +173,9 @@ pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: 
     let context = dax_context(context);
     let session = queries.session(&context);
     let parameters = Parameters::new();
-    let Planned { plan, .. } = planned(&session, &context, text, &parameters)?;
-    let Plan::Semantic(mut plan) = plan else {
-        return evaluated::statements(&session, &context, Request { text, parameters: &parameters }).await;
+    let request = Request { text, parameters: &parameters, evaluation: 0 };
+    let Plan::Semantic(mut plan) = planned(&session, &context, request)? else {
+        return evaluated::statements(&session, &context, request).await;
     };
     plan.query.limit = Some((MAX_ROWS + 1).min(session.max_rows()));
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
@@ -153,30 +190,27 @@ fn dax_context(context: &RequestContext) -> RequestContext {
     RequestContext { surface, kind: QueryKind::Export, ..context.clone() }
 }
 
-fn planned(
-    session: &QuerySession<'_>,
-    context: &RequestContext,
-    text: &str,
-    parameters: &Parameters,
-) -> Result<Planned, DaxError> {
+/// Returns the number of `EVALUATE` of a query without problems.
+fn evaluations(session: &QuerySession<'_>, context: &RequestContext, text: &str) -> Result<usize, DaxError> {
+    let Bound { query, problems } = terrane_dax::read(text, &Access::of(&session.snapshot().model, &context.caller));
+    if problems.is_empty() { Ok(query.evaluations.len()) } else { Err(DaxError::Problems(problems)) }
+}
+
+fn planned(session: &QuerySession<'_>, context: &RequestContext, request: Request<'_>) -> Result<Plan, DaxError> {
     let access = Access::of(&session.snapshot().model, &context.caller);
-    let Bound { query, problems } = terrane_dax::read(text, &access);
-    let (Some((first, others)), true) = (query.evaluations.split_first(), problems.is_empty()) else {
+    let Bound { query, problems } = terrane_dax::read(request.text, &access);
+    let (Some(evaluation), true) = (query.evaluations.get(request.evaluation), problems.is_empty()) else {
         return Err(DaxError::Problems(problems));
     };
-    let plan = plan(&query, first, &access, &as_written(&query.parameters, parameters));
-    let plan = match plan {
-        Ok(plan) => Plan::Semantic(Box::new(plan)),
-        Err(problem) if problem.code() == ProblemCode::NotSupported => Plan::Evaluated,
-        Err(problem) => return Err(DaxError::Problems(vec![problem])),
-    };
-    let warning = "only the first EVALUATE is answered";
-    let warnings = if others.is_empty() { Vec::new() } else { vec![warning.to_owned()] };
-    Ok(Planned { plan, warnings })
+    match plan(&query, evaluation, &access, &by_names_of_query(&query.parameters, request.parameters)) {
+        Ok(plan) => Ok(Plan::Semantic(Box::new(plan))),
+        Err(problem) if problem.code() == ProblemCode::NotSupported => Ok(Plan::Evaluated),
+        Err(problem) => Err(DaxError::Problems(vec![problem])),
+    }
 }
 
 /// Returns the values by the names that the query writes; names of parameters have no case.
-fn as_written(names: &[Arc<str>], values: &Parameters) -> Parameters {
+fn by_names_of_query(names: &[Arc<str>], values: &Parameters) -> Parameters {
     let value = |name: &Arc<str>| {
         let same = || values.iter().find(|(given, _)| given.to_lowercase() == name.to_lowercase());
         let found = values.get_key_value(name).or_else(same);
@@ -186,29 +220,41 @@ fn as_written(names: &[Arc<str>], values: &Parameters) -> Parameters {
 }
 
 /// Takes the first rows, orders them, and names their columns.
-fn finished(plan: &SemanticPlan, answer: Answer, mut warnings: Vec<String>) -> Result<DaxAnswer, DaxError> {
+fn finished(plan: &SemanticPlan, answer: Answer, model: &Model) -> Result<DaxAnswer, DaxError> {
     let sources: Vec<usize> = plan.columns.iter().map(|column| column.source).collect();
-    let columns: Vec<ResultColumn> = plan
-        .columns
-        .iter()
-        .filter_map(|column| {
-            let found = answer.columns.get(column.source)?;
-            let key = Arc::from(column.name.as_str());
-            Some(ResultColumn { key, is_measure: column.is_measure, ..found.clone() })
-        })
-        .collect();
-    let batches = answer.batches.iter().map(|batch| batch.project(&sources)).collect::<Result<Vec<_>, _>>()?;
-    let batches = ordered(plan, batches)?;
-    warnings.extend(answer.warnings);
+    let columns = plan.columns.iter().map(|column| {
+        let found = answer.columns.get(column.source).ok_or_else(|| missing_column(column.source))?;
+        let is_measure = column.measure.is_some();
+        Ok(ResultColumn { key: Arc::from(column.name.as_str()), is_measure, ..found.clone() })
+    });
+    let columns = columns.collect::<Result<Vec<ResultColumn>, ArrowError>>()?;
+    let counts: Vec<bool> = plan.columns.iter().map(|column| column.is_count).collect();
+    let batches = answer.batches.iter().map(|batch| values::without_zeros(&batch.project(&sources)?, &counts));
+    let batches = ordered(plan, batches.collect::<Result<Vec<_>, ArrowError>>()?)?;
     Ok(DaxAnswer {
         columns,
         types: plan.columns.iter().map(|column| column.ty).collect(),
+        formats: plan.columns.iter().map(|column| format_of(model, column.measure)).collect(),
         rows: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
         batches,
         is_cached: answer.freshness.is_cached,
         duration: answer.duration,
-        warnings,
+        warnings: answer.warnings,
     })
+}
+
+/// Returns the format that the project declares for a measure.
+fn format_of(model: &Model, measure: Option<MeasureSource>) -> Option<Arc<str>> {
+    let presentation = match measure? {
+        MeasureSource::Model(id) => &model.measure(id).presentation,
+        MeasureSource::Metric(id) => &model.metric(id).presentation,
+        MeasureSource::Query(_) => return None,
+    };
+    presentation.format.clone()
+}
+
+fn missing_column(index: usize) -> ArrowError {
+    ArrowError::SchemaError(format!("the result has no column {index}"))
 }
 
 fn ordered(plan: &SemanticPlan, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>, ArrowError> {

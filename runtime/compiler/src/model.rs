@@ -22,6 +22,7 @@ mod pre_aggregations;
 mod prune;
 mod read;
 mod relation;
+mod relationships;
 mod rollup;
 mod runnable;
 mod scope;

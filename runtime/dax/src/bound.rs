@@ -357,7 +357,17 @@ pub enum FilterKind {
         function: &'static Function,
         of: AllOf,
     },
-    UseRelationship(DimensionId, DimensionId),
+    /// Filters of a table reach others through one of its aliases.
+    UseRelationship(Relationship),
+}
+
+/// A join that takes the place of others to the same table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Relationship {
+    /// The table on the one side.
+    pub table: CubeId,
+    /// The table under the name of the join: an alias, or the table itself.
+    pub alias: CubeId,
 }
 
 impl Scalar {

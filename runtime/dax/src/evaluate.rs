@@ -14,8 +14,10 @@ mod datum;
 mod decimal;
 mod environment;
 mod filter;
+mod format;
 mod measure;
 mod operators;
+mod relationships;
 mod rows;
 mod scalar;
 mod source;
@@ -33,12 +35,16 @@ use terrane_compiler::Access;
 use terrane_compiler::model::{DimensionId, Model};
 use terrane_compiler::query::SemanticQuery;
 
-use crate::bound::{BoundEvaluation, BoundQuery, VariableId};
+use crate::bound::{
+    BoundEvaluation, BoundQuery, ColumnName, MeasureSource, Relationship, Scalar, ScalarKind, Table, TableKind,
+    VariableId,
+};
 use crate::place::Place;
 use crate::plan::Parameters;
 use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
+pub(crate) use call::constant_date;
 pub use data::{FetchedData, FetchedRows};
 pub use datum::Datum;
 pub use decimal::Decimal;
@@ -79,6 +85,8 @@ pub struct FinishedColumn {
     pub ty: Type,
     /// The column of the model whose values these are.
     pub lineage: Option<DimensionId>,
+    /// The measure of the model whose values these are.
+    pub measure: Option<MeasureSource>,
 }
 
 /// Evaluates a table as far as its data is known.
@@ -175,6 +183,7 @@ struct TableKey {
     filters: u32,
     selected: u32,
     pins: Vec<(DimensionId, Datum)>,
+    relationships: Rc<[Relationship]>,
 }
 
 impl<'q> Evaluator<'q> {
@@ -190,11 +199,49 @@ impl<'q> Evaluator<'q> {
                 name: column.name.in_result(self.model),
                 ty: column.ty,
                 lineage: column.lineage,
+                measure: self.measure_of_column(&evaluation.table, &column.name),
             })
             .collect();
         let width = columns.len();
         let rows = rows.into_iter().map(|row| row[..width].to_vec()).collect();
         Ok(FinishedTable { columns, rows, warnings: self.warnings.take() })
+    }
+
+    /// Returns the measure that an expression of a table evaluates under its name.
+    fn measure_of_column(&self, table: &Table, name: &ColumnName) -> Option<MeasureSource> {
+        let ColumnName::Named(name) = name else { return None };
+        let (of, values) = match &table.kind {
+            TableKind::SummarizeColumns { values, .. } | TableKind::Row(values) => (None, values),
+            TableKind::Summarize { table, values, .. } | TableKind::AddColumns { table, values, .. } => {
+                (Some(table), values)
+            }
+            TableKind::SelectColumns { values, .. } => (None, values),
+            TableKind::Filter { table, .. }
+            | TableKind::TopN { table, .. }
+            | TableKind::Calculate { table, .. }
+            | TableKind::Block { result: table, .. } => {
+                return self.measure_of_column(table, &ColumnName::Named(Arc::clone(name)));
+            }
+            _ => return None,
+        };
+        match (values.iter().find(|value| value.name == *name), of) {
+            (Some(value), _) => self.measure_of(&value.expression),
+            (None, Some(of)) => self.measure_of_column(of, &ColumnName::Named(Arc::clone(name))),
+            (None, None) => None,
+        }
+    }
+
+    fn measure_of(&self, scalar: &Scalar) -> Option<MeasureSource> {
+        match &scalar.kind {
+            ScalarKind::Measure(call) => match call.source {
+                MeasureSource::Query(_) => None,
+                source => Some(source),
+            },
+            ScalarKind::Calculate { expression, .. } | ScalarKind::Block { result: expression, .. } => {
+                self.measure_of(expression)
+            }
+            _ => None,
+        }
     }
 
     /// Orders the rows of a result, and leaves out those before START AT.

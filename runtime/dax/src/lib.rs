@@ -30,6 +30,9 @@ pub use place::{Place, Position};
 pub use problem::{Expected, Problem, ProblemCode, ProblemInText, ProblemKind, Shape};
 pub use types::Type;
 
+/// The most `EVALUATE` of a query.
+pub const MAX_EVALUATIONS: usize = 100;
+
 /// Parses and binds a query for a caller, with all problems in the order of their places.
 ///
 /// The names of a query whose syntax is invalid are checked too, as far as its parts are known.
@@ -38,6 +41,10 @@ pub fn read(text: &str, access: &Access<'_>) -> Bound {
     let is_refused = parsed.problems.iter().any(|problem| problem.code() == ProblemCode::Limit);
     let mut bound = if is_refused { Bound::default() } else { bind(&parsed.tree, access) };
     bound.problems.extend(parsed.problems);
+    if let Some(evaluation) = bound.query.evaluations.get(MAX_EVALUATIONS) {
+        let kind = ProblemKind::TooManyEvaluations { limit: MAX_EVALUATIONS };
+        bound.problems.push(Problem::new(kind, evaluation.place));
+    }
     bound.problems.sort_by_key(|problem| problem.place);
     bound
 }

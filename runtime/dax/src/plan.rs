@@ -17,12 +17,12 @@ use terrane_compiler::model::{DimensionId, Model};
 use terrane_compiler::query::{Filter, SemanticQuery};
 use terrane_compiler::types::Value;
 
-use crate::bound::{BoundEvaluation, BoundOrder, BoundQuery, Scalar, ScalarKind};
+use crate::bound::{BoundEvaluation, BoundOrder, BoundQuery, MeasureSource, Scalar, ScalarKind};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
-pub(crate) use measures::{Aggregates, applies, may_lack_partners};
+pub(crate) use measures::{Aggregates, applies, counts, may_lack_partners};
 pub(crate) use shape::{column_ref, value_ref};
 
 /// A query that answers an evaluation.
@@ -42,7 +42,10 @@ pub struct ResultColumn {
     /// `Table[Column]` or `[Name]`
     pub name: String,
     pub ty: Type,
-    pub is_measure: bool,
+    /// The measure whose values these are.
+    pub measure: Option<MeasureSource>,
+    /// It counts: 0 is BLANK, which the query does not have.
+    pub is_count: bool,
     /// The index of the query's column with its values: groups first, then values.
     pub source: usize,
 }

@@ -68,6 +68,8 @@ pub enum Shape {
 pub enum ProblemKind {
     #[error("the query is longer than {limit} characters")]
     TooLong { limit: usize },
+    #[error("the query has more than {limit} `EVALUATE`")]
+    TooManyEvaluations { limit: usize },
     #[error("the query is nested more than {limit} levels deep")]
     TooDeep { limit: usize },
 
@@ -102,6 +104,8 @@ pub enum ProblemKind {
     UnknownBareMember { name: Arc<str>, nearest: Vec<Arc<str>> },
     #[error("unknown table or variable `{name}`")]
     UnknownBareName { name: Arc<str>, nearest: Vec<Arc<str>> },
+    #[error("unknown relationship between {} and {}", columns[0], columns[1])]
+    UnknownRelationship { columns: [Arc<str>; 2] },
     #[error("function `{name}` is not supported")]
     UnknownFunction { name: Arc<str>, nearest: Option<&'static str> },
     #[error("`[{name}]` is ambiguous: it is a measure of {}", tables.join(", "))]
@@ -177,7 +181,9 @@ impl Problem {
     pub fn code(&self) -> ProblemCode {
         use ProblemKind as Kind;
         match &self.kind {
-            Kind::TooLong { .. } | Kind::TooDeep { .. } | Kind::TooLarge { .. } => ProblemCode::Limit,
+            Kind::TooLong { .. } | Kind::TooDeep { .. } | Kind::TooLarge { .. } | Kind::TooManyEvaluations { .. } => {
+                ProblemCode::Limit
+            }
             Kind::UnexpectedCharacter { .. }
             | Kind::Unterminated { .. }
             | Kind::InvalidNumber { .. }
@@ -193,6 +199,7 @@ impl Problem {
             | Kind::UnknownMember { .. }
             | Kind::UnknownBareMember { .. }
             | Kind::UnknownBareName { .. }
+            | Kind::UnknownRelationship { .. }
             | Kind::UnknownParameter { .. } => ProblemCode::UnknownName,
             Kind::AmbiguousMeasure { .. } | Kind::AmbiguousName { .. } => ProblemCode::AmbiguousName,
             Kind::UnknownFunction { .. } | Kind::NotSupported { .. } => ProblemCode::NotSupported,
@@ -223,7 +230,7 @@ impl Problem {
     pub fn suggestion(&self) -> Option<String> {
         use ProblemKind as Kind;
         let text = match &self.kind {
-            Kind::TooLong { .. } => "Split the query.".to_owned(),
+            Kind::TooLong { .. } | Kind::TooManyEvaluations { .. } => "Split the query.".to_owned(),
             Kind::TooLarge { .. } => "Add filters, or group by fewer columns.".to_owned(),
             Kind::TooDeep { .. } => "Name inner expressions with `VAR`.".to_owned(),
             Kind::UnexpectedCharacter { character: '@' } => "Write the parameter's name after `@`.".to_owned(),
@@ -247,6 +254,7 @@ impl Problem {
             | Kind::UnknownBareMember { name, nearest }
             | Kind::UnknownBareName { name, nearest } => return among(name, nearest),
             Kind::UnknownFunction { nearest, .. } => format!("The nearest supported function is {}.", (*nearest)?),
+            Kind::UnknownRelationship { .. } => "Use the two columns that a join of the project compares.".to_owned(),
             Kind::AmbiguousMeasure { name, tables } => {
                 format!("Name the table too, for example `{}[{name}]`.", tables.first()?)
             }
@@ -267,6 +275,10 @@ impl Problem {
             Kind::ScalarEvaluated { text: Some(text) } => format!("Use ROW or write `EVALUATE {{ {text} }}`."),
             Kind::ScalarEvaluated { text: None } => "Use ROW or a table constructor `{…}`.".to_owned(),
             Kind::ExpectedName => "Write the name as a string, for example \"Total\".".to_owned(),
+            Kind::Incomparable { left: Type::DateTime, right: Type::Text }
+            | Kind::Incomparable { left: Type::Text, right: Type::DateTime } => {
+                "Write the date as `dt\"2024-01-31\"` or DATE(2024, 1, 31).".to_owned()
+            }
             Kind::Incomparable { .. } => "Convert one side, for example with `& \"\"` or `+ 0`.".to_owned(),
             Kind::RowLength { .. } => "Give each row the same number of values.".to_owned(),
             Kind::NoRowContext { column } => {

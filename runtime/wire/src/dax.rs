@@ -311,8 +311,7 @@ pub fn refusal(query: &str, error: DaxError, scopes: Scopes) -> ErrorBody {
             ErrorBody::new(Code::InvalidQuery, message).detail("max_limit", limit)
         }
         DaxError::Run(error) => ErrorBody::from_run(error, scopes),
-        DaxError::Evaluation => ErrorBody::new(Code::InternalError, error.to_string()),
-        DaxError::Order(error) => ErrorBody::new(Code::InternalError, error.to_string()),
+        DaxError::Rows(error) => ErrorBody::new(Code::InternalError, error.to_string()),
     }
 }
 

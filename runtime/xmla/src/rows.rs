@@ -6,6 +6,7 @@
 mod members;
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
@@ -154,16 +155,25 @@ pub struct QueryRows {
 }
 
 impl QueryRows {
-    /// `sample` is one of the batches, if there are any: a masked number is a string there.
+    /// `formats` are those that the project declares; `sample` is one of the batches, if there are any: a masked number
+    /// is a string there.
     pub fn new(
         columns: Vec<ResultColumn>,
         types: &[Type],
+        formats: &[Option<Arc<str>>],
         sample: Option<&RecordBatch>,
         properties: &Properties,
     ) -> Self {
         let stored = |index: usize| sample.and_then(|batch| batch.columns().get(index)).map(|array| array.data_type());
-        let types: Vec<ColumnType> =
-            types.iter().enumerate().map(|(index, ty)| column_type(*ty, stored(index))).collect();
+        let is_currency = |index: usize| matches!(formats.get(index), Some(Some(format)) if &**format == "currency");
+        let column = |(index, ty): (usize, &Type)| match (column_type(*ty, stored(index)), stored(index)) {
+            // Doubles may be infinite, which decimals are not.
+            (ColumnType::Long | ColumnType::Double, Some(stored)) if is_currency(index) && !stored.is_floating() => {
+                ColumnType::Decimal
+            }
+            (ty, _) => ty,
+        };
+        let types: Vec<ColumnType> = types.iter().enumerate().map(column).collect();
         let names = columns.iter().map(|column| column.key.to_string());
         let fields = names.zip(&types).map(|(name, ty)| ResultField::new(name, *ty)).collect();
         QueryRows { columns, fields, types, content: properties.content, range: RowRange::of(properties) }

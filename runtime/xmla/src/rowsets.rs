@@ -18,6 +18,7 @@ use terrane_compiler::text::nearest::likely;
 use crate::fault::{Fault, FaultCode};
 use crate::rowset::Rowset;
 
+pub(crate) use members::unique_name;
 pub use members::{HIERARCHY as MEMBERS_HIERARCHY, NAME as MEMBERS};
 
 /// All rowsets, in the order of DISCOVER_SCHEMA_ROWSETS.

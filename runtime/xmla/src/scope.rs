@@ -42,6 +42,8 @@ pub struct Member {
     pub caption: String,
     /// `None`: the value is null.
     pub key: Option<String>,
+    /// The index of the member above it, among all members of the hierarchy.
+    pub parent: Option<u32>,
     pub children: u32,
 }
 
@@ -229,6 +231,11 @@ impl Hierarchy {
         }
     }
 
+    /// Returns the granularity of the lowest level of a calendar.
+    pub fn finest_period(self, scope: &Scope<'_>) -> Option<Granularity> {
+        scope.levels(self).into_iter().rev().find_map(Level::period)
+    }
+
     pub fn name(self, scope: &Scope<'_>) -> String {
         match (self, self.attribute(scope)) {
             (Hierarchy::Calendar(..), Some(attribute)) => format!("{} calendar", attribute.name),
@@ -268,6 +275,14 @@ impl Hierarchy {
 }
 
 impl Level {
+    /// Returns the granularity of a level of periods.
+    pub fn period(self) -> Option<Granularity> {
+        match self {
+            Level::Period(granularity) => Some(granularity),
+            Level::Measures | Level::All | Level::Attribute => None,
+        }
+    }
+
     pub fn name(self, scope: &Scope<'_>, hierarchy: Hierarchy) -> String {
         match self {
             Level::Measures => "MeasuresLevel".to_owned(),

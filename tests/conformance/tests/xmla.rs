@@ -281,6 +281,69 @@ async fn members_are_the_values_of_a_secured_query() {
 }
 
 #[tokio::test]
+async fn members_of_a_calendar_are_its_periods() {
+    let columns = json!([{"type": "date", "values": [null, 19722, 19723, 19753, 19754]}]);
+    let edge = World { columns: serde_json::from_value(columns).unwrap(), ..World::default() }.edge();
+    const CALENDAR: &str = "[orders].[created_at calendar]";
+    let restriction = format!("<HIERARCHY_UNIQUE_NAME>{CALENDAR}</HIERARCHY_UNIQUE_NAME>");
+    let members = discover(&edge, "MDSCHEMA_MEMBERS", &restriction).await;
+    let captions = [
+        "All",
+        "",
+        "2023",
+        "2023-12",
+        "2023-12-31",
+        "2024",
+        "2024-01",
+        "2024-01-01",
+        "2024-01-31",
+        "2024-02",
+        "2024-02-01",
+    ];
+    assert_eq!(column(&members, "MEMBER_CAPTION"), captions);
+    assert_eq!(column(&members, "LEVEL_NUMBER"), ["0", "1", "1", "2", "3", "1", "2", "3", "3", "2", "3"]);
+    assert_eq!(column(&members, "CHILDREN_CARDINALITY"), ["3", "0", "1", "1", "0", "2", "2", "0", "0", "1", "0"]);
+    let january = format!("{CALENDAR}.[month].&[2024-01]");
+    assert_eq!(members[6]["MEMBER_UNIQUE_NAME"], january);
+    assert_eq!(members[6]["PARENT_UNIQUE_NAME"], format!("{CALENDAR}.[year].&[2024]"));
+    assert_eq!(members[7]["PARENT_UNIQUE_NAME"], january);
+    let around = async |operator: &str| {
+        let member = january.replace('&', "&amp;");
+        let restriction = format!("<MEMBER_UNIQUE_NAME>{member}</MEMBER_UNIQUE_NAME><TREE_OP>{operator}</TREE_OP>");
+        column(&discover(&edge, "MDSCHEMA_MEMBERS", &restriction).await, "MEMBER_CAPTION")
+    };
+    assert_eq!(around("1").await, ["2024-01-01", "2024-01-31"]);
+    assert_eq!(around("2").await, ["2024-02"]);
+    assert_eq!(around("4").await, ["2024"]);
+    assert_eq!(around("32").await, ["All", "2024"]);
+    let months = format!("{restriction}<LEVEL_NUMBER>2</LEVEL_NUMBER>");
+    let months = discover(&edge, "MDSCHEMA_MEMBERS", &months).await;
+    assert_eq!(column(&months, "MEMBER_CAPTION"), ["2023-12", "2024-01", "2024-02"]);
+}
+
+#[tokio::test]
+async fn every_evaluate_is_answered() {
+    let edge = world().edge();
+    let one = "EVALUATE SUMMARIZECOLUMNS(orders[status], \"r\", [revenue], \"n\", orders[count])";
+    let answered =
+        post(&edge, &execute_body(&format!("{one} EVALUATE {{1, 2}}; EVALUATE ROW(\"a\", \"b\")"), "")).await;
+    let results = at(&answered, &["Body", "ExecuteResponse", "return", "results"]);
+    assert_eq!(
+        results.attribute("xmlns"),
+        Some("http://schemas.microsoft.com/analysisservices/2003/xmla-multipleresults")
+    );
+    let counts = results.children.iter().map(|root| {
+        assert_eq!(root.name, "root");
+        root.children.iter().filter(|child| child.name == "row").count()
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [3, 2, 1]);
+    let many = "EVALUATE {1} ".repeat(101);
+    let (code, message) = fault(&post(&edge, &execute_body(&many, "")).await);
+    assert_eq!(code, "XMLAnalysisError.0xc10e0002");
+    assert!(message.starts_with("the query has more than 100 `EVALUATE`"), "{message}");
+}
+
+#[tokio::test]
 async fn rows_of_dax_have_their_types() {
     let edge = world().edge();
     let statement = "EVALUATE SUMMARIZECOLUMNS(orders[status], \"Revenue\", [revenue], \"n\", orders[count]) ORDER BY \

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
@@ -13,10 +14,11 @@ use terrane_compiler::types::{DimensionType, LogicalType};
 use terrane_dax::bound::{BoundEvaluation, BoundQuery};
 use terrane_dax::evaluate::{FetchedData, FinishedColumn, FinishedTable, Step, evaluate};
 use terrane_dax::plan::Parameters;
-use terrane_dax::{Problem, ProblemCode};
+use terrane_dax::{Problem, ProblemCode, Type};
 
-use super::{DaxAnswer, DaxError, MAX_ROWS, Request, as_written, values};
-use crate::query::{QuerySession, RequestContext};
+use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, values};
+use crate::blocking::on_thread;
+use crate::query::{Answer, QuerySession, RequestContext};
 
 /// The rows of the semantic queries so far, and facts about them.
 #[derive(Default)]
@@ -36,41 +38,22 @@ pub(super) fn check(query: &BoundQuery, evaluation: &BoundEvaluation, access: &A
     }
 }
 
-/// Runs the first `EVALUATE` of a query.
+/// Runs an `EVALUATE` of a query.
 pub(super) async fn execute(
     session: &QuerySession<'_>,
     context: &RequestContext,
     request: Request<'_>,
-    mut warnings: Vec<String>,
 ) -> Result<DaxAnswer, DaxError> {
     let started = session.elapsed();
-    let (table, progress) = finished(session, context, request, false).await?;
-    if table.rows.len() as u64 > MAX_ROWS {
-        return Err(DaxError::TooManyRows { limit: MAX_ROWS });
-    }
-    let types: Vec<_> = table.columns.iter().map(|column| column.ty).collect();
-    let is_date = |column: &FinishedColumn| {
-        let dimension = column.lineage.map(|id| session.snapshot().model.dimension(id));
-        dimension.is_some_and(|dimension| dimension.column_type == LogicalType::Date)
-    };
-    let dates: Vec<bool> = table.columns.iter().map(is_date).collect();
-    let (batch, kinds) = values::batch(&types, &dates, &table.rows)?;
-    let columns = table.columns.iter().zip(kinds).map(|(column, ty)| ResultColumn {
-        key: Arc::from(column.name.as_str()),
-        is_measure: column.lineage.is_none(),
-        ty,
-        format: match ty {
-            DimensionType::Time => ColumnFormat::WallClock,
-            _ => ColumnFormat::Plain,
-        },
-    });
-    warnings.extend(table.warnings);
+    let (result, progress) = finished(session, context, request, false).await?;
+    let mut warnings = result.warnings;
     warnings.extend(progress.warnings);
     Ok(DaxAnswer {
-        columns: columns.collect(),
-        types,
-        rows: batch.num_rows() as u64,
-        batches: vec![batch],
+        columns: result.columns,
+        types: result.types,
+        formats: result.formats,
+        rows: result.batch.num_rows() as u64,
+        batches: vec![result.batch],
         is_cached: progress.is_cached,
         duration: session.elapsed().saturating_sub(started),
         warnings,
@@ -92,70 +75,119 @@ async fn finished(
     context: &RequestContext,
     request: Request<'_>,
     with_sql: bool,
-) -> Result<(FinishedTable, Progress), DaxError> {
+) -> Result<(ResultTable, Progress), DaxError> {
     let mut progress = Progress { is_cached: true, ..Progress::default() };
+    let mut fetched: Vec<(SemanticQuery, Answer)> = Vec::new();
     loop {
-        match step(session, context, request, progress.data.clone()).await? {
-            Step::Done(table) => return Ok((table, progress)),
-            Step::Needs(queries) => {
+        let data = std::mem::take(&mut progress.data);
+        let (data, round) = evaluate_round(session, context, request, data, std::mem::take(&mut fetched)).await?;
+        progress.data = data;
+        match round {
+            Round::Done(result) => return Ok((result, progress)),
+            Round::Needs(queries) => {
                 for query in queries {
-                    fetch(session, query, &mut progress, with_sql).await?;
+                    let answer = fetch(session, &query, &mut progress, with_sql).await?;
+                    fetched.push((query, answer));
                 }
             }
         }
     }
 }
 
-/// Evaluates as far as the known rows reach.
-async fn step(
+/// The state after a round of evaluation.
+enum Round {
+    Done(ResultTable),
+    /// The queries whose rows are missing.
+    Needs(Vec<SemanticQuery>),
+}
+
+/// The rows of a result with their columns.
+struct ResultTable {
+    columns: Vec<ResultColumn>,
+    types: Vec<Type>,
+    formats: Vec<Option<Arc<str>>>,
+    batch: RecordBatch,
+    warnings: Vec<String>,
+}
+
+/// Evaluates as far as the known rows reach, on a thread of its own. Returns also the rows that are known.
+async fn evaluate_round(
     session: &QuerySession<'_>,
     context: &RequestContext,
     request: Request<'_>,
-    data: FetchedData,
-) -> Result<Step, DaxError> {
+    mut data: FetchedData,
+    fetched: Vec<(SemanticQuery, Answer)>,
+) -> Result<(FetchedData, Round), DaxError> {
     let (snapshot, caller) = (session.shared_snapshot(), context.caller.clone());
-    let (text, parameters) = (request.text.to_owned(), request.parameters.clone());
+    let (text, parameters, at) = (request.text.to_owned(), request.parameters.clone(), request.evaluation);
     let now = session.now();
-    let evaluation = tokio::task::spawn_blocking(move || {
+    let evaluation = move || {
+        for (query, answer) in fetched {
+            data.add(query, values::fetched(&answer)?);
+        }
         let access = Access::of(&snapshot.model, &caller);
         let bound = terrane_dax::read(&text, &access);
-        match bound.query.evaluations.first() {
-            Some(first) if bound.problems.is_empty() => {
-                let parameters = as_written(&bound.query.parameters, &parameters);
-                evaluate(&bound.query, first, &access, &parameters, now, &data).map_err(|problem| vec![problem])
-            }
-            _ => Err(bound.problems),
-        }
-    });
-    match evaluation.await {
-        Ok(result) => result.map_err(DaxError::Problems),
-        Err(_) => Err(DaxError::Evaluation),
+        let (Some(evaluation), true) = (bound.query.evaluations.get(at), bound.problems.is_empty()) else {
+            return Err(DaxError::Problems(bound.problems));
+        };
+        let parameters = by_names_of_query(&bound.query.parameters, &parameters);
+        let step = evaluate(&bound.query, evaluation, &access, &parameters, now, &data);
+        let round = match step.map_err(|problem| DaxError::Problems(vec![problem]))? {
+            Step::Needs(queries) => Round::Needs(queries),
+            Step::Done(table) => Round::Done(result_table(&access, table)?),
+        };
+        Ok((data, round))
+    };
+    on_thread(evaluation).await
+}
+
+/// Returns the rows of an evaluation as a batch with columns.
+fn result_table(access: &Access<'_>, table: FinishedTable) -> Result<ResultTable, DaxError> {
+    if table.rows.len() as u64 > MAX_ROWS {
+        return Err(DaxError::TooManyRows { limit: MAX_ROWS });
     }
+    let types: Vec<_> = table.columns.iter().map(|column| column.ty).collect();
+    let is_date = |column: &FinishedColumn| {
+        let dimension = column.lineage.map(|id| access.model().dimension(id));
+        dimension.is_some_and(|dimension| dimension.column_type == LogicalType::Date)
+    };
+    let dates: Vec<bool> = table.columns.iter().map(is_date).collect();
+    let (batch, kinds) = values::batch(&types, &dates, &table.rows)?;
+    let columns = table.columns.iter().zip(kinds).map(|(column, ty)| ResultColumn {
+        key: Arc::from(column.name.as_str()),
+        is_measure: column.lineage.is_none(),
+        ty,
+        format: match ty {
+            DimensionType::Time => ColumnFormat::WallClock,
+            _ => ColumnFormat::Plain,
+        },
+    });
+    let formats = table.columns.iter().map(|column| format_of(access.model(), column.measure)).collect();
+    Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings: table.warnings })
 }
 
 async fn fetch(
     session: &QuerySession<'_>,
-    query: SemanticQuery,
+    query: &SemanticQuery,
     progress: &mut Progress,
     with_sql: bool,
-) -> Result<(), DaxError> {
+) -> Result<Answer, DaxError> {
     let limit = (MAX_ROWS + 1).min(session.max_rows());
     let limited = SemanticQuery { limit: Some(limit), ..query.clone() };
     if with_sql {
         let sql = async { session.prepare(&limited).await?.inline_sql().await }.await?;
         progress.statements.push(sql);
     }
-    let answer = async { session.prepare(&limited).await?.run().await }.await?;
+    let mut answer = async { session.prepare(&limited).await?.run().await }.await?;
     // All rows are needed: a policy that leaves fewer would change sums.
     if answer.truncated != Some(false) {
         return Err(DaxError::TooManyRows { limit: answer.returned_rows.min(MAX_ROWS) });
     }
-    progress.data.add(query, values::fetched(&answer)?);
     progress.is_cached &= answer.freshness.is_cached;
-    for warning in answer.warnings {
+    for warning in std::mem::take(&mut answer.warnings) {
         if !progress.warnings.contains(&warning) {
             progress.warnings.push(warning);
         }
     }
-    Ok(())
+    Ok(answer)
 }

@@ -5,13 +5,16 @@
 //!
 //! [`dimension_values`]: crate::dimension_values
 
-use terrane_compiler::Access;
+use std::sync::Arc;
+
+use terrane_compiler::query::{MemberRef, OrderBy, SemanticQuery};
+use terrane_compiler::types::Granularity;
 
 use super::dax_context;
 use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::query::{Answer, QueryRunError, QueryService, RequestContext};
 
-/// Returns the first values of a dimension.
+/// Returns the first values of a dimension, or its first periods of a granularity.
 ///
 /// # Errors
 /// [`QueryRunError`]
@@ -20,12 +23,20 @@ pub async fn values(
     context: &RequestContext,
     cube: &str,
     dimension: &str,
+    granularity: Option<Granularity>,
     limit: u64,
 ) -> Result<Answer, QueryRunError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let limit = limit.min(session.max_rows());
-    let values = ValuesRequest { cube, dimension, search: None, order: ValuesOrder::ByValue, limit };
-    let query = values.query(&Access::of(&session.snapshot().model, &context.caller))?;
+    let suffix = granularity.map(|granularity| format!(".{}", granularity.as_str())).unwrap_or_default();
+    let member: MemberRef = format!("{cube}.{dimension}{suffix}").parse()?;
+    let query = SemanticQuery {
+        cube: Some(Arc::from(cube)),
+        dimensions: vec![member.clone()],
+        order: vec![OrderBy { member, descending: false }],
+        limit: Some(limit.min(session.max_rows())),
+        skip_total: true,
+        ..SemanticQuery::default()
+    };
     session.prepare(&query).await?.run().await
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray as _, BooleanArray, Decimal128Array, Float64Array, Int64Array, RecordBatch,
-    RecordBatchOptions, StringArray, TimestampMicrosecondArray,
+    RecordBatchOptions, Scalar, StringArray, TimestampMicrosecondArray,
 };
-use arrow::compute::cast;
+use arrow::compute::kernels::cmp::eq;
+use arrow::compute::{CastOptions, cast_with_options, nullif};
 use arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type, Schema, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use jiff::tz::TimeZone;
@@ -30,9 +31,8 @@ pub(super) fn fetched(answer: &Answer) -> Result<FetchedRows, ArrowError> {
             .zip(batch.columns())
             .map(|(column, array)| data(array, &column.format))
             .collect::<Result<Vec<Vec<Datum>>, ArrowError>>()?;
-        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
-        for _ in 0..batch.num_rows() {
-            rows.push(columns.iter_mut().map(|column| column.next().unwrap_or(Datum::Blank)).collect());
+        for at in 0..batch.num_rows() {
+            rows.push(columns.iter().map(|column| column[at].clone()).collect());
         }
     }
     Ok(FetchedRows { rows })
@@ -53,8 +53,9 @@ fn data(array: &ArrayRef, format: &ColumnFormat) -> Result<Vec<Datum>, ArrowErro
             all(array.as_primitive::<Decimal128Type>().iter(), |digits| number(digits, scale))
         }
         DataType::Decimal256(_, scale) => {
-            let narrow = cast(array, &DataType::Decimal128(38, *scale))?;
-            return data(&narrow, format);
+            // More digits than a decimal has are those of a double.
+            let narrow = cast(array, &DataType::Decimal128(38, *scale));
+            return data(&narrow.or_else(|_| cast(array, &DataType::Float64))?, format);
         }
         DataType::Decimal128(..) => {
             let doubles = cast(array, &DataType::Float64)?;
@@ -66,14 +67,16 @@ fn data(array: &ArrayRef, format: &ColumnFormat) -> Result<Vec<Datum>, ArrowErro
                 _ => None,
             };
             let micros = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
-            all(micros.as_primitive::<TimestampMicrosecondType>().iter(), |micros| {
-                Datum::DateTime(zone.map_or(micros, |zone| local(micros, zone)))
-            })
+            let local = |micros: Option<i64>| match (micros, zone) {
+                (Some(micros), Some(zone)) => local(micros, zone).map(Datum::DateTime),
+                (micros, _) => Ok(micros.map_or(Datum::Blank, Datum::DateTime)),
+            };
+            micros.as_primitive::<TimestampMicrosecondType>().iter().map(local).collect::<Result<_, ArrowError>>()?
         }
-        kind if kind.is_integer() => match cast(array, &DataType::Decimal128(20, 0)) {
-            Ok(wide) => all(wide.as_primitive::<Decimal128Type>().iter(), |digits| number(digits, 0)),
-            Err(error) => return Err(error),
-        },
+        kind if kind.is_integer() => {
+            let wide = cast(array, &DataType::Decimal128(20, 0))?;
+            all(wide.as_primitive::<Decimal128Type>().iter(), |digits| number(digits, 0))
+        }
         _ => {
             let texts = cast(array, &DataType::LargeUtf8)?;
             all(texts.as_string::<i64>().iter(), |text| Datum::Text(text.into()))
@@ -89,9 +92,39 @@ fn number(digits: i128, scale: u8) -> Datum {
 }
 
 /// Returns an instant as the wall clock of a zone.
-fn local(micros: i64, zone: &TimeZone) -> i64 {
+fn local(micros: i64, zone: &TimeZone) -> Result<i64, ArrowError> {
     let instant = jiff::Timestamp::from_microsecond(micros);
-    instant.map_or(micros, |instant| micros + i64::from(zone.to_offset(instant).seconds()) * 1_000_000)
+    let instant = instant.map_err(|_| ArrowError::ComputeError("time out of range".to_owned()))?;
+    Ok(micros + i64::from(zone.to_offset(instant).seconds()) * 1_000_000)
+}
+
+/// Converts an array. A value that does not fit is an error.
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })
+}
+
+/// Returns a batch in which counts of no rows are null.
+pub(super) fn without_zeros(batch: &RecordBatch, counts: &[bool]) -> Result<RecordBatch, ArrowError> {
+    let column = |(array, is_count): (&ArrayRef, &bool)| {
+        if !is_count {
+            return Ok(Arc::clone(array));
+        }
+        let zero = cast(&(Arc::new(Int64Array::from(vec![0])) as ArrayRef), array.data_type())?;
+        nullif(array, &eq(array, &Scalar::new(zero))?)
+    };
+    let arrays = batch.columns().iter().zip(counts).map(column).collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+    let fields = batch
+        .schema()
+        .fields()
+        .iter()
+        .zip(counts)
+        .map(|(field, is_count)| match is_count {
+            true => field.as_ref().clone().with_nullable(true),
+            false => field.as_ref().clone(),
+        })
+        .collect::<Vec<Field>>();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
 }
 
 /// Makes the batch of a result; a column has the type of its values if its own is open, and times of `dates` are dates.

@@ -81,8 +81,8 @@ impl Model {
         keys.iter().any(|key| key.to.contains(target, folding) && pairs.iter().all(|pair| has_pair(key, *pair)))
     }
 
-    /// Returns the column of an operand; `None` if the operand is another expression.
-    fn column_of<'m>(&'m self, operand: JoinOperand<'m>) -> Option<&'m ColumnName> {
+    /// Returns the column that an operand is; `None` if it is another expression.
+    pub(super) fn column_of<'m>(&'m self, operand: JoinOperand<'m>) -> Option<&'m ColumnName> {
         match operand {
             JoinOperand::Column(_, name) => Some(name),
             JoinOperand::Dimension(id) => match &self.dimension(id).sql.parts[..] {

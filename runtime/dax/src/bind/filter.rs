@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrane_compiler::model::DimensionId;
 
 use super::{Binder, LogicalFilter, Scope};
-use crate::bound::{AllOf, BoundExpression, Filter, FilterKind, Scalar, ScalarKind};
+use crate::bound::{AllOf, BoundExpression, Filter, FilterKind, Relationship, Scalar, ScalarKind, column_text};
 use crate::functions::{self, Function, Operation, Returns};
 use crate::place::Place;
 use crate::problem::{ProblemKind, Shape};
@@ -80,7 +80,7 @@ impl<'q> Binder<'q> {
             Operation::UseRelationship => match arguments {
                 [one, two] => {
                     let (one, two) = (self.column(one), self.column(two));
-                    one.zip(two).map(|(one, two)| FilterKind::UseRelationship(one, two))
+                    one.zip(two).and_then(|(one, two)| self.relationship(one, two, place))
                 }
                 _ => {
                     self.argument_count(function, arguments.len(), place);
@@ -90,6 +90,19 @@ impl<'q> Binder<'q> {
             _ => return None,
         };
         Some(kind.map(|kind| Filter { kind, keeps, place }))
+    }
+
+    /// Binds the columns of a join, in any order.
+    fn relationship(&mut self, first: DimensionId, second: DimensionId, place: Place) -> Option<FilterKind> {
+        let model = self.model();
+        for (many, one) in [(first, second), (second, first)] {
+            if let Some(join) = model.join_over(many, one) {
+                return Some(FilterKind::UseRelationship(Relationship { table: one.cube, alias: join.target }));
+            }
+        }
+        let columns = [first, second].map(|id| column_text(model, id));
+        self.problem(ProblemKind::UnknownRelationship { columns }, place);
+        None
     }
 
     fn argument_count(&mut self, function: &'static Function, found: usize, place: Place) {

@@ -3,6 +3,7 @@
 //! In: a function and its arguments. Out: its value. Only the arguments that decide the value are evaluated.
 
 use jiff::civil::{Date, DateTime};
+use terrane_compiler::types::Value;
 
 use super::environment::Environment;
 use super::operators::{compare_as_zero, divide, negate, to_boolean, to_number, to_text};
@@ -102,6 +103,7 @@ fn of_values(function: &'static Function, values: &[Datum], words: &[&str], plac
             }))
         }
         Operation::Date => date(values, place),
+        Operation::Format => Ok(Datum::Text(super::format::format(&values[0], &to_text(&values[1], place)?).into())),
         Operation::DateDiff => {
             if values.iter().any(Datum::is_blank) {
                 return Ok(Datum::Blank);
@@ -188,7 +190,7 @@ fn moment(value: &Datum, place: Place) -> Result<DateTime> {
 
 /// Returns a date; months and days beyond their range count on.
 fn date(values: &[Datum], place: Place) -> Result<Datum> {
-    let part = |at: usize| to_number(&values[at], place).map(|number| number as i64);
+    let part = |at: usize| to_number(values.get(at).unwrap_or(&Datum::Blank), place).map(|number| number as i64);
     let (year, month, day) = (part(0)?, part(1)?, part(2)?);
     let year = if (0..1900).contains(&year) { year + 1900 } else { year };
     let months = year.saturating_mul(12).saturating_add(month.saturating_sub(1));
@@ -198,6 +200,15 @@ fn date(values: &[Datum], place: Place) -> Result<Datum> {
     let days = jiff::SignedDuration::from_hours(24 * day.clamp(-4_000_000, 4_000_000).saturating_sub(1));
     let date = first.and_then(|first| first.checked_add(days).ok()).ok_or_else(out_of_range)?;
     Ok(Datum::of_moment(date.to_datetime(jiff::civil::Time::midnight())))
+}
+
+/// Returns the date of three constants, as a query for rows compares it.
+pub(crate) fn constant_date(parts: &[Value], place: Place) -> Option<Value> {
+    let parts: Vec<Datum> = parts.iter().map(Datum::of_value).collect();
+    match (parts.len(), date(&parts, place)) {
+        (3, Ok(Datum::DateTime(micros))) => Some(Value::Timestamp(micros)),
+        _ => None,
+    }
 }
 
 /// Returns the number of boundaries of a unit before a moment. Weeks start on Sunday.

@@ -9,12 +9,21 @@ use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::Filter;
 
 use super::Datum;
+use crate::bound::Relationship;
 
 /// The filters under which an expression is evaluated.
 #[derive(Debug, Clone)]
 pub(super) struct FilterContext {
     pub filters: Rc<FilterList>,
     pub pins: Rc<[Pin]>,
+    /// The joins that filters follow, in place of others to the same tables.
+    pub relationships: Rc<[Relationship]>,
+}
+
+impl FilterContext {
+    pub(super) fn new(filters: Rc<FilterList>) -> Self {
+        FilterContext { filters, pins: Rc::from([]), relationships: Rc::from([]) }
+    }
 }
 
 /// Filters that are all required.

@@ -25,7 +25,7 @@ impl<'q> Evaluator<'q> {
             return Err(not_supported("a table of dates", table.place));
         };
         let place = table.place;
-        let everywhere = FilterContext { filters: self.filter_list(Vec::new()), pins: Rc::from([]) };
+        let everywhere = FilterContext::new(self.filter_list(Vec::new()));
         let all = self.moments(*column, &everywhere, place);
         let current = match dates {
             Some(table) => self.table(table, environment, &Need::All).map(|rows| {

@@ -50,16 +50,18 @@ pub(super) enum Value {
 impl Environment {
     pub(super) fn outermost(filters: Rc<FilterList>) -> Self {
         let selected = Rc::clone(&filters);
-        let context = FilterContext { filters, pins: Rc::from([]) };
+        let context = FilterContext::new(filters);
         Environment { context, selected, frames: Rc::from([]), hidden: 0, variables: None }
     }
 
-    /// Returns the environment of a row of a table.
+    /// Returns the environment of a row of a table. ALLSELECTED returns to the filters around the outermost rows.
     pub(super) fn in_row(&self, number: u32, table: &Rc<Rows>, row: &Rc<[Datum]>) -> Self {
         let mut frames = self.frames.to_vec();
         frames.resize(number as usize, None);
         frames.push(Some(Frame { table: Rc::clone(table), row: Rc::clone(row) }));
-        Environment { frames: frames.into(), ..self.clone() }
+        let is_outermost = self.context.pins.is_empty() && self.selected.filters.is_empty();
+        let selected = if is_outermost { &self.context.filters } else { &self.selected };
+        Environment { frames: frames.into(), selected: Rc::clone(selected), ..self.clone() }
     }
 
     pub(super) fn with_context(&self, context: FilterContext) -> Self {

@@ -11,16 +11,37 @@ use super::environment::{Environment, Frame};
 use super::rows::Rows;
 use super::walk::{Need, Node};
 use super::{Datum, Evaluator, Result, collected, not_supported};
-use crate::bound::{AllOf, Filter, FilterKind, Scalar, Table, TableColumn, TableKind};
+use crate::bound::{
+    AllOf, BoundExpression, Filter, FilterKind, MeasureSource, Relationship, Scalar, ScalarKind, Table, TableColumn,
+    TableKind, VariableId,
+};
 use crate::functions::{Function, Operation};
 use crate::place::Place;
-use crate::plan::condition_filter;
+use crate::plan::{applies, condition_filter};
 
-/// A filter with whether it leaves the filters of its columns in place.
+/// A filter with the filters around it that it replaces.
 struct NewFilter {
     restriction: Restriction,
-    keeps: bool,
+    replaced: Replaced,
     place: Place,
+}
+
+/// The filters that a new one replaces.
+#[derive(Debug, Clone, Copy)]
+enum Replaced {
+    Nothing,
+    /// Those of the columns of the filter.
+    Columns,
+    /// Those of a table and of all tables on its one side: its rows stand for rows of these.
+    Table(CubeId),
+}
+
+/// The filters around a call of CALCULATE, and what its own filters can take for granted.
+struct Surroundings {
+    /// The pins that the call makes of the current rows. Its filters are evaluated without them.
+    fresh: Vec<Pin>,
+    /// No other filter of the call and nothing in its expression changes the filters around it.
+    is_stable: bool,
 }
 
 impl<'q> Evaluator<'q> {
@@ -73,8 +94,10 @@ impl<'q> Evaluator<'q> {
         if key.iter().all(has) { key } else { Vec::new() }
     }
 
+    /// Returns the environment of the expression of CALCULATE or CALCULATETABLE.
     pub(super) fn calculated(
         &self,
+        expression: Node<'q>,
         filters: &'q [Filter],
         has_transition: bool,
         environment: &Environment,
@@ -82,22 +105,100 @@ impl<'q> Evaluator<'q> {
     ) -> Result<Environment> {
         let outer =
             if has_transition { self.transitioned(environment, place)? } else { environment.clone().without_rows() };
+        let fresh = outer.context.pins.iter().filter(|pin| !environment.context.pins.contains(pin)).cloned().collect();
+        let is_stable = self.is_stable(filters, environment) && self.retains_filters(expression);
+        let surroundings = Surroundings { fresh, is_stable };
         let mut context = outer.context.clone();
         for filter in filters {
             if let FilterKind::Remove { function, of } = &filter.kind {
                 context = self.removed(&context, function, of, &environment.selected, filter.place)?;
             }
         }
-        let new = self.new_filters(filters, environment)?;
+        let used = filters.iter().filter_map(|filter| match filter.kind {
+            FilterKind::UseRelationship(relationship) => Some(relationship),
+            _ => None,
+        });
+        // The innermost join to a table is the one that is followed.
+        let used: Vec<Relationship> = used.collect();
+        if !used.is_empty() {
+            let outer = context.relationships.iter().filter(|other| used.iter().all(|own| own.table != other.table));
+            context.relationships = outer.chain(&used).copied().collect();
+        }
+        let new = self.new_filters(filters, environment, &surroundings)?;
         self.with_filters(&context, new).map(|context| outer.with_context(context))
     }
 
-    /// Adds filters: each replaces those around it of its columns, unless it keeps them.
+    /// Returns whether each filter only adds to those around the call.
+    fn is_stable(&self, filters: &[Filter], environment: &Environment) -> bool {
+        let context = &environment.context;
+        let is_filtered = |column: &DimensionId| {
+            context.pins.iter().any(|pin| pin.column == *column)
+                || context.filters.filters.iter().any(|filter| filter.columns.contains(column))
+        };
+        let adds = |filter: &Filter| match &filter.kind {
+            _ if filter.keeps => true,
+            FilterKind::Condition { columns, .. } => !columns.iter().any(is_filtered),
+            FilterKind::Table(_) => filters.len() == 1,
+            FilterKind::Remove { .. } => false,
+            FilterKind::UseRelationship(_) => true,
+        };
+        filters.iter().all(adds)
+    }
+
+    /// Returns whether an expression is evaluated under exactly the filters around it.
+    fn retains_filters(&self, node: Node<'q>) -> bool {
+        let retains = match node {
+            Node::Scalar(scalar) => match &scalar.kind {
+                ScalarKind::Calculate { .. } => false,
+                ScalarKind::Block { variables, .. } => self.variables_retain_filters(variables),
+                ScalarKind::Measure(call) => {
+                    !call.has_transition
+                        && match call.source {
+                            MeasureSource::Query(id) => {
+                                let expression = &self.query.measures[id.0 as usize].expression;
+                                stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                                    self.retains_filters(Node::Scalar(expression))
+                                })
+                            }
+                            MeasureSource::Model(_) | MeasureSource::Metric(_) => true,
+                        }
+                }
+                _ => true,
+            },
+            Node::Table(table) => match &table.kind {
+                TableKind::Calculate { .. } | TableKind::SummarizeColumns { .. } | TableKind::Related { .. } => false,
+                TableKind::Block { variables, .. } => self.variables_retain_filters(variables),
+                _ => true,
+            },
+        };
+        let mut all = retains;
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            super::walk::parts(node, &mut |part| all = all && self.retains_filters(part));
+        });
+        all
+    }
+
+    fn variables_retain_filters(&self, variables: &[VariableId]) -> bool {
+        variables.iter().all(|id| match &self.query.variables[id.0 as usize].value {
+            BoundExpression::Scalar(scalar) => self.retains_filters(Node::Scalar(scalar)),
+            BoundExpression::Table(table) => self.retains_filters(Node::Table(table)),
+        })
+    }
+
+    /// Adds filters, each in place of those that it replaces.
     fn with_filters(&self, context: &FilterContext, new: Vec<NewFilter>) -> Result<FilterContext> {
         let mut inner = context.clone();
-        for filter in new.iter().filter(|filter| !filter.keeps) {
-            let is_replaced = |column: DimensionId| filter.restriction.columns.contains(&column);
-            inner = self.without(&inner, &is_replaced, filter.place)?;
+        for NewFilter { restriction, replaced, place } in &new {
+            inner = match replaced {
+                Replaced::Nothing => inner,
+                Replaced::Columns => {
+                    self.refuse_parts_of_rows(&inner, &AllOf::Columns(restriction.columns.clone()), *place)?;
+                    self.without(&inner, &|column| restriction.columns.contains(&column), *place)?
+                }
+                Replaced::Table(table) => {
+                    self.without(&inner, &|column| applies(self.model, column, *table), *place)?
+                }
+            };
         }
         let mut filters = inner.filters.filters.clone();
         for NewFilter { restriction, .. } in new {
@@ -105,12 +206,13 @@ impl<'q> Evaluator<'q> {
                 filters.push(Rc::new(restriction));
             }
         }
-        Ok(FilterContext { filters: self.filter_list(filters), pins: inner.pins })
+        Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
     /// Adds the filters of SUMMARIZECOLUMNS.
     pub(super) fn filtered_context(&self, filters: &'q [Filter], environment: &Environment) -> Result<FilterContext> {
-        self.with_filters(&environment.context, self.new_filters(filters, environment)?)
+        let surroundings = Surroundings { fresh: Vec::new(), is_stable: self.is_stable(filters, environment) };
+        self.with_filters(&environment.context, self.new_filters(filters, environment, &surroundings)?)
     }
 
     // Removing filters
@@ -124,7 +226,7 @@ impl<'q> Evaluator<'q> {
     ) -> Result<FilterContext> {
         if !context.filters.filters.iter().any(|filter| filter.overlaps(is_removed)) {
             let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().collect();
-            return Ok(FilterContext { filters: Rc::clone(&context.filters), pins });
+            return Ok(FilterContext { pins, ..context.clone() });
         }
         let mut filters = Vec::with_capacity(context.filters.filters.len());
         for filter in &context.filters.filters {
@@ -136,7 +238,7 @@ impl<'q> Evaluator<'q> {
             }
         }
         let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().collect();
-        Ok(FilterContext { filters: self.filter_list(filters), pins })
+        Ok(FilterContext { filters: self.filter_list(filters), pins, relationships: Rc::clone(&context.relationships) })
     }
 
     fn removed(
@@ -165,7 +267,7 @@ impl<'q> Evaluator<'q> {
                 filters.push(Rc::clone(filter));
             }
         }
-        Ok(FilterContext { filters: self.filter_list(filters), pins: inner.pins })
+        Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
     /// A row is filtered by its key, which stands for all of its columns: they are removed together.
@@ -181,8 +283,12 @@ impl<'q> Evaluator<'q> {
             AllOf::Everything | AllOf::Table(_) => return Ok(()),
         };
         let is_key = |pin: &Pin| pin.row_of.is_some() && columns.contains(&pin.column);
+        // Without another column, the key still stands for the row.
+        let is_key_of = |cube: CubeId, column: &DimensionId| {
+            column.cube == cube && self.model.cube(cube).primary_key.contains(&column.index)
+        };
         let holds_rows = |filter: &Rc<Restriction>| {
-            filter.rows_of.is_some() && filter.columns.iter().any(|column| columns.contains(column))
+            filter.rows_of.is_some_and(|cube| columns.iter().any(|column| is_key_of(cube, column)))
         };
         if context.pins.iter().any(is_key) || context.filters.filters.iter().any(holds_rows) {
             return Err(not_supported("removing the filter of one column of a row", place));
@@ -192,20 +298,35 @@ impl<'q> Evaluator<'q> {
 
     // New filters
 
-    fn new_filters(&self, filters: &'q [Filter], environment: &Environment) -> Result<Vec<NewFilter>> {
-        collected(filters.iter().filter_map(|filter| self.new_filter(filter, environment).transpose()))
+    fn new_filters(
+        &self,
+        filters: &'q [Filter],
+        environment: &Environment,
+        surroundings: &Surroundings,
+    ) -> Result<Vec<NewFilter>> {
+        collected(filters.iter().filter_map(|filter| self.new_filter(filter, environment, surroundings).transpose()))
     }
 
-    fn new_filter(&self, filter: &'q Filter, environment: &Environment) -> Result<Option<NewFilter>> {
-        let (keeps, place) = (filter.keeps, filter.place);
+    fn new_filter(
+        &self,
+        filter: &'q Filter,
+        environment: &Environment,
+        surroundings: &Surroundings,
+    ) -> Result<Option<NewFilter>> {
+        let place = filter.place;
         match &filter.kind {
-            FilterKind::Remove { .. } => Ok(None),
-            FilterKind::UseRelationship(..) => Err(not_supported("USERELATIONSHIP", place)),
+            FilterKind::Remove { .. } | FilterKind::UseRelationship(_) => Ok(None),
             FilterKind::Condition { columns, context, condition } => {
                 let restriction = self.condition(columns, *context, condition, environment, place)?;
-                Ok(Some(NewFilter { restriction, keeps, place }))
+                let replaced = if filter.keeps { Replaced::Nothing } else { Replaced::Columns };
+                Ok(Some(NewFilter { restriction, replaced, place }))
             }
-            FilterKind::Table(table) => self.table_filter(table, keeps, environment, place),
+            FilterKind::Table(table) => {
+                let NewFilter { restriction, replaced, place } =
+                    self.table_filter(table, environment, surroundings, place)?;
+                let replaced = if filter.keeps { Replaced::Nothing } else { replaced };
+                Ok(Some(NewFilter { restriction, replaced, place }))
+            }
         }
     }
 
@@ -254,19 +375,19 @@ impl<'q> Evaluator<'q> {
     fn table_filter(
         &self,
         table: &'q Table,
-        keeps: bool,
         environment: &Environment,
+        surroundings: &Surroundings,
         place: Place,
-    ) -> Result<Option<NewFilter>> {
+    ) -> Result<NewFilter> {
         if let TableKind::TreatAs { table: of, columns } = &table.kind {
             let rows = self.table(of, environment, &Need::All)?;
             let width = columns.len();
             let allowed = Allowed::Rows(distinct(rows.rows.iter().map(|row| row[..width].to_vec()).collect()));
             let restriction = Restriction { columns: columns.clone(), rows_of: None, allowed };
-            return Ok(Some(NewFilter { restriction, keeps, place }));
+            return Ok(NewFilter { restriction, replaced: Replaced::Columns, place });
         }
-        if let Some((restriction, sees_context)) = self.condition_of_table(table, environment, place)? {
-            return Ok(Some(NewFilter { restriction, keeps: keeps || sees_context, place }));
+        if let Some((restriction, replaced)) = self.condition_of_table(table, environment, surroundings, place)? {
+            return Ok(NewFilter { restriction, replaced, place });
         }
         let need = self.key_need(table);
         let rows = self.table(table, environment, &need)?;
@@ -288,9 +409,37 @@ impl<'q> Evaluator<'q> {
         let values = |row: &Rc<[Datum]>| wanted.iter().map(|(at, _)| row[*at].clone()).collect();
         let allowed = Allowed::Rows(distinct(rows.rows.iter().map(values).collect()));
         let columns = wanted.iter().map(|(_, id)| *id).collect();
-        // The rows were made under the filters around them.
-        let keeps = keeps || rows_of.is_some();
-        Ok(Some(NewFilter { restriction: Restriction { columns, rows_of, allowed }, keeps, place }))
+        let replaced = match self.source_table(table) {
+            Some(source) if self.is_fresh(source, surroundings) => Replaced::Table(source.cube()),
+            Some(SourceTable::All(cube)) => Replaced::Table(cube),
+            // The rows were made under the filters around them.
+            Some(SourceTable::Seen(_)) => Replaced::Nothing,
+            None => Replaced::Columns,
+        };
+        Ok(NewFilter { restriction: Restriction { columns, rows_of, allowed }, replaced, place })
+    }
+
+    /// Returns the table of the model whose rows a table has.
+    fn source_table(&self, table: &Table) -> Option<SourceTable> {
+        match &table.kind {
+            TableKind::Model(cube) | TableKind::Related { table: cube, .. } => Some(SourceTable::Seen(*cube)),
+            TableKind::All { of: AllOf::Table(cube), .. } => Some(SourceTable::All(*cube)),
+            TableKind::Filter { table, .. }
+            | TableKind::TopN { table, .. }
+            | TableKind::Calculate { table, .. }
+            | TableKind::AddColumns { table, .. }
+            | TableKind::Block { result: table, .. } => self.source_table(table),
+            TableKind::Variable(id) => match &self.query.variables[id.0 as usize].value {
+                BoundExpression::Table(table) => self.source_table(table),
+                BoundExpression::Scalar(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns whether a call makes pins of the current rows that rows of a table replace.
+    fn is_fresh(&self, source: SourceTable, surroundings: &Surroundings) -> bool {
+        surroundings.fresh.iter().any(|pin| applies(self.model, pin.column, source.cube()))
     }
 
     /// A table of the model as a filter needs only its key.
@@ -303,29 +452,38 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns FILTER over a table of the model or its columns as a condition, with whether the filters around it stay.
+    /// Returns FILTER over a table of the model or its columns as a condition, with the filters that it replaces.
     fn condition_of_table(
         &self,
         table: &'q Table,
         environment: &Environment,
+        surroundings: &Surroundings,
         place: Place,
-    ) -> Result<Option<(Restriction, bool)>> {
+    ) -> Result<Option<(Restriction, Replaced)>> {
         let TableKind::Filter { table: of, context, condition } = &table.kind else { return Ok(None) };
         let Some(columns) = of.columns.iter().map(|column| column.lineage).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
-        let (sees_context, rows_of) = match &of.kind {
-            TableKind::Values { has_unmatched: true, .. } => (true, None),
-            TableKind::Model(cube) if !self.model.cube(*cube).primary_key.is_empty() => (true, Some(*cube)),
-            TableKind::All { of: AllOf::Columns(_) | AllOf::Table(_), function }
-                if function.operation != Operation::AllSelected =>
-            {
-                (false, None)
+        let (sees_context, rows_of, replaced) = match &of.kind {
+            TableKind::Values { has_unmatched: true, .. } => (true, None, Replaced::Nothing),
+            TableKind::Model(cube) if !self.model.cube(*cube).primary_key.is_empty() => {
+                (true, Some(*cube), Replaced::Nothing)
+            }
+            TableKind::All { of: AllOf::Columns(_), function } if function.operation != Operation::AllSelected => {
+                (false, None, Replaced::Columns)
+            }
+            TableKind::All { of: AllOf::Table(cube), function } if function.operation != Operation::AllSelected => {
+                (false, None, Replaced::Table(*cube))
             }
             _ => return Ok(None),
         };
-        let is_pinned = || environment.context.pins.iter().any(|pin| columns.contains(&pin.column));
-        if sees_context && rows_of.is_none() && is_pinned() {
+        // A condition stands for the rows under the filters around the call only while those stay.
+        let has_filters = !environment.context.pins.is_empty() || !environment.context.filters.filters.is_empty();
+        let is_fresh = |column: &DimensionId| match rows_of {
+            Some(cube) => self.is_fresh(SourceTable::Seen(cube), surroundings),
+            None => surroundings.fresh.iter().any(|pin| pin.column == *column || pin.row_of == Some(column.cube)),
+        };
+        if sees_context && (columns.iter().any(is_fresh) || has_filters && !surroundings.is_stable) {
             return Ok(None);
         }
         let Some(mut filter) = self.fixed_condition(condition, *context, &columns) else { return Ok(None) };
@@ -335,7 +493,7 @@ impl<'q> Evaluator<'q> {
             let is_row = self.test(key[0], terrane_compiler::types::Operator::Set, Vec::new(), place)?;
             filter = terrane_compiler::query::Filter::And(vec![filter, is_row]);
         }
-        Ok(Some((Restriction { columns, rows_of, allowed: Allowed::Condition(filter) }, sees_context)))
+        Ok(Some((Restriction { columns, rows_of, allowed: Allowed::Condition(filter) }, replaced)))
     }
 
     /// Returns the filter of a condition that is the same for all rows, if a semantic query can have it.
@@ -350,5 +508,22 @@ impl<'q> Evaluator<'q> {
             return None;
         }
         condition_filter(self.query, self.model, self.parameters, condition, context, columns).ok()
+    }
+}
+
+/// The table of the model whose rows a table expression has.
+#[derive(Debug, Clone, Copy)]
+enum SourceTable {
+    /// As the filters around it leave them.
+    Seen(CubeId),
+    /// All of them.
+    All(CubeId),
+}
+
+impl SourceTable {
+    fn cube(self) -> CubeId {
+        match self {
+            SourceTable::Seen(cube) | SourceTable::All(cube) => cube,
+        }
     }
 }

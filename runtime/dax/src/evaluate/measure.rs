@@ -15,7 +15,7 @@ use super::{Datum, Evaluator, Result, not_supported};
 use crate::bound::{MeasureCall, MeasureSource};
 use crate::functions::Aggregation;
 use crate::place::Place;
-use crate::plan::{Aggregates, applies, may_lack_partners};
+use crate::plan::{Aggregates, applies, counts, may_lack_partners};
 
 impl<'q> Evaluator<'q> {
     pub(super) fn measure(&self, call: &MeasureCall, environment: &Environment, place: Place) -> Result<Datum> {
@@ -40,26 +40,24 @@ impl<'q> Evaluator<'q> {
             return Err(not_supported("a running total in an expression", place));
         }
         let facts = aggregates.facts;
+        let context = self.along_relationships(context, &facts, place)?;
+        let context = &*context;
         let pins = self.pins_of(&facts, context, place)?;
-        if let Some(aggregation) = self.additive(source)
-            && let Some(value) = self.folded(source, aggregation, &facts, context, &pins, place)?
-        {
-            return Ok(value);
-        }
-        let (keys, values) = split(&pins);
-        let index = self.index(Item::Measure(source), keys, &facts, &context.filters, place)?;
-        let value = index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone());
-        // A count over no rows is BLANK; without groups, a semantic query has 0 for it.
-        let is_empty_count = pins.is_empty() && value == Datum::Integer(0) && self.counts(source);
+        let folded = match self.additive(source) {
+            Some(aggregation) => self.folded(source, aggregation, &facts, context, &pins, place)?,
+            None => None,
+        };
+        let value = match folded {
+            Some(value) => value,
+            None => {
+                let (keys, values) = split(&pins);
+                let index = self.index(Item::Measure(source), keys, &facts, &context.filters, place)?;
+                index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone())
+            }
+        };
+        // A count over no rows is BLANK; a semantic query has 0 for it.
+        let is_empty_count = value == Datum::Integer(0) && counts(self.model, source);
         Ok(if is_empty_count { Datum::Blank } else { value })
-    }
-
-    fn counts(&self, source: MeasureSource) -> bool {
-        let MeasureSource::Model(id) = source else { return false };
-        matches!(&self.model.measure(id).kind, MeasureKind::Aggregate(aggregate) if matches!(
-            aggregate.function,
-            AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox
-        ))
     }
 
     /// Returns how the values of parts of the rows make the value of all of them.
@@ -118,6 +116,8 @@ impl<'q> Evaluator<'q> {
 
     /// Returns the rows of an item over one table in a filter context.
     fn items_of(&self, item: Item, table: CubeId, context: &FilterContext, place: Place) -> Result<Vec<Vec<Datum>>> {
+        let context = self.along_relationships(context, &[table], place)?;
+        let context = &*context;
         let pins = self.pins_of(&[table], context, place)?;
         let (keys, values) = split(&pins);
         let index = self.index(item, keys, &[table], &context.filters, place)?;

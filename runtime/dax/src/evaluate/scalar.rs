@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::aggregate::count;
 use super::environment::{Binding, Environment, Value};
 use super::operators::{arithmetic, compare, negate, to_boolean, to_text};
-use super::walk::{Need, Scan};
+use super::walk::{Need, Node, Scan};
 use super::{Datum, Evaluator, Halt, Result, collected, not_supported};
 use crate::bound::{BoundExpression, MeasureSource, Scalar, ScalarKind, Table, TableKind, VariableId};
 use crate::functions::{Function, Operation};
@@ -63,7 +63,7 @@ impl<'q> Evaluator<'q> {
             ScalarKind::And(all) => self.all(all, environment, true),
             ScalarKind::Or(all) => self.all(all, environment, false),
             ScalarKind::Calculate { expression, filters, has_transition } => {
-                let inner = self.calculated(filters, *has_transition, environment, place)?;
+                let inner = self.calculated(Node::Scalar(expression), filters, *has_transition, environment, place)?;
                 self.scalar(expression, &inner)
             }
             ScalarKind::Aggregate { aggregation, column } => {
@@ -190,8 +190,13 @@ impl<'q> Evaluator<'q> {
         make: impl FnOnce() -> Result<Rc<super::Rows>>,
     ) -> Result<Rc<super::Rows>> {
         let pins = environment.context.pins.iter().map(|pin| (pin.column, pin.value.clone())).collect();
-        let key =
-            super::TableKey { node, filters: environment.context.filters.id, selected: environment.selected.id, pins };
+        let key = super::TableKey {
+            node,
+            filters: environment.context.filters.id,
+            selected: environment.selected.id,
+            pins,
+            relationships: Rc::clone(&environment.context.relationships),
+        };
         if let Some(found) = self.tables.borrow().get(&key) {
             return Ok(Rc::clone(found));
         }

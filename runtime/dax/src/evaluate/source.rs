@@ -53,7 +53,12 @@ impl<'q> Evaluator<'q> {
         for pin in context.pins.iter() {
             let applying = facts.iter().filter(|fact| applies(self.model, pin.column, **fact)).count();
             match applying {
-                0 => self.warn_unrelated(pin.column),
+                0 => {
+                    if let Some(table) = pin.row_of {
+                        self.check_expanded(table, facts, place)?;
+                    }
+                    self.warn_unrelated(pin.column);
+                }
                 all if all == facts.len() => pins.push(pin.clone()),
                 _ => return Err(not_supported("a filter that reaches some tables of a measure only", place)),
             }
@@ -157,7 +162,11 @@ impl<'q> Evaluator<'q> {
             }
             match restriction.only(&is_applied) {
                 Ok(Some(part)) => all.push(self.row_filter(&part, place)?),
-                Ok(None) => self.check_expanded(restriction, facts, place)?,
+                Ok(None) => {
+                    if let Some(table) = restriction.rows_of {
+                        self.check_expanded(table, facts, place)?;
+                    }
+                }
                 Err(Inseparable) => return Err(not_supported("a filter of tables that do not all apply", place)),
             }
         }
@@ -165,8 +174,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// A filter by rows of a table is one of the tables on its one side too.
-    fn check_expanded(&self, restriction: &Restriction, facts: &[CubeId], place: Place) -> Result<()> {
-        let Some(table) = restriction.rows_of else { return Ok(()) };
+    fn check_expanded(&self, table: CubeId, facts: &[CubeId], place: Place) -> Result<()> {
         let shares = |cube: CubeId| {
             cube != table
                 && self.model.join_paths(table).is_to_one(cube)

@@ -141,7 +141,7 @@ fn pinned(context: &FilterContext, columns: &[DimensionId], values: &[Datum]) ->
     let outer = context.pins.iter().filter(|pin| !columns.contains(&pin.column)).cloned();
     let own =
         columns.iter().zip(values).map(|(column, value)| Pin { column: *column, value: value.clone(), row_of: None });
-    FilterContext { filters: Rc::clone(&context.filters), pins: outer.chain(own).collect() }
+    FilterContext { pins: outer.chain(own).collect(), ..context.clone() }
 }
 
 /// Returns the sets of group columns: all of them, and one for each level of subtotals.

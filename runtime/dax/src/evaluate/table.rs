@@ -52,7 +52,7 @@ impl<'q> Evaluator<'q> {
                 self.filtered(of, *context, condition, environment, need)
             }
             TableKind::Calculate { table: of, filters, has_transition } => {
-                let inner = self.calculated(filters, *has_transition, environment, place)?;
+                let inner = self.calculated(Node::Table(of), filters, *has_transition, environment, place)?;
                 self.table(of, &inner, need)
             }
             TableKind::SummarizeColumns { groups, filters, values } => {
@@ -138,7 +138,7 @@ impl<'q> Evaluator<'q> {
             Operation::AllSelected => Rc::clone(&environment.selected),
             _ => self.filter_list(Vec::new()),
         };
-        let context = FilterContext { filters, pins: Rc::from([]) };
+        let context = FilterContext::new(filters);
         let columns: Vec<DimensionId> = table.columns.iter().filter_map(|column| column.lineage).collect();
         let rows = match of {
             AllOf::Table(cube) => {
@@ -191,7 +191,7 @@ impl<'q> Evaluator<'q> {
             }
         }
         let filters = self.filter_list(filters);
-        let inner = environment.with_context(FilterContext { filters, pins: Rc::clone(&environment.context.pins) });
+        let inner = environment.with_context(FilterContext { filters, ..environment.context.clone() });
         let scan = self.scan_all(left.iter().copied(), context);
         let rows = self.table(of, &inner, &need.and(&scan))?;
         let matching = self.matching(&rows, context, &left, environment)?;
@@ -339,7 +339,7 @@ impl<'q> Evaluator<'q> {
         if columns.iter().any(|column| column.cube != columns[0].cube) {
             return Err(not_supported("TREATAS of columns of several tables outside of a filter", table.place));
         }
-        let everywhere = FilterContext { filters: self.filter_list(Vec::new()), pins: Rc::from([]) };
+        let everywhere = FilterContext::new(self.filter_list(Vec::new()));
         let rows = self.table(of, environment, &Need::All);
         let existing: HashSet<Vec<Datum>> =
             self.values_of(columns, true, &everywhere, table.place)?.into_iter().collect();

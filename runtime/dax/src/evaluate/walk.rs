@@ -163,7 +163,7 @@ fn filter_parts<'q>(filters: &'q [Filter], visit: &mut dyn FnMut(Node<'q>)) {
         match &filter.kind {
             FilterKind::Table(table) => visit(Node::Table(table)),
             FilterKind::Condition { condition, .. } => visit(Node::Scalar(condition)),
-            FilterKind::Remove { .. } | FilterKind::UseRelationship(..) => {}
+            FilterKind::Remove { .. } | FilterKind::UseRelationship(_) => {}
         }
     }
 }

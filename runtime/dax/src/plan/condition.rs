@@ -11,9 +11,11 @@ use terrane_compiler::model::DimensionId;
 use terrane_compiler::query::{Filter, MemberRef};
 use terrane_compiler::types::{Operator as Test, Value};
 
+use super::measures::counts;
 use super::shape::{Source, column_ref, value_ref};
 use super::{Planner, not_supported};
 use crate::bound::{BoundExpression, Scalar, ScalarKind, Table, TableKind};
+use crate::evaluate::constant_date;
 use crate::functions::Operation;
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
@@ -38,6 +40,8 @@ pub(super) struct Compared {
 struct Member {
     name: MemberRef,
     ty: Type,
+    /// It is 0 where DAX has BLANK.
+    is_count: bool,
 }
 
 impl Planner<'_> {
@@ -66,7 +70,11 @@ impl Planner<'_> {
             ScalarKind::Call { function, arguments, .. } if function.operation == Operation::IsBlank => {
                 let Some(Some(value)) = arguments.first() else { return Err(not_supported(function.name, place)) };
                 let member = self.member(value, row, used)?;
-                Ok(condition(&member, Test::NotSet, Vec::new()))
+                // A count of no rows is 0 in a semantic query.
+                Ok(match member.is_count {
+                    true => condition(&member, Test::Equals, vec![Value::Integer(0)]),
+                    false => condition(&member, Test::NotSet, Vec::new()),
+                })
             }
             ScalarKind::Column { .. } if scalar.ty == Type::Boolean => {
                 let member = self.member(scalar, row, used)?;
@@ -81,6 +89,7 @@ impl Planner<'_> {
             return Err(not_supported("a comparison of an expression", scalar.place));
         };
         let source = row.columns.get(column as usize).copied().flatten().filter(|_| context == row.context);
+        let is_count = matches!(source, Some(Source::Value(source)) if counts(self.model, source));
         let name = match source {
             Some(Source::Group(id)) => {
                 used.columns.push(id);
@@ -93,7 +102,7 @@ impl Planner<'_> {
             None => None,
         };
         match name {
-            Some(name) => Ok(Member { name, ty: scalar.ty }),
+            Some(name) => Ok(Member { name, ty: scalar.ty, is_count }),
             None => Err(not_supported("a comparison with this column", scalar.place)),
         }
     }
@@ -115,8 +124,21 @@ impl Planner<'_> {
             },
             ScalarKind::Block { result, .. } => self.constant(result)?,
             ScalarKind::Negate(inner) => self.constant(inner)?.and_then(|value| negated(&value)),
+            ScalarKind::Call { function, arguments, .. } if function.operation == Operation::Date => {
+                self.date(arguments, scalar.place)?
+            }
             _ => None,
         })
+    }
+
+    /// Returns the date of DATE of constants.
+    fn date(&self, arguments: &[Option<Scalar>], place: Place) -> Result<Option<Value>, Problem> {
+        let mut parts = Vec::with_capacity(arguments.len());
+        for argument in arguments.iter().flatten() {
+            let Some(value) = self.constant(argument)? else { return Ok(None) };
+            parts.push(value);
+        }
+        Ok(constant_date(&parts, place))
     }
 
     /// IN compares strictly: BLANK is only BLANK.
@@ -125,6 +147,9 @@ impl Planner<'_> {
             return Err(not_supported("IN a table that is not written as `{…}`", table.place));
         };
         let members = values.iter().map(|value| self.member(value, row, used)).collect::<Result<Vec<_>, _>>()?;
+        if members.iter().any(|member| member.is_count) {
+            return Err(not_supported("IN of a count", table.place));
+        }
         self.one_of(&members, rows, table.place)
     }
 
@@ -161,7 +186,7 @@ impl Planner<'_> {
         let member = |id: &DimensionId| {
             let ty = Type::of_dimension(self.model.dimension(*id));
             let name = column_ref(self.model, *id).ok_or_else(|| not_supported("a name with a dot", place))?;
-            Ok(Member { name, ty })
+            Ok(Member { name, ty, is_count: false })
         };
         let members = columns.iter().map(member).collect::<Result<Vec<_>, Problem>>()?;
         self.one_of(&members, rows, place)
@@ -211,6 +236,9 @@ fn mirrored(operator: Operator) -> Operator {
 fn comparison(operator: Operator, member: &Member, value: Value, place: Place) -> Result<Filter, Problem> {
     let is_blank = value == Value::Null;
     if operator == Operator::StrictEqual {
+        if member.is_count {
+            return Err(not_supported("a strict comparison of a count", place));
+        }
         let value = fitted(&value, member.ty).ok_or_else(|| not_supported("a comparison with this value", place))?;
         return Ok(if is_blank {
             condition(member, Test::NotSet, Vec::new())

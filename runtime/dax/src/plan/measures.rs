@@ -74,13 +74,20 @@ impl Aggregates {
     }
 }
 
-/// Returns whether a measure has a value in every group that has rows of its table.
-pub(super) fn is_never_blank(model: &Model, source: MeasureSource) -> bool {
+/// Returns whether a measure counts, so that a semantic query has 0 for it where DAX has BLANK.
+pub(crate) fn counts(model: &Model, source: MeasureSource) -> bool {
     let MeasureSource::Model(id) = source else { return false };
     matches!(&model.measure(id).kind, MeasureKind::Aggregate(aggregate) if matches!(
         aggregate.function,
         AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox
     ))
+}
+
+/// Returns whether a measure has a value in every group that has rows of its table: it counts all of them.
+pub(super) fn is_never_blank(model: &Model, source: MeasureSource) -> bool {
+    let MeasureSource::Model(id) = source else { return false };
+    matches!(&model.measure(id).kind, MeasureKind::Aggregate(aggregate) if
+        aggregate.function == AggregateFunction::Count && aggregate.argument.is_none() && aggregate.filters.is_empty())
 }
 
 /// Returns whether rows of another table may lack their partner in a table, so that VALUES has a BLANK for them.

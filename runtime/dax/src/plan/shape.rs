@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use terrane_compiler::model::{CubeId, DimensionId, Model};
 use terrane_compiler::query::{Filter, MemberRef, SemanticQuery};
-use terrane_compiler::types::Operator;
+use terrane_compiler::types::{Operator, Value};
 
-use super::measures::{Aggregates, applies, is_never_blank};
+use super::measures::{Aggregates, applies, counts, is_never_blank};
 use super::{OrderKey, ResultColumn, SemanticPlan, Top, not_supported};
 use crate::bound::MeasureSource;
 use crate::place::Place;
@@ -91,29 +91,35 @@ impl Shape {
         };
         let mut filters: Vec<Filter> = self.filters.iter().map(|filter| filter.filter.clone()).collect();
         filters.extend(self.group_filters.iter().cloned());
-        let drops_blank = self.rows == Rows::GroupsWithValues && !self.values.iter().any(|v| is_never_blank(model, *v));
-        if drops_blank {
-            let is_set = |member: &MemberRef| Filter::Condition {
-                member: member.clone(),
-                operator: Operator::Set,
-                values: Vec::new(),
+        let has_value = |source: &MeasureSource| !self.groups.is_empty() && is_never_blank(model, *source);
+        if self.rows == Rows::GroupsWithValues && !self.values.iter().any(has_value) {
+            let is_set = |(member, source): (&MemberRef, &MeasureSource)| {
+                let (operator, values) = match counts(model, *source) {
+                    true => (Operator::Gt, vec![Value::Integer(0)]),
+                    false => (Operator::Set, Vec::new()),
+                };
+                Filter::Condition { member: member.clone(), operator, values }
             };
-            filters.push(Filter::Or(members.iter().map(is_set).collect()));
+            filters.push(Filter::Or(members.iter().zip(&self.values).map(is_set).collect()));
         }
         let cube = match self.rows {
             Rows::Distinct(cube) | Rows::All(cube) if members.is_empty() => Some(Arc::clone(&model.cube(cube).name)),
             _ => None,
         };
         let columns = self.columns.iter().map(|column| {
-            let (source, is_measure) = match column.source {
-                Source::Group(id) => (self.groups.iter().position(|group| *group == id), false),
+            let (source, measure) = match column.source {
+                Source::Group(id) => (self.groups.iter().position(|group| *group == id), None),
                 Source::Value(source) => {
-                    (self.values.iter().position(|v| *v == source).map(|at| at + self.groups.len()), true)
+                    let at = self.values.iter().position(|value| *value == source);
+                    (at.map(|at| at + self.groups.len()), Some(source))
                 }
             };
-            ResultColumn { name: column.name.clone(), ty: column.ty, is_measure, source: source.unwrap_or_default() }
+            let is_count = measure.is_some_and(|measure| counts(model, measure));
+            // Every column is of a group or a value of the shape.
+            let source = source.ok_or_else(|| not_supported("this column", self.place))?;
+            Ok(ResultColumn { name: column.name.clone(), ty: column.ty, measure, is_count, source })
         });
-        let columns = columns.collect();
+        let columns = columns.collect::<Result<Vec<ResultColumn>, Problem>>()?;
         let query = SemanticQuery {
             cube,
             values: members,

@@ -360,7 +360,7 @@ impl Planner<'_> {
                 Ok(vec![self.row_filter(condition, *context, &sources, place)?])
             }
             FilterKind::Remove { function, .. } => Err(not_supported(function.name, place)),
-            FilterKind::UseRelationship(..) => Err(not_supported("USERELATIONSHIP", place)),
+            FilterKind::UseRelationship(_) => Err(not_supported("USERELATIONSHIP", place)),
         }
     }
 

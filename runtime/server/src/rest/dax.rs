@@ -3,6 +3,7 @@
 mod sessions;
 
 use axum::response::Response;
+use terrane_app::blocking::over_rows;
 use terrane_app::dax as queries;
 use terrane_app::query::log_unreadable;
 use terrane_compiler::Access as Visible;
@@ -29,7 +30,8 @@ async fn execute(app: App, call: Call) -> Result<Response, ApiError> {
     let (query, parameters) = dax::execution_from_wire(&call.json_body(&app).await?)?;
     match queries::execute_with(&app.services.queries, &context, &query, &parameters).await {
         Ok(answer) => {
-            let mut response = json_response(dax::result(&answer));
+            let body = over_rows(answer.rows, move || dax::result(&answer)).await;
+            let mut response = json_response(body);
             response.headers_mut().extend(session.map(|id| (sessions::SESSION_HEADER, id)));
             Ok(response)
         }

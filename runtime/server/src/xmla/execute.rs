@@ -2,6 +2,7 @@
 //!
 //! In: a statement with its parameters. Out: a body whose rows are written while it is read.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -37,15 +38,15 @@ pub(super) async fn execute(
             rowset::respond(app, caller, rows, Answered::Execute, session).await
         }
         Statement::Dax => {
-            let answer = run(&app, &caller, &execute).await?;
-            Ok(written(answer, &execute.properties, session))
+            let answers = run(&app, &caller, &execute).await?;
+            Ok(written(answers, &execute.properties, session))
         }
     }
 }
 
-async fn run(app: &App, caller: &XmlaCaller, execute: &Execute) -> Result<DaxAnswer, Fault> {
+async fn run(app: &App, caller: &XmlaCaller, execute: &Execute) -> Result<Vec<DaxAnswer>, Fault> {
     let values = parameters::values(&execute.parameters)?;
-    let run = dax::execute_with(&app.services.queries, &caller.context, &execute.statement, &values);
+    let run = dax::execute_all(&app.services.queries, &caller.context, &execute.statement, &values);
     let answer = match execute.properties.timeout {
         Some(seconds) => tokio::time::timeout(Duration::from_secs(seconds), run).await.map_err(|_| {
             let message = format!("the query ran longer than {seconds} seconds, the `Timeout` of the request");
@@ -75,11 +76,21 @@ fn fault(error: ErrorBody) -> Fault {
     Fault::new(code, format!("{}{suggestion}", error.message))
 }
 
-fn written(answer: DaxAnswer, properties: &Properties, session: Option<&str>) -> Body {
-    let rows = QueryRows::new(answer.columns, &answer.types, answer.batches.first(), properties);
+/// Returns the body with the rows of each `EVALUATE`; several results are in a list of their own.
+fn written(answers: Vec<DaxAnswer>, properties: &Properties, session: Option<&str>) -> Body {
+    let is_list = answers.len() > 1;
+    let results = answers.into_iter().map(|answer| Rows {
+        rows: QueryRows::new(answer.columns, &answer.types, &answer.formats, answer.batches.first(), properties),
+        batches: answer.batches.into_iter(),
+        open: None,
+        is_begun: false,
+    });
+    let results: VecDeque<Rows> = results.collect();
     let mut head = envelope::head(Answered::Execute, session);
-    rows.write_head(&mut head);
-    let parts = Parts { rows, batches: answer.batches.into_iter(), open: None, head: Some(head) };
+    if is_list {
+        envelope::write_results_head(&mut head);
+    }
+    let parts = Parts { results, is_list, head: Some(head) };
     let bytes = stream::unfold(Some(parts), |parts| async move {
         let mut parts = parts?;
         let (out, has_more) = parts.next();
@@ -89,28 +100,54 @@ fn written(answer: DaxAnswer, properties: &Properties, session: Option<&str>) ->
     Body::from_stream(bytes.fuse())
 }
 
-/// The rows that are still to be sent.
+/// The results that are still to be sent.
 struct Parts {
+    results: VecDeque<Rows>,
+    is_list: bool,
+    head: Option<Vec<u8>>,
+}
+
+/// The rows of a result that are still to be sent.
+struct Rows {
     rows: QueryRows,
     batches: std::vec::IntoIter<RecordBatch>,
     /// A batch of which rows were sent, and their number.
     open: Option<(RecordBatch, usize)>,
-    head: Option<Vec<u8>>,
+    is_begun: bool,
 }
 
 impl Parts {
     /// Returns the next bytes, and whether there are more.
     fn next(&mut self) -> (Vec<u8>, bool) {
         let mut out = self.head.take().unwrap_or_default();
+        while let Some(result) = self.results.front_mut() {
+            if result.write_part(&mut out) {
+                return (out, true);
+            }
+            self.results.pop_front();
+        }
+        if self.is_list {
+            envelope::write_results_foot(&mut out);
+        }
+        envelope::write_foot(Answered::Execute, &mut out);
+        (out, false)
+    }
+}
+
+impl Rows {
+    /// Appends the next rows, and returns whether there were any; the end of the result otherwise.
+    fn write_part(&mut self, out: &mut Vec<u8>) -> bool {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.rows.write_head(out);
+        }
         let Some((batch, from)) = self.open.take().or_else(|| self.batches.next().map(|batch| (batch, 0))) else {
-            envelope::write_rowset_foot(&mut out);
-            envelope::write_foot(Answered::Execute, &mut out);
-            return (out, false);
+            envelope::write_rowset_foot(out);
+            return false;
         };
         let count = ROWS.min(batch.num_rows() - from);
-        self.rows.write(&batch.slice(from, count), &mut out);
+        self.rows.write(&batch.slice(from, count), out);
         let sent = from + count;
         self.open = (sent < batch.num_rows()).then_some((batch, sent));
-        (out, true)
+        true
     }
 }

@@ -12,6 +12,7 @@ use terrane_app::catalog::Snapshot;
 use terrane_app::dax::members;
 use terrane_app::query::Answer;
 use terrane_compiler::Access;
+use terrane_compiler::types::Granularity;
 use terrane_wire::ErrorBody;
 use terrane_xmla::envelope::{self, Answered};
 use terrane_xmla::request::Discover;
@@ -106,17 +107,27 @@ async fn read_members(
     let scope = Scope::new(&access, &caller.info);
     let Some((cube, hierarchy)) = request.hierarchy(&scope) else { return Ok(Vec::new()) };
     let answer = match hierarchy {
-        Hierarchy::Attribute(of, index) => Some(values(app, caller, &scope, of, index).await?),
-        Hierarchy::Measures | Hierarchy::Calendar(..) => None,
+        Hierarchy::Attribute(of, index) => Some(values(app, caller, &scope, (of, index), None).await?),
+        Hierarchy::Calendar(of, index) => {
+            let finest = hierarchy.finest_period(&scope);
+            Some(values(app, caller, &scope, (of, index), finest).await?)
+        }
+        Hierarchy::Measures => None,
     };
     let values = answer.as_ref().map(|answer| (&*answer.columns, &*answer.batches));
     Ok(rows::members(&scope, cube, hierarchy, values))
 }
 
-async fn values(app: &App, caller: &XmlaCaller, scope: &Scope<'_>, cube: u32, index: u32) -> Result<Answer, Fault> {
+async fn values(
+    app: &App,
+    caller: &XmlaCaller,
+    scope: &Scope<'_>,
+    (cube, index): (u32, u32),
+    granularity: Option<Granularity>,
+) -> Result<Answer, Fault> {
     let (of, dimension) = (&scope.cube(cube).name, &scope.dimension(cube, index).name);
     let limit = MAX_MEMBERS as u64;
-    let answer = members::values(&app.services.queries, &caller.context, of, dimension, limit).await;
+    let answer = members::values(&app.services.queries, &caller.context, of, dimension, granularity, limit).await;
     answer.map_err(|error| {
         let body = ErrorBody::from_run(error, caller.context.scopes);
         Fault::new(

@@ -3,14 +3,18 @@
 //! In: the restrictions of MDSCHEMA_MEMBERS. Out: the hierarchy to read, and those of its members that are asked for:
 //! all, or those around one member. A request must name its hierarchy, because every other list needs a query for each.
 
+use std::sync::OnceLock;
+
 use arrow::array::RecordBatch;
 use terrane_compiler::sql::ResultColumn;
+use terrane_compiler::types::Granularity;
 use terrane_wire::cells::TextCells;
 
 use crate::fault::Fault;
 use crate::request::Restriction;
 use crate::rowset::Cell;
-use crate::scope::{Hierarchy, MeasureRef, Member, Scope};
+use crate::rowsets::unique_name;
+use crate::scope::{Hierarchy, Level, MeasureRef, Member, Scope};
 
 /// The most members of a list.
 pub const MAX_MEMBERS: usize = 10_000;
@@ -21,9 +25,8 @@ const DIMENSION: &str = "DIMENSION_UNIQUE_NAME";
 const LEVEL: &str = "LEVEL_UNIQUE_NAME";
 const MEMBER: &str = "MEMBER_UNIQUE_NAME";
 const TREE_OPERATOR: &str = "TREE_OP";
-/// The index of `LEVEL_NUMBER` and of `MEMBER_UNIQUE_NAME`.
-const LEVEL_COLUMN: usize = 6;
-const MEMBER_COLUMN: usize = 9;
+/// The index of `MEMBER_ORDINAL`.
+const ORDINAL_COLUMN: usize = 7;
 
 /// The relations of the operator to the named member.
 const CHILDREN: u32 = 0x01;
@@ -40,8 +43,18 @@ pub struct MembersRequest {
     name: String,
     /// The names of the cubes; empty for any.
     cubes: Vec<String>,
-    /// The unique name of a member, and the relations of its result to it.
-    around: Option<(String, u32)>,
+    around: Option<Around>,
+}
+
+/// The members around one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Around {
+    /// The unique name of the member.
+    member: String,
+    /// The relations of the result to it.
+    relations: u32,
+    /// The index of the member, once it was looked up.
+    index: OnceLock<Option<u32>>,
 }
 
 impl MembersRequest {
@@ -75,21 +88,28 @@ impl MembersRequest {
 
     /// Returns whether a row is one of those around the named member.
     pub(super) fn includes(&self, scope: &Scope<'_>, cells: &[Cell<'_>]) -> bool {
-        let Some((member, relations)) = &self.around else { return true };
-        let (Cell::Integer(level), Cell::Text(name)) = (&cells[LEVEL_COLUMN], &cells[MEMBER_COLUMN]) else {
-            return false;
-        };
-        let is_self = name.eq_ignore_ascii_case(member);
-        // Measures have one level; others have the member above all, and its children.
-        let has_top = scope.members.iter().any(|member| member.hierarchy != Hierarchy::Measures);
-        let is_top = has_top && member.to_ascii_lowercase().ends_with(".[all]");
-        let is_of = |relation: u32| relations & relation != 0;
-        match (is_self, is_top) {
-            (true, _) => is_of(SELF),
-            (false, true) => *level > 0 && is_of(CHILDREN | DESCENDANTS),
-            (false, false) if has_top && *level == 0 => is_of(PARENT | ANCESTORS),
-            (false, false) => is_of(SIBLINGS),
-        }
+        let Some(around) = &self.around else { return true };
+        let Cell::Integer(row) = cells[ORDINAL_COLUMN] else { return false };
+        let Some((named, row)) = around.index(scope).zip(u32::try_from(row).ok()) else { return false };
+        let parent = |index: u32| scope.members.get(index as usize).and_then(|member| member.parent);
+        let is_above =
+            |above: u32, below: u32| std::iter::successors(parent(below), |at| parent(*at)).any(|at| at == above);
+        let is_of = |relation: u32| around.relations & relation != 0;
+        let is_child = parent(row) == Some(named);
+        is_of(SELF) && row == named
+            || is_of(CHILDREN) && is_child
+            || is_of(SIBLINGS) && row != named && parent(row) == parent(named)
+            || is_of(PARENT) && parent(named) == Some(row)
+            || is_of(DESCENDANTS) && is_above(named, row)
+            || is_of(ANCESTORS) && is_above(row, named)
+    }
+}
+
+impl Around {
+    fn index(&self, scope: &Scope<'_>) -> Option<u32> {
+        let is_named = |member: &Member| unique_name(scope, member).eq_ignore_ascii_case(&self.member);
+        let find = || scope.members.iter().position(is_named).and_then(|at| u32::try_from(at).ok());
+        *self.index.get_or_init(find)
     }
 }
 
@@ -114,7 +134,7 @@ pub(super) fn split(
     let operator = operator.map_err(|found| Fault::argument(format!("TREE_OP is not an integer: `{found}`")))?;
     let mut rest = restrictions.to_vec();
     if let (Some(operator), Some(member)) = (operator, value(MEMBER)) {
-        request.around = Some((member.clone(), operator));
+        request.around = Some(Around { member: member.clone(), relations: operator, index: OnceLock::new() });
         rest.retain(|restriction| !restriction.column.eq_ignore_ascii_case(MEMBER));
     }
     rest.retain(|restriction| !restriction.column.eq_ignore_ascii_case(TREE_OPERATOR));
@@ -138,30 +158,74 @@ pub fn members(
             ordinal,
             caption: name(measure),
             key: Some(name(measure)),
+            parent: None,
             children: 0,
         };
         return measures.map(member).collect();
     }
     let texts = values.map(|(columns, batches)| texts(columns, batches)).unwrap_or_default();
-    let top = Member {
+    let mut members = vec![Member {
         cube,
         hierarchy,
         level: 0,
         ordinal: 0,
         caption: "All".to_owned(),
         key: Some("All".to_owned()),
-        children: texts.len() as u32,
-    };
-    let member = |(key, ordinal): (Option<String>, u32)| Member {
-        cube,
-        hierarchy,
-        level: 1,
-        ordinal,
-        caption: key.clone().unwrap_or_default(),
-        key,
+        parent: None,
         children: 0,
-    };
-    std::iter::once(top).chain(texts.into_iter().zip(1..).map(member)).collect()
+    }];
+    let periods: Vec<Granularity> = scope.levels(hierarchy).into_iter().filter_map(Level::period).collect();
+    for text in texts {
+        let path = match &text {
+            Some(text) if !periods.is_empty() => periods.iter().map(|period| Some(containing(text, *period))).collect(),
+            _ => vec![text],
+        };
+        add_path(&mut members, path);
+    }
+    members
+}
+
+/// Adds the members of a path from the top, unless the last ones of their levels are the same.
+fn add_path(members: &mut Vec<Member>, path: Vec<Option<String>>) {
+    let mut parent = 0;
+    for (key, level) in path.into_iter().zip(1..) {
+        let last = members.iter().rposition(|member| member.level == level && member.parent == Some(parent));
+        let same = last.filter(|at| members[*at].key == key);
+        if let Some(at) = same {
+            parent = at as u32;
+            continue;
+        }
+        members[parent as usize].children += 1;
+        let (Member { cube, hierarchy, .. }, ordinal) = (&members[0], members.len() as u32);
+        let caption = key.clone().unwrap_or_default();
+        let member = Member {
+            cube: *cube,
+            hierarchy: *hierarchy,
+            level,
+            ordinal,
+            caption,
+            key,
+            parent: Some(parent),
+            children: 0,
+        };
+        members.push(member);
+        parent = ordinal;
+    }
+}
+
+/// Returns the period of a granularity that contains another one: `2024-Q1` contains `2024-01` and `2024-01-31`.
+fn containing(period: &str, granularity: Granularity) -> String {
+    let mut parts = period.splitn(3, '-');
+    let (year, second) = (parts.next().unwrap_or(period), parts.next());
+    match (granularity, second) {
+        (Granularity::Year, _) => year.to_owned(),
+        (Granularity::Quarter, Some(month)) => match month.parse::<u32>() {
+            Ok(month) => format!("{year}-Q{}", month.div_ceil(3)),
+            Err(_) => period.to_owned(),
+        },
+        (Granularity::Month, Some(month)) => format!("{year}-{month}"),
+        _ => period.to_owned(),
+    }
 }
 
 /// Returns the values of the first column.

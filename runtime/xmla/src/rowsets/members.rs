@@ -37,12 +37,13 @@ static COLUMNS: [Column<Member>; 23] = [
     null("MEMBER_GUID", Uuid),
     restricted("MEMBER_CAPTION", String, |_, row| Cell::text(&*row.caption)),
     column("CHILDREN_CARDINALITY", UnsignedInt, |_, row| Cell::Integer(i64::from(row.children))),
-    column("PARENT_LEVEL", UnsignedInt, |_, _| Cell::Integer(0)),
-    column("PARENT_UNIQUE_NAME", String, |scope, row| match row.level {
-        0 => Cell::Null,
-        _ => row.hierarchy.all_member(scope).map_or(Cell::Null, Cell::text),
+    column("PARENT_LEVEL", UnsignedInt, |scope, row| {
+        Cell::Integer(parent(scope, row).map_or(0, |parent| i64::from(parent.level)))
     }),
-    column("PARENT_COUNT", UnsignedInt, |_, row| Cell::Integer(i64::from(row.level > 0))),
+    column("PARENT_UNIQUE_NAME", String, |scope, row| {
+        parent(scope, row).map_or(Cell::Null, |parent| Cell::text(unique_name(scope, parent)))
+    }),
+    column("PARENT_COUNT", UnsignedInt, |_, row| Cell::Integer(i64::from(row.parent.is_some()))),
     null("DESCRIPTION", String),
     null("EXPRESSION", String),
     column("MEMBER_KEY", String, |_, row| Cell::optional(row.key.as_deref())),
@@ -57,8 +58,17 @@ fn level_unique_name(scope: &Scope<'_>, row: &Member) -> std::string::String {
     level.unique_name(scope, row.hierarchy)
 }
 
-fn unique_name(scope: &Scope<'_>, row: &Member) -> std::string::String {
-    let hierarchy = row.hierarchy.unique_name(scope);
+/// Returns the member above one.
+fn parent<'s>(scope: &'s Scope<'_>, row: &Member) -> Option<&'s Member> {
+    scope.members.get(row.parent? as usize)
+}
+
+/// Returns the unique name of a member. A period is named under its level, since a year and a month may look alike.
+pub(crate) fn unique_name(scope: &Scope<'_>, row: &Member) -> std::string::String {
+    let hierarchy = match (row.hierarchy, row.level) {
+        (Hierarchy::Calendar(..), 1..) => level_unique_name(scope, row),
+        (hierarchy, _) => hierarchy.unique_name(scope),
+    };
     match (row.hierarchy, row.level, &row.key) {
         (Hierarchy::Measures, ..) => format!("{hierarchy}.{}", bracketed(&[&row.caption])),
         (_, 0, _) => row.hierarchy.all_member(scope).unwrap_or(hierarchy),

@@ -35,7 +35,15 @@ pub fn duckdb_profile() -> DialectProfile {
     checked(dialect_duckdb::profile())
 }
 
-/// Returns a dialect's profile before the checks.
+/// The profile of the first-party PostgreSQL dialect.
+///
+/// # Panics
+/// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
+pub fn postgres_profile() -> DialectProfile {
+    checked(dialect_postgres::profile())
+}
+
+/// A dialect's profile before the checks.
 pub fn raw(profile: Profile) -> RawProfile {
     from_sdk::raw_profile(profile)
 }

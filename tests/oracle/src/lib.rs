@@ -1,12 +1,15 @@
 //! A second implementation of the semantics of queries, and a fuzzer that compares the product with it.
 //!
-//! `world` describes a project and its data once; `generate` makes worlds and queries from a seed; `oracle` answers by
-//! the text of the semantics; `product` is the real pipeline in this process; `scans` asks DuckDB which columns a
-//! statement reads; `surfaces` compares GraphQL with REST; `compare`, `invariants`, `shrink` and `case` find
-//! differences, reduce them and save them.
+//! `world` describes a project and its data once; `generate` makes worlds and queries from a seed;
+//! `oracle` answers by the letter of the semantics; `product` is the real pipeline in this process;
+//! `scans` asks DuckDB which columns a statement reads;
+//! `surfaces` compares GraphQL with REST;
+//! `dax` compares DAX with an evaluator of its definitions;
+//! `compare`, `invariants`, `shrink` and `case` find differences, make them small and keep them.
 
 pub mod case;
 pub mod compare;
+pub mod dax;
 pub mod fuzz;
 pub mod generate;
 pub mod hooks;

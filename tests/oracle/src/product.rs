@@ -33,9 +33,10 @@ use terrane_compiler::rollup::Flaw;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
-use terrane_golden_tests::duckdb_profile;
+use terrane_golden_tests::{duckdb_profile, postgres_profile};
 use terrane_lineage::Lineage;
-use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
+use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, ServerSettings, postgres};
+use terrane_wire::ErrorBody;
 use terrane_wire::json::{Numbers, write_rows};
 
 mod rollups;
@@ -66,7 +67,7 @@ pub enum Answered {
 /// One engine, for one world after the other.
 pub struct Product {
     runtime: tokio::runtime::Runtime,
-    warehouse: Arc<DuckDb>,
+    warehouse: Arc<dyn Warehouse>,
     profile: Arc<DialectProfile>,
     settings: Settings,
     /// The flaw to plant in matching.
@@ -174,6 +175,25 @@ impl Product {
         })
     }
 
+    /// Connects to a PostgreSQL server after statements that may write.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses a statement.
+    pub fn on_postgres(settings: Settings, url: &str, init: Vec<String>) -> Result<Self> {
+        let server =
+            ServerSettings { url: url.to_owned(), init, connections: 1, connect_timeout: Duration::from_secs(10) };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let warehouse = runtime.block_on(postgres::connect(&server))?;
+        Ok(Product {
+            runtime,
+            warehouse: Arc::new(warehouse),
+            profile: Arc::new(postgres_profile()),
+            settings,
+            flaw: None,
+            _folder: tempfile::tempdir()?,
+        })
+    }
+
     /// Makes the tables anew and loads the project.
     ///
     /// # Errors
@@ -198,7 +218,7 @@ impl Product {
     pub fn serve_tree(&self, tree: &SourceTree, hooks: WorldHooks) -> Result<Served<'_>> {
         self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
-            let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
+            let inputs = Inputs { warehouse: self.warehouse.name().into(), ..Inputs::default() };
             let known = SchemaIntrospection::default();
             let snapshot = load(tree, &inputs, &known, &plugins, &*self.warehouse).await?;
             let problems =
@@ -306,14 +326,21 @@ impl Served<'_> {
     /// # Errors
     /// The message of the refusal.
     pub fn run_dax(&self, text: &str) -> Result<Json, String> {
+        self.dax(text).map_err(|error| error.message)
+    }
+
+    /// Runs a DAX query and reads the answer as a client would.
+    ///
+    /// # Errors
+    /// The refusal of the query.
+    pub fn dax(&self, text: &str) -> Result<Json, Box<ErrorBody>> {
         let context = context(Asker::Usual);
         let run = terrane_app::dax::execute(&self.services.queries, &context, text);
-        match self.product.runtime.block_on(run) {
-            Ok(answer) => {
-                serde_json::from_slice(&terrane_wire::dax::result(&answer)).map_err(|error| error.to_string())
-            }
-            Err(error) => Err(terrane_wire::dax::refusal(text, error, context.scopes).message),
-        }
+        let answer = self.product.runtime.block_on(run);
+        let refusal = |error| Box::new(terrane_wire::dax::refusal(text, error, context.scopes));
+        let body = terrane_wire::dax::result(&answer.map_err(refusal)?);
+        serde_json::from_slice(&body)
+            .map_err(|error| Box::new(ErrorBody::new(terrane_wire::Code::InternalError, error.to_string())))
     }
 
     /// Reports that the data changed.

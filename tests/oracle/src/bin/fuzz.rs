@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use terrane_compiler::rollup::Flaw;
 use terrane_oracle_tests::case::{Case, flaw_named, settings};
+use terrane_oracle_tests::dax::run as dax;
 use terrane_oracle_tests::fuzz::{Report, Run, run};
 use terrane_oracle_tests::generate::Features;
 use terrane_oracle_tests::invariants::cached::DataReport;
@@ -40,6 +41,12 @@ struct Arguments {
     with: Vec<String>,
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
+    /// Compare DAX with the evaluator of its definitions; each world has 40 queries.
+    #[arg(long)]
+    dax: bool,
+    /// Run DAX on the PostgreSQL server at this URL.
+    #[arg(long, requires = "dax")]
+    postgres: Option<String>,
     /// A mistake of matching that the run must find: `OpenRows`, `NestedWeeks` …
     #[arg(long)]
     flaw: Option<FlawName>,
@@ -66,6 +73,9 @@ fn main() -> Result<ExitCode> {
         println!("{}\n", case.sql(&product));
         println!("{}", case.difference(&product)?.unwrap_or_else(|| "no difference".to_owned()));
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.dax {
+        return fuzz_dax(&arguments);
     }
     let mut features = Features::default();
     for (names, on) in [(&arguments.with, true), (&arguments.without, false)] {
@@ -112,6 +122,31 @@ fn main() -> Result<ExitCode> {
     tell(&report, started.elapsed().as_secs_f64());
     saved?;
     Ok(if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs random queries of DAX.
+fn fuzz_dax(arguments: &Arguments) -> Result<ExitCode> {
+    const QUERIES: usize = 40;
+    let worlds = arguments.cases.div_ceil(QUERIES) as u64;
+    let mut open: Box<dax::Open<'_>> = match &arguments.postgres {
+        Some(url) => Box::new(dax::on_postgres(settings(), url.clone())),
+        None => Box::new(dax::on_duckdb(Product::start(settings())?)),
+    };
+    let mut all = dax::Report::default();
+    for seed in arguments.seed..arguments.seed + worlds {
+        let report = dax::run(dax::Run { seed, worlds: 1, queries: QUERIES }, &mut *open)?;
+        report.differences.iter().for_each(|difference| println!("{difference}"));
+        all.add(report);
+        if all.differences.len() >= arguments.differences {
+            break;
+        }
+    }
+    println!("queries     {} ({} answered, {} compared with REST)", all.queries, all.answered, all.by_rest);
+    for (what, count) in all.refused.iter().chain(&all.unsupported) {
+        println!("refused     {count} {what}");
+    }
+    println!("differences {}", all.differences.len());
+    Ok(if all.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn tell(report: &Report, seconds: f64) {

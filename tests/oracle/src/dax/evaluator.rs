@@ -1,0 +1,486 @@
+//! DAX by definition: a filter context is a list of allowed values of columns, a row context is a row.
+//!
+//! In: the rows that a caller sees, and a query. Out: its rows. It is slow and obvious, and shares no code with the
+//! product.
+
+use std::cmp::Ordering;
+
+use serde_json::{Value as Json, json};
+
+use super::expression::{Condition, Filter, Measure, Query, Scalar, Table, Test};
+use super::star::{Column, Data, REFUND, Row, columns_of, number, value};
+
+/// The allowed combinations of columns.
+#[derive(Debug, Clone)]
+struct Restriction {
+    columns: Vec<Column>,
+    allowed: Vec<Vec<Json>>,
+}
+
+/// The filters under which an expression is evaluated; all of them are required.
+#[derive(Debug, Clone, Default)]
+struct Context {
+    filters: Vec<Restriction>,
+}
+
+/// The rows of a table expression.
+struct Rows {
+    columns: Vec<Column>,
+    /// The columns that its rows filter: a fact's row is one of its customer too.
+    expanded: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+/// The rows that a caller sees.
+pub struct Evaluator {
+    customers: Vec<Row>,
+    orders: Vec<Row>,
+    refunds: Vec<Row>,
+    has_orphans: bool,
+}
+
+impl Evaluator {
+    pub fn new(data: &Data) -> Self {
+        let [customers, orders, refunds] = ["customers", "orders", "refunds"].map(|table| data.expanded(table));
+        Evaluator { customers, orders, refunds, has_orphans: data.has_orphans() }
+    }
+
+    /// Returns the rows of a query, each with the columns of its table and the values of its expressions.
+    pub fn evaluate(&self, query: &Query) -> Vec<Vec<Json>> {
+        let context = Context::default();
+        match query {
+            Query::AddColumns(table, values) => self.with_values(table, values, &context),
+            Query::Row(values) => vec![values.iter().map(|value| self.scalar(value, &context, &[])).collect()],
+            Query::TopN(count, is_ascending, table, values) => {
+                let rows = self.with_values(table, values, &context);
+                let key = rows.first().map_or(0, Vec::len).saturating_sub(values.len());
+                first_rows(rows, *count, key, *is_ascending)
+            }
+            Query::SummarizeColumns { groups, filters, values } => {
+                let mut inner = Context::default();
+                for filter in filters {
+                    let rows = self.table(filter, &context, &[]);
+                    inner.filters.push(Restriction::of(&rows));
+                }
+                self.grouped(groups, values, &inner)
+            }
+        }
+    }
+
+    fn with_values(&self, table: &Table, values: &[Scalar], context: &Context) -> Vec<Vec<Json>> {
+        let rows = self.table(table, context, &[]);
+        let row = |row: &Row| {
+            let own = rows.columns.iter().map(|column| value(row, *column));
+            let current = [rows.current(row)];
+            own.chain(values.iter().map(|value| self.scalar(value, context, &current))).collect()
+        };
+        rows.rows.iter().map(row).collect()
+    }
+
+    /// Evaluates for every combination of the groups, and drops those in which every value is BLANK.
+    fn grouped(&self, groups: &[Column], values: &[Scalar], context: &Context) -> Vec<Vec<Json>> {
+        let mut combinations: Vec<Row> = vec![Vec::new()];
+        for table in ["customers", "orders"] {
+            let columns: Vec<Column> = groups.iter().copied().filter(|(of, _)| *of == table).collect();
+            if columns.is_empty() {
+                continue;
+            }
+            let mut wider = Vec::new();
+            for row in &combinations {
+                for values in self.values(&columns, context, true) {
+                    wider.push(row.iter().cloned().chain(columns.iter().copied().zip(values)).collect());
+                }
+            }
+            combinations = wider;
+        }
+        let rows = combinations.iter().filter_map(|row| {
+            let mut inner = context.clone();
+            inner.filters.extend(row.iter().map(|(column, value)| Restriction::one(*column, value)));
+            let found: Vec<Json> = values.iter().map(|value| self.scalar(value, &inner, &[])).collect();
+            let shown = groups.iter().map(|column| value(row, *column));
+            (!found.iter().all(Json::is_null)).then(|| shown.chain(found.iter().cloned()).collect())
+        });
+        rows.collect()
+    }
+
+    // Tables
+
+    fn all_rows(&self, table: &str) -> &[Row] {
+        match table {
+            "customers" => &self.customers,
+            "orders" => &self.orders,
+            _ => &self.refunds,
+        }
+    }
+
+    /// Returns the rows of a table that the filters leave. The columns of a filter that a table lacks do not reach it.
+    fn rows_of(&self, table: &str, context: &Context) -> Vec<&Row> {
+        let filters = context.reaching(table);
+        self.all_rows(table).iter().filter(|row| filters.iter().all(|filter| filter.passes(row))).collect()
+    }
+
+    /// Returns the combinations of columns of one table, with the BLANK of facts without a customer.
+    fn values(&self, columns: &[Column], context: &Context, with_blank: bool) -> Vec<Vec<Json>> {
+        let table = columns[0].0;
+        let mut found: Vec<Vec<Json>> = Vec::new();
+        let rows = self.rows_of(table, context).into_iter();
+        let blank = self.has_blank_row(table, context).then(Row::new);
+        for row in rows.chain(blank.as_ref().filter(|_| with_blank)) {
+            let combination: Vec<Json> = columns.iter().map(|column| value(row, *column)).collect();
+            if !found.contains(&combination) {
+                found.push(combination);
+            }
+        }
+        found
+    }
+
+    /// The filters of customers restrict their blank row like any other.
+    fn has_blank_row(&self, table: &str, context: &Context) -> bool {
+        let is_passed = |filter: &Restriction| filter.passes(&Row::new());
+        table == "customers" && self.has_orphans && context.reaching(table).iter().all(is_passed)
+    }
+
+    fn table(&self, table: &Table, context: &Context, current: &[Row]) -> Rows {
+        let model = |table: &'static str, rows: Vec<Row>| {
+            let columns = columns_of(table).to_vec();
+            let customers = columns_of("customers").iter().filter(|column| !columns.contains(column)).copied();
+            Rows { expanded: columns.iter().copied().chain(customers).collect(), columns, rows }
+        };
+        let one = |column: Column, values: Vec<Vec<Json>>| Rows {
+            columns: vec![column],
+            expanded: vec![column],
+            rows: values.into_iter().map(|values| vec![(column, values[0].clone())]).collect(),
+        };
+        match table {
+            Table::Model(table) => model(table, self.rows_of(table, context).into_iter().cloned().collect()),
+            Table::AllTable(table) => {
+                let mut rows = self.all_rows(table).to_vec();
+                if self.has_blank_row(table, &Context::default()) {
+                    rows.push(Row::new());
+                }
+                model(table, rows)
+            }
+            Table::Values(column) => one(*column, self.values(&[*column], context, true)),
+            Table::Distinct(column) => one(*column, self.values(&[*column], context, false)),
+            Table::All(column) => one(*column, self.values(&[*column], &Context::default(), true)),
+            Table::Filter(of, condition) => {
+                let rows = self.table(of, context, current);
+                let passes = |row: &Row| condition.holds(&value(row, condition.column()));
+                Rows { rows: rows.rows.into_iter().filter(passes).collect(), ..rows }
+            }
+            Table::FilterBy(of, test) => {
+                let rows = self.table(of, context, current);
+                let passes = |row: &&Row| self.test(test, context, &[current, &[rows.current(row)]].concat());
+                let passing = rows.rows.iter().filter(passes).cloned().collect();
+                Rows { rows: passing, ..rows }
+            }
+            Table::Summarize(columns) => {
+                let mut rows: Vec<Row> = Vec::new();
+                for row in self.rows_of("orders", context) {
+                    let row: Row = columns.iter().map(|column| (*column, value(row, *column))).collect();
+                    if !rows.contains(&row) {
+                        rows.push(row);
+                    }
+                }
+                Rows { columns: columns.clone(), expanded: columns.clone(), rows }
+            }
+            Table::TreatAs(values, column) => {
+                let values = values.iter().map(|value| vec![number(value)]).collect();
+                one(*column, values)
+            }
+        }
+    }
+
+    // Filters
+
+    /// Returns the context of CALCULATE: the rows become filters, then its filters replace those of their columns.
+    fn calculated(&self, filters: &[Filter], context: &Context, current: &[Row]) -> Context {
+        let mut inner = transitioned(context, current);
+        for filter in filters {
+            match filter {
+                Filter::All(column) => inner.remove(&|other| other == *column),
+                Filter::AllTable(table) => inner.remove(&|column| applies(column, table)),
+                Filter::AllExcept(table, except) => {
+                    inner.remove(&|column| applies(column, table) && !except.contains(&column));
+                }
+                Filter::AllOfEverything => inner.filters.clear(),
+                Filter::Condition(_) | Filter::Keep(_) | Filter::Table(_) => {}
+            }
+        }
+        let mut added = Vec::new();
+        for filter in filters {
+            match filter {
+                Filter::Condition(condition) => {
+                    inner.remove(&|other| other == condition.column());
+                    added.push(self.meeting(condition));
+                }
+                Filter::Keep(condition) => added.push(self.meeting(condition)),
+                // The table is evaluated outside, where the rows are no filters.
+                Filter::Table(table) => {
+                    let rows = self.table(table, context, current);
+                    inner.remove(&|column| rows.expanded.contains(&column));
+                    added.push(Restriction::of(&rows));
+                }
+                _ => {}
+            }
+        }
+        inner.filters.extend(added);
+        inner
+    }
+
+    /// Returns the values of a column, whatever the filters, that meet a condition.
+    fn meeting(&self, condition: &Condition) -> Restriction {
+        let column = condition.column();
+        let values = self.values(&[column], &Context::default(), true);
+        let allowed = values.into_iter().filter(|values| condition.holds(&values[0])).collect();
+        Restriction { columns: vec![column], allowed }
+    }
+
+    // Scalars
+
+    fn scalar(&self, scalar: &Scalar, context: &Context, current: &[Row]) -> Json {
+        match scalar {
+            Scalar::Number(number) => json!(*number as f64),
+            Scalar::Column(column) => {
+                let row = current.iter().rev().find(|row| row.iter().any(|(of, _)| of == column));
+                row.map_or(Json::Null, |row| value(row, *column))
+            }
+            Scalar::Measure(measure) => self.measure(*measure, &transitioned(context, current)),
+            Scalar::Aggregate(function, column) => {
+                let values = self.rows_of(column.0, context).into_iter().map(|row| value(row, *column));
+                aggregate(function, values.collect())
+            }
+            Scalar::CountRows(table) => count(self.table(table, context, current).rows.len()),
+            Scalar::Iterate(function, table, expression) => {
+                let rows = self.table(table, context, current);
+                let of_row = |row: &Row| self.scalar(expression, context, &[current, &[rows.current(row)]].concat());
+                aggregate(function.strip_suffix('X').unwrap_or(function), rows.rows.iter().map(of_row).collect())
+            }
+            Scalar::Calculate(expression, filters) => {
+                self.scalar(expression, &self.calculated(filters, context, current), &[])
+            }
+            Scalar::Add(one, two) => {
+                let values = [one, two].map(|part| self.scalar(part, context, current).as_f64());
+                match values {
+                    [None, None] => Json::Null,
+                    [one, two] => json!(one.unwrap_or(0.0) + two.unwrap_or(0.0)),
+                }
+            }
+            Scalar::Subtract(one, two) => {
+                let values = [one, two].map(|part| self.scalar(part, context, current).as_f64());
+                match values {
+                    [None, None] => Json::Null,
+                    [one, two] => json!(one.unwrap_or(0.0) - two.unwrap_or(0.0)),
+                }
+            }
+            Scalar::Multiply(one, two) => {
+                let values = [one, two].map(|part| self.scalar(part, context, current).as_f64());
+                match values {
+                    [Some(one), Some(two)] => json!(one * two),
+                    _ => Json::Null,
+                }
+            }
+            Scalar::Divide(one, two) => {
+                let values = [one, two].map(|part| self.scalar(part, context, current).as_f64());
+                match values {
+                    [Some(one), Some(two)] if two != 0.0 => json!(one / two),
+                    _ => Json::Null,
+                }
+            }
+            Scalar::If(test, one, two) => match (self.test(test, context, current), two) {
+                (true, _) => self.scalar(one, context, current),
+                (false, Some(two)) => self.scalar(two, context, current),
+                (false, None) => Json::Null,
+            },
+            Scalar::SelectedValue(column) => match &self.values(&[*column], context, true)[..] {
+                [only] => only[0].clone(),
+                _ => Json::Null,
+            },
+        }
+    }
+
+    fn test(&self, test: &Test, context: &Context, current: &[Row]) -> bool {
+        match test {
+            Test::Compare(scalar, operator, number) => {
+                let found = self.scalar(scalar, context, current);
+                holds(compare(&found, &json!(*number as f64)), operator)
+            }
+            Test::IsBlank(scalar) => self.scalar(scalar, context, current).is_null(),
+            Test::HasOneValue(column) => self.values(&[*column], context, true).len() == 1,
+        }
+    }
+
+    /// Evaluates over the rows that the filters leave. Over no rows it is BLANK.
+    fn measure(&self, measure: Measure, context: &Context) -> Json {
+        let rows = self.rows_of(measure.table(), context);
+        let all = |column: Column| rows.iter().map(|row| value(row, column)).collect();
+        match measure {
+            Measure::Orders => count(rows.len()),
+            Measure::Gifts => count(rows.iter().filter(|row| value(row, ("orders", "is_gift")) == true).count()),
+            Measure::Revenue => aggregate("SUM", all(("orders", "amount"))),
+            Measure::Smallest => aggregate("MIN", all(("orders", "amount"))),
+            Measure::TotalCredit => aggregate("SUM", all(("customers", "credit"))),
+            Measure::Refunded => aggregate("SUM", all(REFUND)),
+        }
+    }
+}
+
+/// Returns whether a filter of a column restricts a table: it is its own, or one of the customers of a fact.
+fn applies((of, _): Column, table: &str) -> bool {
+    of == table || of == "customers"
+}
+
+/// Returns the context in which the current rows are filters; inner ones replace outer ones.
+fn transitioned(context: &Context, current: &[Row]) -> Context {
+    let mut inner = context.clone();
+    for row in current {
+        inner.remove(&|column| row.iter().any(|(of, _)| *of == column));
+        inner.filters.extend(row.iter().map(|(column, value)| Restriction::one(*column, value)));
+    }
+    inner
+}
+
+impl Rows {
+    /// Returns a row as a row context.
+    fn current(&self, row: &Row) -> Row {
+        self.expanded.iter().map(|column| (*column, value(row, *column))).collect()
+    }
+}
+
+impl Context {
+    /// Returns the filters of a table, each with the columns that reach it.
+    fn reaching(&self, table: &str) -> Vec<Restriction> {
+        let mut context = self.clone();
+        context.remove(&|column| !applies(column, table));
+        context.filters
+    }
+
+    /// Removes the filters of columns; a filter of several keeps the combinations of its others.
+    fn remove(&mut self, is_removed: &dyn Fn(Column) -> bool) {
+        for filter in &mut self.filters {
+            let stays: Vec<bool> = filter.columns.iter().map(|column| !is_removed(*column)).collect();
+            let retain = |row: &Vec<Json>| -> Vec<Json> {
+                row.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(value, _)| value.clone()).collect()
+            };
+            filter.allowed = filter.allowed.iter().map(retain).collect();
+            let mut stays = stays.iter();
+            filter.columns.retain(|_| stays.next() == Some(&true));
+        }
+        self.filters.retain(|filter| !filter.columns.is_empty());
+    }
+}
+
+impl Restriction {
+    fn of(rows: &Rows) -> Self {
+        let allowed = rows.rows.iter().map(|row| rows.expanded.iter().map(|column| value(row, *column)).collect());
+        Restriction { columns: rows.expanded.clone(), allowed: allowed.collect() }
+    }
+
+    fn one(column: Column, value: &Json) -> Self {
+        Restriction { columns: vec![column], allowed: vec![vec![value.clone()]] }
+    }
+
+    fn passes(&self, row: &Row) -> bool {
+        let found: Vec<Json> = self.columns.iter().map(|column| value(row, *column)).collect();
+        self.allowed.contains(&found)
+    }
+}
+
+fn count(rows: usize) -> Json {
+    if rows == 0 { Json::Null } else { json!(rows as f64) }
+}
+
+/// Aggregates values; over none it is BLANK.
+fn aggregate(function: &str, values: Vec<Json>) -> Json {
+    let numbers: Vec<f64> = values.iter().filter_map(Json::as_f64).collect();
+    let present = values.iter().filter(|value| !value.is_null()).count();
+    match function {
+        "COUNT" => count(present),
+        "COUNTBLANK" => count(values.len() - present),
+        "DISTINCTCOUNT" => {
+            let mut distinct: Vec<&Json> = Vec::new();
+            values.iter().for_each(|value| {
+                if !distinct.contains(&value) {
+                    distinct.push(value);
+                }
+            });
+            count(distinct.len())
+        }
+        _ if numbers.is_empty() => Json::Null,
+        "SUM" => json!(numbers.iter().sum::<f64>()),
+        "AVERAGE" => json!(numbers.iter().sum::<f64>() / numbers.len() as f64),
+        "MIN" => json!(numbers.iter().copied().fold(f64::INFINITY, f64::min)),
+        _ => json!(numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+    }
+}
+
+impl Condition {
+    /// Returns whether a value meets the condition.
+    pub fn holds(&self, found: &Json) -> bool {
+        match self {
+            Condition::Compare(_, "==", constant) => *found == number(constant),
+            Condition::Compare(_, operator, constant) => holds(compare(found, &number(constant)), operator),
+            Condition::In(_, values) => values.iter().any(|value| number(value) == *found),
+            Condition::Blank(_) => found.is_null(),
+            Condition::Not(inner) => !inner.holds(found),
+            Condition::And(one, two) => one.holds(found) && two.holds(found),
+            Condition::Or(one, two) => one.holds(found) || two.holds(found),
+        }
+    }
+}
+
+fn holds(ordering: Ordering, operator: &str) -> bool {
+    match operator {
+        "=" => ordering.is_eq(),
+        "<>" => ordering.is_ne(),
+        "<" => ordering.is_lt(),
+        "<=" => ordering.is_le(),
+        ">" => ordering.is_gt(),
+        _ => ordering.is_ge(),
+    }
+}
+
+/// Compares as DAX does: BLANK is the zero of the other side's type.
+pub fn compare(left: &Json, right: &Json) -> Ordering {
+    let zero = |other: &Json| match other {
+        Json::String(_) => json!(""),
+        Json::Bool(_) => json!(false),
+        _ => json!(0.0),
+    };
+    let left = if left.is_null() { zero(right) } else { left.clone() };
+    let right = if right.is_null() { zero(&left) } else { right.clone() };
+    match (&left, &right) {
+        (Json::String(one), Json::String(two)) => one.cmp(two),
+        (Json::Bool(one), Json::Bool(two)) => one.cmp(two),
+        _ => left.as_f64().partial_cmp(&right.as_f64()).unwrap_or(Ordering::Equal),
+    }
+}
+
+/// Orders as results do: BLANK before every string and FALSE, and between negative numbers and 0.
+pub fn order(one: &Json, two: &Json) -> Ordering {
+    let key = |value: &Json| match value {
+        Json::Null => (0.0, 1, String::new()),
+        Json::Bool(value) => (f64::from(u8::from(*value)), 2, String::new()),
+        Json::String(text) => (0.0, 2, text.clone()),
+        other => {
+            let number = other.as_f64().unwrap_or(0.0);
+            (number, if number < 0.0 { 0 } else { 2 }, String::new())
+        }
+    };
+    let ((one, one_class, one_text), (two, two_class, two_text)) = (key(one), key(two));
+    one.total_cmp(&two).then(one_class.cmp(&two_class)).then(one_text.cmp(&two_text))
+}
+
+/// Returns the first rows by a column, with all that equal the last of them.
+fn first_rows(mut rows: Vec<Vec<Json>>, count: usize, key: usize, is_ascending: bool) -> Vec<Vec<Json>> {
+    let compare = |one: &Vec<Json>, two: &Vec<Json>| {
+        let ordering = order(&one[key], &two[key]);
+        if is_ascending { ordering } else { ordering.reverse() }
+    };
+    rows.sort_by(compare);
+    let Some(last) = count.checked_sub(1).and_then(|at| rows.get(at)).cloned() else {
+        return if count == 0 { Vec::new() } else { rows };
+    };
+    rows.retain(|row| compare(row, &last).is_le());
+    rows
+}

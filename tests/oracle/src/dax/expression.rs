@@ -1,0 +1,260 @@
+//! Expressions of random queries, and their text.
+//!
+//! In: nothing. Out: the text of an expression in DAX. Absent: values (`evaluator`).
+
+use serde_json::Value as Json;
+
+use super::star::Column;
+
+/// A measure of the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    Orders,
+    Revenue,
+    Smallest,
+    /// It counts the orders that meet a condition.
+    Gifts,
+    TotalCredit,
+    Refunded,
+}
+
+/// A condition over one column.
+#[derive(Debug, Clone)]
+pub enum Condition {
+    Compare(Column, &'static str, Json),
+    In(Column, Vec<Json>),
+    Blank(Column),
+    Not(Box<Condition>),
+    And(Box<Condition>, Box<Condition>),
+    Or(Box<Condition>, Box<Condition>),
+}
+
+#[derive(Debug, Clone)]
+pub enum Scalar {
+    Number(i64),
+    Measure(Measure),
+    /// A column of the current row.
+    Column(Column),
+    Aggregate(&'static str, Column),
+    CountRows(Box<Table>),
+    /// SUMX and its relatives.
+    Iterate(&'static str, Box<Table>, Box<Scalar>),
+    Calculate(Box<Scalar>, Vec<Filter>),
+    Add(Box<Scalar>, Box<Scalar>),
+    Subtract(Box<Scalar>, Box<Scalar>),
+    Multiply(Box<Scalar>, Box<Scalar>),
+    Divide(Box<Scalar>, Box<Scalar>),
+    If(Box<Test>, Box<Scalar>, Option<Box<Scalar>>),
+    SelectedValue(Column),
+}
+
+/// A comparison of an expression with a number, or HASONEVALUE.
+#[derive(Debug, Clone)]
+pub enum Test {
+    Compare(Scalar, &'static str, i64),
+    IsBlank(Scalar),
+    HasOneValue(Column),
+}
+
+#[derive(Debug, Clone)]
+pub enum Table {
+    Model(&'static str),
+    AllTable(&'static str),
+    Values(Column),
+    Distinct(Column),
+    All(Column),
+    /// FILTER by a condition over the columns of the row.
+    Filter(Box<Table>, Condition),
+    /// FILTER by an expression, which sees the row as filters.
+    FilterBy(Box<Table>, Test),
+    /// SUMMARIZE of orders.
+    Summarize(Vec<Column>),
+    TreatAs(Vec<Json>, Column),
+}
+
+/// A filter of CALCULATE.
+#[derive(Debug, Clone)]
+pub enum Filter {
+    Condition(Condition),
+    Keep(Condition),
+    All(Column),
+    AllTable(&'static str),
+    AllExcept(&'static str, Vec<Column>),
+    AllOfEverything,
+    Table(Table),
+}
+
+/// A query.
+#[derive(Debug, Clone)]
+pub enum Query {
+    /// ADDCOLUMNS of a table.
+    AddColumns(Table, Vec<Scalar>),
+    SummarizeColumns {
+        groups: Vec<Column>,
+        filters: Vec<Table>,
+        values: Vec<Scalar>,
+    },
+    Row(Vec<Scalar>),
+    /// The first rows of ADDCOLUMNS by its first value, with ties.
+    TopN(usize, bool, Table, Vec<Scalar>),
+}
+
+impl Measure {
+    pub const ALL: [Measure; 6] =
+        [Measure::Orders, Measure::Revenue, Measure::Smallest, Measure::Gifts, Measure::TotalCredit, Measure::Refunded];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Orders => "orders",
+            Measure::Revenue => "revenue",
+            Measure::Smallest => "smallest",
+            Measure::Gifts => "gifts",
+            Measure::TotalCredit => "total_credit",
+            Measure::Refunded => "refunded",
+        }
+    }
+
+    /// The table whose rows it aggregates.
+    pub fn table(self) -> &'static str {
+        match self {
+            Measure::Orders | Measure::Revenue | Measure::Smallest | Measure::Gifts => "orders",
+            Measure::TotalCredit => "customers",
+            Measure::Refunded => "refunds",
+        }
+    }
+
+    pub fn dax(self) -> String {
+        format!("[{}]", self.name())
+    }
+}
+
+pub fn column_text((table, column): Column) -> String {
+    format!("{table}[{column}]")
+}
+
+fn literal(value: &Json) -> String {
+    match value {
+        Json::String(text) => format!("\"{}\"", text.replace('"', "\"\"")),
+        Json::Bool(value) => value.to_string().to_uppercase(),
+        Json::Null => "BLANK()".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    items.iter().map(text).collect::<Vec<String>>().join(", ")
+}
+
+impl Condition {
+    pub fn column(&self) -> Column {
+        match self {
+            Condition::Compare(column, ..) | Condition::In(column, _) | Condition::Blank(column) => *column,
+            Condition::Not(inner) | Condition::And(inner, _) | Condition::Or(inner, _) => inner.column(),
+        }
+    }
+
+    pub fn dax(&self) -> String {
+        match self {
+            Condition::Compare(column, operator, value) => {
+                format!("{} {operator} {}", column_text(*column), literal(value))
+            }
+            Condition::In(column, values) => format!("{} IN {{{}}}", column_text(*column), joined(values, literal)),
+            Condition::Blank(column) => format!("ISBLANK({})", column_text(*column)),
+            Condition::Not(inner) => format!("NOT ({})", inner.dax()),
+            Condition::And(one, two) => format!("({} && {})", one.dax(), two.dax()),
+            Condition::Or(one, two) => format!("({} || {})", one.dax(), two.dax()),
+        }
+    }
+}
+
+impl Scalar {
+    pub fn dax(&self) -> String {
+        match self {
+            Scalar::Number(number) => number.to_string(),
+            Scalar::Measure(measure) => measure.dax(),
+            Scalar::Column(column) => column_text(*column),
+            Scalar::Aggregate(function, column) => format!("{function}({})", column_text(*column)),
+            Scalar::CountRows(table) => format!("COUNTROWS({})", table.dax()),
+            Scalar::Iterate(function, table, expression) => {
+                format!("{function}({}, {})", table.dax(), expression.dax())
+            }
+            Scalar::Calculate(expression, filters) => {
+                let filters: String = filters.iter().map(|filter| format!(", {}", filter.dax())).collect();
+                format!("CALCULATE({}{filters})", expression.dax())
+            }
+            Scalar::Add(one, two) => format!("({} + {})", one.dax(), two.dax()),
+            Scalar::Subtract(one, two) => format!("({} - {})", one.dax(), two.dax()),
+            Scalar::Multiply(one, two) => format!("({} * {})", one.dax(), two.dax()),
+            Scalar::Divide(one, two) => format!("DIVIDE({}, {})", one.dax(), two.dax()),
+            Scalar::If(test, one, None) => format!("IF({}, {})", test.dax(), one.dax()),
+            Scalar::If(test, one, Some(two)) => format!("IF({}, {}, {})", test.dax(), one.dax(), two.dax()),
+            Scalar::SelectedValue(column) => format!("SELECTEDVALUE({})", column_text(*column)),
+        }
+    }
+}
+
+impl Test {
+    pub fn dax(&self) -> String {
+        match self {
+            Test::Compare(scalar, operator, number) => format!("{} {operator} {number}", scalar.dax()),
+            Test::IsBlank(scalar) => format!("ISBLANK({})", scalar.dax()),
+            Test::HasOneValue(column) => format!("HASONEVALUE({})", column_text(*column)),
+        }
+    }
+}
+
+impl Table {
+    pub fn dax(&self) -> String {
+        match self {
+            Table::Model(table) => (*table).to_owned(),
+            Table::AllTable(table) => format!("ALL({table})"),
+            Table::Values(column) => format!("VALUES({})", column_text(*column)),
+            Table::Distinct(column) => format!("DISTINCT({})", column_text(*column)),
+            Table::All(column) => format!("ALL({})", column_text(*column)),
+            Table::Filter(table, condition) => format!("FILTER({}, {})", table.dax(), condition.dax()),
+            Table::FilterBy(table, test) => format!("FILTER({}, {})", table.dax(), test.dax()),
+            Table::Summarize(columns) => format!("SUMMARIZE(orders, {})", joined(columns, |c| column_text(*c))),
+            Table::TreatAs(values, column) => {
+                format!("TREATAS({{{}}}, {})", joined(values, literal), column_text(*column))
+            }
+        }
+    }
+}
+
+impl Filter {
+    pub fn dax(&self) -> String {
+        match self {
+            Filter::Condition(condition) => condition.dax(),
+            Filter::Keep(condition) => format!("KEEPFILTERS({})", condition.dax()),
+            Filter::All(column) => format!("ALL({})", column_text(*column)),
+            Filter::AllTable(table) => format!("ALL({table})"),
+            Filter::AllExcept(table, columns) => {
+                format!("ALLEXCEPT({table}, {})", joined(columns, |column| column_text(*column)))
+            }
+            Filter::AllOfEverything => "ALL()".to_owned(),
+            Filter::Table(table) => table.dax(),
+        }
+    }
+}
+
+fn named(values: &[Scalar]) -> String {
+    values.iter().enumerate().map(|(at, value)| format!(", \"v{at}\", {}", value.dax())).collect()
+}
+
+impl Query {
+    pub fn dax(&self) -> String {
+        match self {
+            Query::AddColumns(table, values) => format!("EVALUATE ADDCOLUMNS({}{})", table.dax(), named(values)),
+            Query::SummarizeColumns { groups, filters, values } => {
+                let parts = groups.iter().map(|column| column_text(*column)).chain(filters.iter().map(Table::dax));
+                let parts = parts.collect::<Vec<String>>().join(", ");
+                format!("EVALUATE SUMMARIZECOLUMNS({parts}{})", named(values))
+            }
+            Query::Row(values) => format!("EVALUATE ROW({})", named(values).trim_start_matches(", ")),
+            Query::TopN(count, is_ascending, table, values) => {
+                let order = if *is_ascending { "ASC" } else { "DESC" };
+                format!("EVALUATE TOPN({count}, ADDCOLUMNS({}{}), [v0], {order})", table.dax(), named(values))
+            }
+        }
+    }
+}

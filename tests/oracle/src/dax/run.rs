@@ -1,0 +1,239 @@
+//! Random queries of DAX through the product, compared with the evaluator and with REST.
+//!
+//! In: a seed, the number of worlds and of queries, and a warehouse. Out: counts, and every difference with its seed.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use anyhow::Result;
+use serde_json::Value as Json;
+use terrane_wire::{Code, ErrorBody};
+
+use super::evaluator::{Evaluator, order};
+use super::general::General;
+use super::generate;
+use super::star::{Policies, number, random_data, source_tree, statements};
+use super::summarize::Summary;
+use crate::hooks::WorldHooks;
+use crate::oracle::Settings;
+use crate::product::{Answered, Asker, Product, Served};
+use crate::random::Random;
+use terrane_app::query::CacheControl;
+
+/// The extent of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// The seed of the first world; the next one has the next.
+    pub seed: u64,
+    pub worlds: u64,
+    /// The queries of each world.
+    pub queries: usize,
+}
+
+/// The counts of a run.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub queries: usize,
+    pub answered: usize,
+    /// Queries that were compared with REST.
+    pub by_rest: usize,
+    /// Refusals by code.
+    pub refused: BTreeMap<String, usize>,
+    /// Constructs that are not supported.
+    pub unsupported: BTreeMap<String, usize>,
+    pub differences: Vec<String>,
+}
+
+impl Report {
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: Report) {
+        self.queries += other.queries;
+        self.answered += other.answered;
+        self.by_rest += other.by_rest;
+        self.differences.extend(other.differences);
+        for (counts, added) in [(&mut self.refused, other.refused), (&mut self.unsupported, other.unsupported)] {
+            added.into_iter().for_each(|(what, count)| *counts.entry(what).or_default() += count);
+        }
+    }
+}
+
+/// Makes tables with statements and returns the warehouse that has them.
+pub type Open<'f> = dyn FnMut(&[String]) -> Result<Rc<Product>> + 'f;
+
+/// Returns a warehouse in DuckDB, whose tables are replaced for each world.
+pub fn on_duckdb(product: Product) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
+    let product = Rc::new(product);
+    move |statements| {
+        statements.iter().try_for_each(|statement| product.execute(statement).map(|_| ()))?;
+        Ok(Rc::clone(&product))
+    }
+}
+
+/// Returns a connection to PostgreSQL for each world.
+pub fn on_postgres(settings: Settings, url: String) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
+    move |statements| Ok(Rc::new(Product::on_postgres(settings.clone(), &url, statements.to_vec())?))
+}
+
+/// Runs queries over worlds with policies.
+///
+/// # Errors
+/// A warehouse that refuses the tables, or a project with problems.
+pub fn run(run: Run, open: &mut Open<'_>) -> Result<Report> {
+    let mut report = Report::default();
+    for seed in run.seed..run.seed + run.worlds {
+        let mut random = Random::new(seed);
+        let (data, policies) = (random_data(&mut random), Policies::random(&mut random));
+        let product = open(&statements(&data))?;
+        let served = product.serve_tree(&source_tree(&policies), WorldHooks::default())?;
+        let evaluator = Evaluator::new(&policies.seen(&data));
+        let mut world = World { served: &served, policies: &policies, evaluator: &evaluator, report: &mut report };
+        for at in 0..run.queries {
+            let differences = world.report.differences.len();
+            match at % 4 {
+                0 => world.summary(&Summary::random(&mut random)),
+                1 => world.general(&General::random(&mut random)),
+                _ => world.random(&generate::query(&mut random)),
+            }
+            for difference in &mut world.report.differences[differences..] {
+                *difference = format!("seed {seed}, query {at}: {difference}\n{policies:?}\n{data:?}\n");
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// One world with its caller.
+struct World<'w, 'p> {
+    served: &'w Served<'p>,
+    policies: &'w Policies,
+    evaluator: &'w Evaluator,
+    report: &'w mut Report,
+}
+
+impl World<'_, '_> {
+    /// Returns the rows of a query, or counts its refusal.
+    fn rows(&mut self, text: &str) -> Result<Vec<Vec<Json>>, Box<ErrorBody>> {
+        self.report.queries += 1;
+        match self.served.dax(text) {
+            Ok(answer) => {
+                self.report.answered += 1;
+                Ok(rows(&answer))
+            }
+            Err(error) => {
+                *self.report.refused.entry(error.code.as_str().to_owned()).or_default() += 1;
+                Err(error)
+            }
+        }
+    }
+
+    fn differs(&mut self, text: &str, found: &[Vec<Json>], expected: &[Vec<Json>]) -> bool {
+        let (found, expected) = (sorted(found), sorted(expected));
+        if found == expected {
+            return false;
+        }
+        self.report.differences.push(format!("{text}\n  found    {found:?}\n  expected {expected:?}"));
+        true
+    }
+
+    fn is_denied(&self, text: &str) -> bool {
+        let covered = |column: &str| match column {
+            "is_gift" => "[gifts]",
+            _ => "[total_credit]",
+        };
+        let mut denied = self.policies.denied.iter();
+        denied.any(|(table, column)| text.contains(&format!("{table}[{column}]")) || text.contains(covered(column)))
+    }
+
+    fn summary(&mut self, summary: &Summary) {
+        let text = summary.dax();
+        let found = self.rows(&text);
+        let rest = self.rest(summary);
+        let is_filtered = summary.filters_one(|column| self.policies.is_masked(column));
+        match (found, rest) {
+            (Err(_), Err(_)) if is_filtered || self.is_denied(&text) => {}
+            (Ok(found), Ok(rest)) if !is_filtered && !self.is_denied(&text) => {
+                let expected = self.evaluator.evaluate(&summary.query());
+                let differs = self.differs(&text, &found, &expected);
+                self.report.by_rest += 1;
+                if !differs && sorted(&rest) != sorted(&found) {
+                    self.report.differences.push(format!("{text}\n  DAX  {found:?}\n  REST {rest:?}"));
+                }
+                let is_ordered = found.is_sorted_by(|one, two| {
+                    let ordering = order(&one[0], &two[0]);
+                    if summary.is_descending { ordering.is_ge() } else { ordering.is_le() }
+                });
+                if !is_ordered {
+                    self.report.differences.push(format!("{text}\n  is not in order: {found:?}"));
+                }
+            }
+            (found, rest) => {
+                let found = found.map_err(|error| error.message);
+                self.report.differences.push(format!("{text}\n  DAX  {found:?}\n  REST {rest:?}"));
+            }
+        }
+    }
+
+    /// Asks REST for a query; the error is in words.
+    fn rest(&self, summary: &Summary) -> Result<Vec<Vec<Json>>, String> {
+        let query = summary.semantic_query();
+        let cache = CacheControl { bypass: true, ..CacheControl::default() };
+        match self.served.run_as(&query, Asker::Usual, cache).0 {
+            Answered::Rows { rows, .. } => {
+                let rounded = |row: Vec<Json>| row.iter().map(number).collect::<Vec<Json>>();
+                Ok(rows.into_iter().map(rounded).filter_map(|row| summary.row_of_rest(&row)).collect())
+            }
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    fn general(&mut self, general: &General) {
+        let text = general.dax();
+        let is_filtered = general.filters_one(|column| self.policies.is_masked(column));
+        match self.rows(&text) {
+            Ok(found) if !is_filtered && !self.is_denied(&text) => {
+                let expected = general.evaluate(self.evaluator);
+                self.differs(&text, &found, &expected);
+            }
+            Err(_) if is_filtered || self.is_denied(&text) => {}
+            found => {
+                let found = found.map_err(|error| error.message);
+                self.report.differences.push(format!("{text}\n  {found:?}"));
+            }
+        }
+    }
+
+    /// A query of any shape may need what is not supported.
+    fn random(&mut self, query: &super::expression::Query) {
+        let text = query.dax();
+        let (is_denied, has_masks) = (self.is_denied(&text), !self.policies.masks.is_empty());
+        match self.rows(&text) {
+            Ok(found) if !is_denied => {
+                let expected = self.evaluator.evaluate(query);
+                self.differs(&text, &found, &expected);
+            }
+            Err(_) if is_denied => {}
+            Err(error) if error.code == Code::Forbidden && has_masks => {}
+            Err(error) if error.message.contains("is not supported") => {
+                let construct = error.message.split(" is not supported").next().unwrap_or_default();
+                *self.report.unsupported.entry(construct.to_owned()).or_default() += 1;
+            }
+            found => {
+                let found = found.map_err(|error| error.message);
+                self.report.differences.push(format!("{text}\n  {found:?}"));
+            }
+        }
+    }
+}
+
+/// Returns the rows of an answer as lists of values.
+pub fn rows(answer: &Json) -> Vec<Vec<Json>> {
+    let objects = answer["data"].as_array().into_iter().flatten();
+    objects.map(|row| row.as_object().into_iter().flatten().map(|(_, value)| number(value)).collect()).collect()
+}
+
+/// Sorts rows by their text, so that rows are compared as sets.
+pub fn sorted(rows: &[Vec<Json>]) -> Vec<Vec<Json>> {
+    let mut rows: Vec<Vec<Json>> = rows.iter().map(|row| row.iter().map(number).collect()).collect();
+    rows.sort_by_key(|row| format!("{row:?}"));
+    rows
+}

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use terrane_compiler::Access;
 use terrane_compiler::model::{AggregateFunction, Measure, MeasureKind};
 use terrane_compiler::query::{Filter, MemberRef, OrderBy, QueryError, SemanticQuery};
-use terrane_compiler::types::{Operator, Value};
+use terrane_compiler::types::{Granularity, Operator, Value};
 
 use crate::metadata;
 use crate::query::Answer;
@@ -31,6 +31,8 @@ pub enum ValuesOrder {
 pub struct ValuesRequest<'r> {
     pub cube: &'r str,
     pub dimension: &'r str,
+    /// Returns the periods of this granularity instead of the values of a time dimension.
+    pub granularity: Option<Granularity>,
     /// A string that the values contain, in upper or lower case.
     pub search: Option<&'r str>,
     pub order: ValuesOrder,
@@ -45,7 +47,10 @@ impl ValuesRequest<'_> {
     /// # Errors
     /// A name is invalid.
     pub fn query(&self, access: &Access<'_>) -> Result<SemanticQuery, QueryError> {
-        let member = self.member(self.dimension)?;
+        let member = match self.granularity {
+            Some(granularity) => self.member(&format!("{}.{}", self.dimension, granularity.as_str()))?,
+            None => self.member(self.dimension)?,
+        };
         let count = match self.order {
             ValuesOrder::ByFrequency => self.row_count(access)?,
             ValuesOrder::ByValue => None,

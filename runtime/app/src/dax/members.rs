@@ -5,9 +5,6 @@
 //!
 //! [`dimension_values`]: crate::dimension_values
 
-use std::sync::Arc;
-
-use terrane_compiler::query::{MemberRef, OrderBy, SemanticQuery};
 use terrane_compiler::types::Granularity;
 
 use super::dax_context;
@@ -28,15 +25,8 @@ pub async fn values(
 ) -> Result<Answer, QueryRunError> {
     let context = dax_context(context);
     let session = queries.session(&context);
-    let suffix = granularity.map(|granularity| format!(".{}", granularity.as_str())).unwrap_or_default();
-    let member: MemberRef = format!("{cube}.{dimension}{suffix}").parse()?;
-    let query = SemanticQuery {
-        cube: Some(Arc::from(cube)),
-        dimensions: vec![member.clone()],
-        order: vec![OrderBy { member, descending: false }],
-        limit: Some(limit.min(session.max_rows())),
-        skip_total: true,
-        ..SemanticQuery::default()
-    };
+    let limit = limit.min(session.max_rows());
+    let request = ValuesRequest { cube, dimension, granularity, search: None, order: ValuesOrder::ByValue, limit };
+    let query = request.query(&session.access())?;
     session.prepare(&query).await?.run().await
 }

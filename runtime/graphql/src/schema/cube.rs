@@ -166,6 +166,7 @@ impl Dimension {
         let request = ValuesRequest {
             cube: &self.cube,
             dimension: &self.name,
+            granularity: None,
             search: search.as_deref(),
             order: ValuesOrder::ByFrequency,
             limit: limit.unwrap_or(DEFAULT_LIMIT).into(),

@@ -1,7 +1,7 @@
 //! Embeds the SDK and the plugin contract, so that `terrane plugin new` needs no clone of Terrane.
 //!
 //! In: `sdk/` and `wit/` of the workspace. Out: `sdk_files.rs` in the build folder, with each file's path and text, and
-//! the SDK's dependencies as a crate outside of the workspace writes them.
+//! the SDK's dependencies in the form that a crate outside of the workspace needs.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;

@@ -32,12 +32,12 @@ pub fn column(name: &str) -> Column {
     Column(name.to_owned())
 }
 
-/// Holds if all conditions hold; without conditions, always.
+/// Returns a filter that holds if all conditions hold. Without conditions, it always holds.
 pub fn all(parts: impl IntoIterator<Item = Filter>) -> Filter {
     group(Op::And, parts, true)
 }
 
-/// Holds if at least one condition holds; without conditions, never.
+/// Returns a filter that holds if at least one condition holds. Without conditions, it never holds.
 pub fn any(parts: impl IntoIterator<Item = Filter>) -> Filter {
     group(Op::Or, parts, false)
 }

@@ -98,7 +98,7 @@ fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted,
     columns.iter().enumerate().flat_map(of_column).flatten().collect()
 }
 
-/// One column, with the warehouse's numbers.
+/// One column, with the numbers that the warehouse computed for it.
 struct Look<'a> {
     index: usize,
     column: &'a Column,

@@ -86,7 +86,8 @@ fn trunc(unit: &str, hole: &str) -> String {
     }
 }
 
-/// Months later: `1 month` after January 31 would be in March, so the month's last day is the latest.
+/// Returns a template that adds months to a time, at most up to the last day of the resulting month. SQLite's `1 month`
+/// after January 31 alone would be a day in March.
 fn add_months(months: &str) -> String {
     let start = "substr({0}, 1, 19), 'start of month'";
     let day = "(strftime('%d', substr({0}, 1, 19)) - 1) || ' days'";

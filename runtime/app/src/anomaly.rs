@@ -25,7 +25,7 @@ pub use series::Unreadable;
 
 /// The specification's default.
 pub const TRAINING_SIZE: u32 = 100;
-/// Steps of history that a run may ask for.
+/// The largest number of steps of history that a run may request.
 const MAX_TRAINING_SIZE: u32 = 10_000;
 
 /// The series to judge, and the settings of the detector.

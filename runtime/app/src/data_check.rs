@@ -222,7 +222,7 @@ fn cell(batch: &RecordBatch, column: usize, row: usize) -> Option<String> {
     Some(ArrayFormatter::try_new(array, &options).ok()?.value(row).to_string())
 }
 
-/// Engines count in integers, decimals and doubles.
+/// Parses a count, which engines return as an integer, a decimal or a double.
 fn number(text: &str) -> Option<u64> {
     text.split('.').next()?.parse().ok()
 }

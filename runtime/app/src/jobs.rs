@@ -107,7 +107,7 @@ pub struct JobService {
     settings: JobSettings,
     /// Counts the submissions to this process, for its runner.
     submissions: watch::Sender<u64>,
-    /// Counts ended jobs and requests to cancel, as far as this process knows of them.
+    /// Counts the ended jobs and the requests to cancel that this process knows of.
     ends: watch::Sender<u64>,
     /// The number of pending jobs, which the runner updates.
     pending: AtomicU64,

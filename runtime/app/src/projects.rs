@@ -1,9 +1,9 @@
-//! The use case of projects: load one, compile its models, swap it in; cubes that come and go while the server
-//! runs.
+//! The use case of projects: loading a project, compiling its models, and serving it in place of the previous one;
+//! also cubes that are registered and removed while the server runs.
 //!
-//! In: a path and who asks. Out: what was found, with every diagnostic. What is served changes in one place
-//! ([`ProjectService`]), one change at a time, and whole: a project with errors leaves the one before it
-//! serving, unless its caller wants what holds of it. Not here: files (the port's adapter), wire formats.
+//! In: a path and the caller. Out: the result, with every diagnostic. The served project changes in one place
+//! ([`ProjectService`]), one change at a time, and as a whole. A project with errors does not replace the previous one,
+//! unless the caller accepts the parts without errors. Not here: files (the port's adapter), wire formats.
 
 mod build;
 mod compile;
@@ -69,7 +69,7 @@ pub struct ServedStatus {
     /// The folder whose project is served.
     pub folder: Arc<str>,
     pub loaded_at: Timestamp,
-    /// Errors of what is served: a caller took what holds of it.
+    /// The number of errors of the served project: more than 0 only if the caller accepted the parts without errors.
     pub errors: usize,
     /// A later load that was refused: when, how many errors, and the first of them.
     pub refused: Option<Refused>,

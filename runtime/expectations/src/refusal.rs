@@ -10,7 +10,7 @@ use terrane_wire::{ErrorBody, FieldError, query};
 
 use crate::Subject;
 
-/// A refusal as a client sees it, and what it is about.
+/// A refusal as a client sees it, and the names that it is about.
 #[derive(Debug, Clone)]
 pub struct Refusal {
     pub body: ErrorBody,

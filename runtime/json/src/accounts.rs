@@ -9,7 +9,7 @@ use terrane_app::ports::credentials::{ApiKey, User};
 
 use crate::details;
 
-/// Returns the fields of a key, with its state at a time.
+/// Returns the fields of a key, with its state at the time `now`.
 pub fn key_to_json(key: &ApiKey, now: Timestamp) -> Json {
     details::to_json(&key_details(key, now))
 }

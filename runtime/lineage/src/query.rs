@@ -72,7 +72,7 @@ pub enum OutputName {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TableColumn {
-    /// The known name, or the written name in lower case: `raw.orders`.
+    /// The name of a known table, or else the name in the SQL in lower case, such as `raw.orders`.
     pub table: Arc<str>,
     pub column: Arc<str>,
 }

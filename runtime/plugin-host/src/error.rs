@@ -1,4 +1,4 @@
-//! Converts wasmtime's errors to faults that name the cause and the side to blame.
+//! Converts wasmtime's errors to faults that name the cause and the responsible side.
 
 use terrane_app::ports::plugins::{Limit, PluginFault};
 use wasmtime::{PoolConcurrencyLimitError, Trap};

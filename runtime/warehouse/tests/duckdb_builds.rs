@@ -1,4 +1,4 @@
-//! Building models in DuckDB: what takes the place of what, and what is left of a build that goes wrong.
+//! Tests of builds of models in DuckDB: which relation replaces which, and what remains after a failed build.
 //!
 //! All tests share one project folder, since opening one makes it the working directory.
 

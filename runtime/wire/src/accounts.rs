@@ -169,7 +169,7 @@ pub struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// Describes a key at a time.
+    /// Describes a key and its state at the time `now`.
     pub fn new(key: &'a ApiKey, now: Timestamp) -> Self {
         Key {
             id: &key.id,
@@ -206,7 +206,7 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Describes keys at a time.
+    /// Describes keys and their states at the time `now`.
     pub fn new(keys: &'a [ApiKey], now: Timestamp) -> Self {
         Keys { keys: keys.iter().map(|key| Key::new(key, now)).collect() }
     }

@@ -1,4 +1,4 @@
-//! Classifies a warehouse's errors by a table of signs.
+//! Classifies a warehouse's errors by a table of patterns.
 //!
 //! In: patterns of an engine's codes and messages. Out: a [`Classified`] error. The caller's message depends on the
 //! class alone, so that it never contains the warehouse's text.

@@ -1,4 +1,4 @@
-//! A client that keeps its connection: one request at a time, the answer as its bytes.
+//! An HTTP client that keeps its connection, sends one request at a time and returns the bytes of each response.
 //!
 //! In: an address and requests. Out: status, headers and body. Absent on purpose: redirects, compression, TLS.
 

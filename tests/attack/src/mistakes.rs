@@ -30,7 +30,7 @@ const OPERATORS: &[&str] = &[
     "like",
 ];
 
-/// Makes one mistake.
+/// Puts one mistake into the body of a query.
 pub(crate) fn spoil(body: &mut Json, world: &World, random: &mut Random) {
     let cube = random.of(&world.cubes);
     match random.below(9) {

@@ -171,7 +171,7 @@ impl Draft {
     }
 
     fn policies(&mut self, all: &[Json]) -> Vec<Json> {
-        policies::written(all, &self.world, &self.extras, self.constructs.typed_conditions, &mut self.random)
+        policies::printed(all, &self.world, &self.extras, self.constructs.typed_conditions, &mut self.random)
     }
 
     fn write_cube(&self, cube: &mut Json, derived: &[Derived]) {

@@ -1,4 +1,4 @@
-//! Models that are built in memory, and who may build.
+//! Fakes for builds of models: a builder that stores relations in memory, and the rights to build.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;

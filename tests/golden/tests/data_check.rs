@@ -10,8 +10,8 @@ use terrane_compiler::sql::{Claim, DataCheck, data_checks};
 use terrane_golden_tests::case::model;
 use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};
 
-/// A key of one column, one of two of which one is computed, none; joins by equality, by a range, by a member of the
-/// target, under two names, in both directions.
+/// Cubes whose primary key has one column, has two columns of which one is computed, or is missing. Their joins compare
+/// by equality, by a range and with a member of the target, have two names for one target, and go in both directions.
 const CUBES: &str = r#"
 cubes:
   - name: customers

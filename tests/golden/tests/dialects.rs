@@ -2,7 +2,7 @@
 //! a parser of the dialect accepts it as one statement.
 //!
 //! Quotes around names and placeholders differ in every line and mean the same, so they are reported once
-//! and omitted from the comparison; `first_party_profiles` holds them to the SDK's suite. SQL of the
+//! and omitted from the comparison; `first_party_profiles` checks them with the SDK's suite. SQL of the
 //! projects is not translated: it is written for DuckDB.
 
 use std::fmt::Write as _;

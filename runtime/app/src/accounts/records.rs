@@ -9,7 +9,7 @@ use super::keys::KeyState;
 use crate::ports::audit::{Detail, Details};
 use crate::ports::credentials::{ApiKey, User};
 
-/// Returns the fields of a key, with its state at a time.
+/// Returns the fields of a key, with its state at the time `now`.
 pub fn key_details(key: &ApiKey, now: Timestamp) -> Details {
     let Caller { user_id, email, roles, groups, attributes } = caller(&key.caller);
     Details::fields([

@@ -32,7 +32,7 @@ pub(super) struct RefreshReader {
 
 #[derive(Default)]
 struct RefreshResult {
-    /// The clock's `elapsed` before the last reading, and what came of it.
+    /// The clock's `elapsed` before the last reading, and the result of that reading.
     last: Mutex<Option<(Duration, Result<Digest, WarehouseError>)>>,
     /// One reading at a time.
     reading: tokio::sync::Mutex<()>,

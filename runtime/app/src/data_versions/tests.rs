@@ -1,4 +1,4 @@
-//! The times at which versions change, with a clock that only the tests move.
+//! Tests of the times at which versions change, with a clock that only the tests advance.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -21,7 +21,7 @@ pub(super) struct Answers {
     pub(super) columns: Vec<StatisticsColumn>,
     has_quantiles: bool,
     known: Vec<(Wish<usize>, Value)>,
-    /// By column: how many were asked for, and what came.
+    /// For each column with such a request: its index, the number of requested values, and the values that were found.
     top: Vec<(usize, u32, Frequencies)>,
 }
 

@@ -16,9 +16,9 @@ use crate::builds::{BuildRequest, BuildRunError, ModelBuild};
 use crate::domain::RequestContext;
 use crate::ports::builder::NotReady;
 
-/// Nothing was built of any model.
+/// No model was built.
 pub const NOT_BUILT: Code = Code::ModelsNotBuilt;
-/// The same for what the warehouse says, which is for operators.
+/// No model was built, for a reason of the warehouse that only operators may read.
 pub const NOT_READY: Code = Code::WarehouseNotReady;
 
 impl ProjectService {

@@ -80,7 +80,7 @@ pub struct Loaded {
     pub metrics: usize,
     pub graph_nodes: usize,
     pub graph_edges: usize,
-    /// Errors where the caller took what holds.
+    /// Warnings, and errors if the caller accepted the parts without errors.
     pub diagnostics: Vec<Diagnostic>,
     pub elapsed: Duration,
 }

@@ -19,7 +19,7 @@ pub struct Explained {
 /// The warehouse's plan of an explained query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanOfWarehouse {
-    /// The warehouse's own text; `None` if it explains nothing.
+    /// The text of the warehouse; `None` if the warehouse does not explain statements.
     Shown(Option<String>),
     /// The caller lacks the scope `admin`.
     ForAdmins,

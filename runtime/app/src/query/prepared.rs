@@ -170,7 +170,8 @@ impl Prepared<'_> {
         Ok(compile(&snapshot.profile, self.query, &self.authorization.authorized, self.environment())?)
     }
 
-    /// Answers from rows within what is left of the timeout. If that fails too, the tables were not the reason.
+    /// Answers from rows within the rest of the timeout. If that fails too, the pre-aggregations were not the cause of
+    /// the error.
     async fn run_over_rows(&mut self, error: QueryRunError) -> Result<Answer, QueryRunError> {
         let (sql, tables) = self.forget_tables()?;
         let left = self.time_left();

@@ -70,11 +70,11 @@ struct Failures {
 struct WriteProgress {
     /// Batches below this are on disk.
     below: u64,
-    /// The last try that failed.
+    /// The last attempt that failed.
     failed: Option<(u64, StoreError)>,
 }
 
-/// The fields by which events are alike.
+/// The fields that are equal in events of the same kind.
 type Kind = (Arc<str>, Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>, Option<Arc<str>>, Option<Arc<str>>);
 
 impl AuditBuffer {

@@ -143,7 +143,7 @@ impl PreaggAction {
     }
 }
 
-/// Runs a command. Returns whether everything that was to be built was built.
+/// Runs a command. Returns true if every requested table was built.
 ///
 /// # Errors
 /// The project has errors, pre-aggregations are switched off, or the state database is unavailable.

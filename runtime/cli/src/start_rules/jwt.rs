@@ -36,7 +36,7 @@ fn without_key(jwt: &JwtConfig) -> Vec<Diagnostic> {
     set.map(|(key, place)| place.mark(error(format!("`{key}` is set, but no key can check a token"), KEYS))).collect()
 }
 
-/// Tokens of applications beside those of a provider, without a key that the applications could have.
+/// Reports that tokens of applications are accepted beside those of a provider, but no key is set for them.
 fn applications_without_key(jwt: &JwtConfig) -> Option<Diagnostic> {
     let is_wanted = jwt.application_tokens && jwt.is_external() && !jwt.has_own_key();
     let place = jwt.application_tokens_place.as_ref().filter(|_| is_wanted)?;
@@ -44,7 +44,7 @@ fn applications_without_key(jwt: &JwtConfig) -> Option<Diagnostic> {
     Some(place.mark(error(message, "Set `security.jwt.secret`, or `algorithm: RS256` and `public_key_path`.")))
 }
 
-/// Mappings of claims that no token is read with.
+/// Reports mappings of claims that have no effect, because no token is read.
 fn unread_mappings(security: &SecurityConfig) -> Vec<Diagnostic> {
     let jwt = &security.jwt;
     if jwt.reads_claims() {

@@ -177,7 +177,7 @@ codes! {
     NoPlugins = "no-plugins",
     /// The warehouse did not open.
     NoWarehouse = "no-warehouse",
-    /// Another tool's model has something that a project does not.
+    /// A part of another tool's model cannot be expressed in a project.
     NotCarriedOver = "not-carried-over",
     /// A pre-aggregation stores an expression whose value changes without its data.
     NotDeterministic = "not-deterministic",

@@ -14,7 +14,8 @@ use jiff::Timestamp;
 pub struct FactMatch {
     pub cube: Arc<str>,
     pub served: Option<Served>,
-    /// The reasons against other pre-aggregations, nearest first. If one serves the fact, only explanations have them.
+    /// The reasons why other pre-aggregations do not serve the fact; the one that comes nearest is first. If one serves
+    /// the fact, the list is empty except in explanations.
     pub misses: Vec<Miss>,
 }
 

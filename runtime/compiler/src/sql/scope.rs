@@ -36,7 +36,7 @@ pub(super) struct RowScope<'a> {
     pub(super) texts: Texts,
     /// The alias of the root's rows, if it is not the cube's name.
     root: Option<&'a str>,
-    /// The node whose row filter encloses the expression, or whose row filter it is.
+    /// The node whose row filter is or contains the expression.
     passed: Option<NodeId>,
     /// The pre-aggregation whose table the rows come from.
     stored: Option<&'a Rollup>,

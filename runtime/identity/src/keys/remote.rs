@@ -68,8 +68,8 @@ struct Known {
 #[derive(Default)]
 struct RefreshState {
     began_at: Option<Duration>,
-    /// Closed once it is over, with what came of it.
-    outcome: Option<watch::Receiver<FetchState>>,
+    /// The channel that receives the outcome of the request and is then closed.
+    outcome: Option<watch::Receiver<Outcome>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -64,7 +64,7 @@ pub(super) enum Clause {
     Where,
     Group,
     Order,
-    /// An expression of `ORDER BY` that is more than a name, where it means the rows' own columns.
+    /// An expression of `ORDER BY` that is not a single name. Names in it refer to columns of the rows.
     OrderWithin,
 }
 

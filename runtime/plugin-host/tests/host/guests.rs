@@ -34,7 +34,7 @@ const INFO: &str = "(i32.const 2048)";
 const OK: &str = "(i32.const 4096)";
 
 impl Default for Guest<'_> {
-    /// Says who it is, accepts any configuration, and traps when asked for its profile.
+    /// Returns a guest that describes itself, accepts any configuration, and traps when its profile is requested.
     fn default() -> Self {
         Guest { fields: "", pages: 2, describe: INFO, check_config: OK, describe_dialect: "unreachable" }
     }

@@ -94,8 +94,8 @@ impl Cors {
     }
 }
 
-/// Returns whether an origin is that of the server as the client calls it. A proxy may end TLS, so only the names and
-/// the ports are compared.
+/// Returns whether an origin is the one under which the client reaches this server. A proxy may end TLS, so only the
+/// host names and the ports are compared.
 fn is_own(origin: &HeaderValue, host: Option<&HeaderValue>) -> bool {
     let (Ok(origin), Some(Ok(host))) = (origin.to_str(), host.map(HeaderValue::to_str)) else { return false };
     let default_port = match origin.split_once("://") {

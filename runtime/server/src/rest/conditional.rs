@@ -5,8 +5,8 @@ use terrane_app::query::CacheControl;
 
 use crate::openapi::{Compression, ResponseDoc};
 
-/// The answer to a client that has the current one.
-pub(super) const UNCHANGED: ResponseDoc = ResponseDoc {
+/// The answer to a client that already has the current response.
+pub(super) const UNCHANGED: Answer = Answer {
     status: 304,
     description: "as the `If-None-Match` names it",
     content: &[],

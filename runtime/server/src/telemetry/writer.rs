@@ -64,7 +64,7 @@ impl Sink {
     }
 }
 
-/// The thread. Dropped, it writes what is left and ends.
+/// The thread that writes lines. When this value is dropped, the thread writes the remaining lines and ends.
 #[derive(Debug)]
 pub(super) struct Writer {
     sink: Sink,

@@ -41,7 +41,7 @@ struct Arguments {
     /// Constructs to leave out: typed_conditions, star, files, derived, registrations.
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
-    /// Break the premise, to see that faults are found.
+    /// Give both sides different rights or values, to test that differences are found.
     #[arg(long, value_enum)]
     sabotage: Option<SabotageName>,
 }

@@ -121,8 +121,8 @@ fn add_star_filter(world: &mut World, extras: &mut Extras, random: &mut Random) 
         Some(json!({"name": "all_rows", "cubes": "*", "row_filter": format!("{{CUBE}}.id <= {most}")}));
 }
 
-/// Rewrites the policies of the project's files. `all`: as the oracle's worlds print them.
-pub(super) fn written(all: &[Json], world: &World, extras: &Extras, is_typed: bool, random: &mut Random) -> Vec<Json> {
+/// Rewrites the policies `all`, which are in the form in which the oracle's worlds print them, for the project's files.
+pub(super) fn printed(all: &[Json], world: &World, extras: &Extras, is_typed: bool, random: &mut Random) -> Vec<Json> {
     // Row filters, then masks and denials, then what `spread` has added.
     let rows = world.policies.len();
     let own_rows = rows - extras.star_policies;

@@ -162,7 +162,7 @@ fn tagged(row: &[Cell], number: usize) -> Vec<Cell> {
     row
 }
 
-/// Returns one to three other values; never the id and the tag.
+/// Returns the row with one to three other values. The id and the tag stay.
 fn changed(row: &[Cell], types: &[ColumnType], has_plain_texts: bool, random: &mut Random) -> Vec<Cell> {
     let mut row = row.to_vec();
     for _ in 0..1 + random.below(3) {

@@ -1,4 +1,5 @@
-//! Names: of the warehouse, where anything goes in quotes, and of members, which are snake_case.
+//! Generates names. Names of the warehouse may contain any characters, since they are quoted; names of members are in
+//! snake_case.
 
 use std::collections::BTreeSet;
 

@@ -40,7 +40,8 @@ fn main() -> Result<ExitCode> {
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns one server on SQLite, then two on one PostgreSQL.
+/// Kills one server with a state database in SQLite, then two servers that share one in PostgreSQL. Returns true if no
+/// fault was found.
 fn killed(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
     let settings = kills::KillSettings { rounds, replicas: 1, seed };
     let report = kills::run(binary, "sqlite://state.db", settings)?;
@@ -55,7 +56,8 @@ fn killed(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
     Ok(report.faults.is_empty() && shared.faults.is_empty())
 }
 
-/// Returns one server on SQLite and DuckDB, then two on one PostgreSQL, with half of the rounds each.
+/// Kills servers during builds: one server on SQLite and DuckDB, then two servers on one PostgreSQL, in half of the
+/// rounds each. Returns true if no fault was found.
 fn killed_builds(binary: &str, rounds: u64, seed: u64) -> Result<bool> {
     let half = rounds / 2;
     let alone = BuildKills {

@@ -1,4 +1,5 @@
-//! Keys and users from the command line, against the real server: made, used, ended, and written down.
+//! Tests that a real server follows the keys and users that are created and ended from the command line, and audits
+//! them.
 
 use std::time::Duration;
 

@@ -100,7 +100,7 @@ fn a_query_that_takes_minutes_is_answered_at_its_time() {
     assert_eq!(server.terminate().unwrap().0, Some(0));
 }
 
-/// Returns one query at a time, in the queue's front and in the engine.
+/// Returns a project whose server and whose engine execute one query at a time. `queued` queries may wait.
 fn project_of_one(queued: usize) -> Scratch {
     project(&format!(
         "query: {{timeout: 600, export_timeout: 600}}\nwarehouse: {{type: duckdb, max_connections: 1}}\n\

@@ -42,7 +42,7 @@ fn steps(markdown: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs one block where the one before it ended, compares its output, and returns it.
+/// Runs one block in the folder in which the previous block ended, compares its output, and returns it.
 fn run_in(step: &Step, home: &Path) -> String {
     let place = home.join("place");
     let script = format!("set -e\ncd \"$(cat {0})\"\n{1}\npwd > {0}\n", place.display(), step.script);

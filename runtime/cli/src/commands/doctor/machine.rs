@@ -18,7 +18,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of bytes of a response that identify the server.
 const PROBE_BYTES: u64 = 4_096;
 
-/// Checks the file of the log, if there is one.
+/// Checks the log file, if there is one.
 pub(super) fn log(project: &Project, findings: &mut Findings) {
     let LogOutput::File(file) = wiring::log_settings(project).output else {
         return findings.ok("log", "goes to a stream of the program");

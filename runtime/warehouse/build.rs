@@ -46,9 +46,9 @@ fn library_folder() -> PathBuf {
     workspace.join(env::var_os("DUCKDB_LIB_DIR").unwrap_or_default())
 }
 
-/// Lets the linker, `cargo test` and `cargo run` find the library for every package that depends on
-/// this one, documentation tests among them: of the search paths, cargo puts those inside its
-/// target folder, and only those, on the loader's path.
+/// Makes the library available to the linker, `cargo test` and `cargo run` in every package that depends on this one,
+/// including documentation tests. Cargo adds a search path to the path of the loader only if it is inside the target
+/// folder.
 fn offer_to_cargo(folder: &Path, name: &str) -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let link = out.join(name);

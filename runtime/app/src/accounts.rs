@@ -28,7 +28,7 @@ use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness};
 use crate::security::{CredentialCache, Identity, RequestOrigin};
 
-/// A change is attempted this often when other changes of the same account come between.
+/// The number of attempts of a change that conflicts with other changes of the same account.
 const ATTEMPTS: usize = 4;
 
 /// The ports of the use cases.

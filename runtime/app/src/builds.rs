@@ -28,7 +28,7 @@ use crate::ports::leases::Leases;
 use crate::ports::store::StoreError;
 use crate::worker::{HeldLease, LeaseLoss, LeaseSettings};
 
-/// Models of one batch that are built at once.
+/// The number of models of one batch that are built at the same time.
 const AT_ONCE: usize = 4;
 
 /// The ports and settings of a run.

@@ -63,7 +63,7 @@ impl RateScope {
     }
 }
 
-/// One request too many, and when the next one is welcome.
+/// A request above its rate, and the time to wait before the next one.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("more than {} requests a second: wait {} s", rate.requests_per_second, wait.as_secs_f64().ceil().max(1.0))]
 pub struct RateExceeded {

@@ -206,7 +206,7 @@ impl Services {
         }
     }
 
-    /// Returns the use case of pre-aggregations for some query services; `None` as the backend: they are switched off.
+    /// Returns the use case of pre-aggregations for `queries`. Without a `backend`, pre-aggregations are switched off.
     pub fn preaggregations(
         &self,
         backend: Option<PreaggregationBackend>,

@@ -208,7 +208,7 @@ pub struct Dimension {
     pub primary_key: bool,
     /// Only for [`DimensionType::Time`].
     pub time: TimeKind,
-    /// Allowed granularities, finest first; all eight when the author named none. Empty unless time.
+    /// Allowed granularities, finest first. All eight if the author named none; empty for other types than time.
     pub granularities: Vec<Granularity>,
     /// The type that the warehouse reports; `Unknown` until types are read.
     pub column_type: LogicalType,
@@ -240,12 +240,12 @@ pub struct Join {
     pub span: Option<Span>,
 }
 
-/// A metric: an expression over measures and other metrics, whatever its kind.
+/// A metric of any kind: an expression over measures and other metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     pub name: Arc<str>,
     pub kind: MetricKind,
-    /// Its parts are measures and metrics; a ratio is one [`SqlPart::Divide`].
+    /// The expression. It refers to measures and metrics; a ratio is one [`SqlPart::Divide`].
     pub body: Snippet,
     /// ANDed into each aggregate.
     pub filters: Vec<MetricFilter>,

@@ -100,7 +100,7 @@ async fn schema(database: &Database) -> Result<Option<i64>, StoreError> {
     database.optional(version).await?.map_or(Ok(None), |row| row.maybe_integer("version"))
 }
 
-/// Makes a table and takes it back.
+/// Returns the message of the database if it refuses a new table. The table is rolled back.
 async fn unwritable(database: &Database) -> Option<String> {
     let probe = async {
         let mut change = database.begin().await?;

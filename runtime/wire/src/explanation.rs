@@ -1,4 +1,4 @@
-//! Explanations: the reasons why a query becomes the SQL that it becomes.
+//! Explanations of queries: the decisions that lead to their SQL.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -69,7 +69,7 @@ async fn the_second_answer_has_the_rows_of_the_first() {
     assert_eq!(world.statements.load(Ordering::Relaxed), 1);
 }
 
-/// Rows are stored as they were written last, so that another form must not be taken for it.
+/// The cache stores the rows in the form of the last response. A request for another form must not get that form.
 #[tokio::test]
 async fn each_form_of_the_rows_is_its_own() {
     let world = world();

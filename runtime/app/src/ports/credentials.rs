@@ -96,7 +96,7 @@ pub enum Rotation {
     Rotated(Session),
     /// The token had been used before: a copy exists, so the session has ended.
     Reused(Session),
-    /// There is none, it has expired, or its session is over.
+    /// The token does not exist or has expired, or its session has ended.
     Refused,
 }
 

@@ -129,7 +129,7 @@ impl AuditBuffer {
         self.write_through(number).await
     }
 
-    /// Writes a batch each interval in which something was noted, for ever.
+    /// Writes a batch after each interval in which events were noted. Never returns.
     pub async fn keep_writing(&self, interval: Duration, observer: &dyn Observer) {
         let mut last_failed = false;
         loop {

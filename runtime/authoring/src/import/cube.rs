@@ -91,7 +91,8 @@ fn items<M: IntoIterator<Item = Member>>(
     members
 }
 
-/// Returns the key of the cube's rows: `sql_table` or `sql`. `None`: there are none, and a finding says why.
+/// Returns the key of the cube's rows, `sql_table` or `sql`, with its value. Returns `None` and adds a finding if the
+/// cube has no rows.
 fn rows(
     item: &ModelEntry,
     entry: &Entry<'_>,

@@ -89,7 +89,7 @@ codes! {
     EveryOrigin = "every-origin",
     /// Cubes extend each other in a cycle.
     ExtendsCycle = "extends-cycle",
-    /// A cube extends others over too many steps.
+    /// The chain of `extends` of a cube is too long.
     ExtendsLimit = "extends-limit",
     /// A file lies where nothing reads it.
     FileNotRead = "file-not-read",

@@ -12,7 +12,8 @@ use terrane_oracle_tests::world::{
 use super::people;
 use crate::server::Files;
 
-/// Ways of DuckDB to read a table `{t}`; `{n}` is its name as a string, if it is a plain word, and `{b}` without schema.
+/// Clauses by which DuckDB reads a table `{t}`. `{n}` is the table's name as a string, for names that are plain words;
+/// `{b}` is the name without its schema.
 const SPELLINGS: &[&str] = &[
     "FROM {t}",
     "TABLE {t}",

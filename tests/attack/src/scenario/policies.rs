@@ -19,7 +19,7 @@ const MAX_STAR_ID: i64 = 4;
 /// Additions to the oracle's world.
 #[derive(Debug, Default)]
 pub(super) struct Extras {
-    /// A row filter on all cubes, which is the last policies of the world.
+    /// A row filter on all cubes. The world has it as its last `star_policies` policies, one for each cube.
     star_filter: Option<Json>,
     star_policies: usize,
     /// For each mask and denied member, whether the policy is for all cubes.

@@ -25,7 +25,8 @@ pub struct Policy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum RowPolicy {
     Condition(Expr),
-    /// A column, of the cube or of one that a to-one join leads to, against an attribute of the caller.
+    /// Compares a column with an attribute of the caller. The column belongs to the cube or to the target of a to-one
+    /// join.
     Attribute {
         column: Expr,
         attribute: String,

@@ -1,7 +1,7 @@
-//! Answers as they lie in a guest's memory, by the component model's canonical ABI.
+//! Encodes answers in the layout of a guest's memory (the component model's canonical ABI).
 //!
-//! In: words and texts. Out: a data segment. The answer begins at [`BASE`]; what it points to lies behind it,
-//! all within [`BYTES`].
+//! In: words and strings. Out: a data segment of at most [`BYTES`]. The answer begins at [`BASE`], and the data
+//! that it points to follows.
 
 /// The address of an answer.
 pub(crate) const BASE: u32 = 16_384;

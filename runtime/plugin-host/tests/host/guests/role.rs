@@ -1,7 +1,7 @@
 //! Guests of any role, as core modules in text form.
 //!
 //! In: a role, and the bodies of some functions; the others trap. Out: the bytes of a component, with a
-//! manifest if one is given. An answer is a pointer to memory; what a fresh memory holds is in `data`.
+//! manifest if one is given. An answer is a pointer to memory; `data` is the initial content of the memory.
 
 use std::path::Path;
 

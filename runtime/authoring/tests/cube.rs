@@ -1,5 +1,5 @@
-//! Imports of small Cube models: a model that is closed for some callers is never open in the project, and every
-//! difference has one finding at its place.
+//! Tests imports of small Cube models. A model that is closed to some callers must not be open to them in the project,
+//! and every difference has one finding at its place.
 //!
 //! In: model files as text. Out: the access that an anonymous caller has in the compiled project, and the findings.
 

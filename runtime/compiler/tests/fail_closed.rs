@@ -1,5 +1,5 @@
-//! Mistakes of a project that is served all the same: whatever becomes of a policy, what it was to protect is
-//! protected or closed, never open.
+//! Tests mistakes of a project that is served nevertheless: if a policy has a mistake, the data that it was to protect
+//! stays protected or is closed.
 //!
 //! The cases are in one file: they change one project, and a reviewer reads them as the list of all such mistakes.
 

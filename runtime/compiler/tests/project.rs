@@ -1,4 +1,5 @@
-//! Case files: a small project in one YAML file to its diagnostics and, for good ones, its model.
+//! Tests case files: each is a small project in one YAML file, whose diagnostics and, without errors, model are
+//! compared with a snapshot.
 //!
 //! A new case is a new file under `tests/project/`; its snapshot is read before it is accepted.
 

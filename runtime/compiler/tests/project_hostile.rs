@@ -1,5 +1,5 @@
-//! Projects that try to overflow stacks, multiply memory or never end, each loaded on a thread with a small stack.
-//! Each must load, or end with a diagnostic, in time.
+//! Tests projects that try to overflow stacks, multiply memory or never end. Each is loaded on a thread with a small
+//! stack, and must load, or end with a diagnostic, in time.
 
 use std::sync::mpsc;
 use std::time::Duration;

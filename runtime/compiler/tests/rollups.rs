@@ -1,4 +1,4 @@
-//! Definitions, partitions and statements of pre-aggregations.
+//! Tests definitions, partitions and statements of pre-aggregations.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

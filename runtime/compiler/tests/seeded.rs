@@ -1,4 +1,4 @@
-//! Mistakes that people make, each seeded into one sound project.
+//! Tests common mistakes of authors, each added to a project without mistakes.
 //!
 //! A case is a file under `tests/seeded/cases`: what it changes in the project of `tests/seeded/base`,
 //! and every diagnostic that must be reported for it. `⟦…⟧` marks the place, which the project doesn't contain: the n-th

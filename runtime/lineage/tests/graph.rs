@@ -1,4 +1,4 @@
-//! Models in the dependency graph: unreadable models, and tables that models name directly.
+//! Tests models in the dependency graph: models that cannot be parsed, and tables that models name directly.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

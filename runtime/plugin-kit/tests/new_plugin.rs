@@ -1,4 +1,4 @@
-//! A new plugin of each role, from an empty folder outside of the workspace to a release component that panics.
+//! Tests a new plugin of each role, from an empty folder outside of the workspace to a release component that panics.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! The state of pre-aggregations: builds, leases and published generations, on SQLite.
+//! Tests the state of pre-aggregations on SQLite: builds, leases and published generations.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -1,4 +1,4 @@
-//! Workers over one SQLite database: two in this process, and one in a process that is killed.
+//! Tests workers on one SQLite database: two in this process, and one in a process that is killed.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

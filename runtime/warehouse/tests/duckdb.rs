@@ -1,4 +1,4 @@
-//! The DuckDB adapter against the real engine: values, types, limits and the lock.
+//! Tests the DuckDB adapter with the real engine: values, types, limits and the lock.
 //!
 //! All tests share one project folder, since opening one makes it the working directory.
 

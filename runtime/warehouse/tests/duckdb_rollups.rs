@@ -1,4 +1,4 @@
-//! Tables of pre-aggregations beside a DuckDB file that is open for reading only.
+//! Tests tables of pre-aggregations beside a DuckDB file that is open for reading only.
 //!
 //! All tests share one project folder, since opening one makes it the working directory.
 

@@ -1,4 +1,4 @@
-//! SQLite as the port sees it: values, limits and refusals.
+//! Tests SQLite through the port: values, limits and refusals.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Queries that are nearly right: wrong names near real ones, values of the wrong type, members that are hidden.
+//! Queries that are almost correct: misspelled names, values of the wrong type, members that are hidden.
 //!
 //! In: a query that the oracle's generator made. Out: the same with one mistake. Refusals must tell as little as
 //! answers.

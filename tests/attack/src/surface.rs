@@ -1,4 +1,4 @@
-//! The surfaces of the product that an attack asks.
+//! The surfaces of the product to which an attack sends requests.
 //!
 //! In: a semantic query, or nothing. Out: requests. Each surface is one entry of [`SURFACES`]; a new one joins every
 //! attack by being listed.

@@ -1,5 +1,5 @@
-//! A bounded attack: 500 cases. The seed stands here; another one each day would be no test. Long runs:
-//! `cargo xtask attack --cases N --seed S`.
+//! Runs the attack for 500 cases. The seed is fixed, so that each run tests the same cases. The command `cargo xtask
+//! attack --cases N --seed S` makes long runs.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

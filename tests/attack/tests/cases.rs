@@ -1,4 +1,5 @@
-//! Faults that were found once: each file of `cases/` is served on both sides and asked again.
+//! Tests faults that were found in the past: each file of `cases/` is served on both sides and its requests are sent
+//! again.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Tenants and policies on two servers that share a Redis server, against a server without a cache.
+//! Tests tenants and policies on two servers that share a Redis server, compared with a server without a cache.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! A state database and a folder of results that are both away; jobs on real ones are tested by `tests/jobs.rs`.
+//! Fakes of an unavailable state database and an unavailable folder of results. `tests/jobs` tests jobs with real ones.
 
 use std::sync::Arc;
 

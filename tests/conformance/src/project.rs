@@ -1,4 +1,4 @@
-//! The small project that cases ask, and the tables of its pre-aggregations.
+//! The small project that the cases query, and the tables of its pre-aggregations.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The server on a real socket of the loopback, and the little that a test says to it.
+//! Runs the server on a real socket of the loopback interface, and sends it simple requests.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! Keys and users over HTTP, with a real state database: the changes that administrators make, and refused ones.
+//! Tests keys and users over HTTP with a real state database: changes that administrators make, and changes that are
+//! refused.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

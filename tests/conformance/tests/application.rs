@@ -1,4 +1,4 @@
-//! Tokens that applications sign for their users: the rights that they give, and tokens that must be refused.
+//! Tests tokens that applications sign for their users: the rights that they give, and tokens that must be refused.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Tests of authentication: keys, tokens and sessions over a real state database, and everything that must fail.
+//! Tests authentication by keys, tokens and sessions with a real state database, and requests that must fail.
 //!
 //! One file: all of them share an edge over one state database, and each kind of credential is tested with the others
 //! present.

@@ -1,4 +1,4 @@
-//! Builds of models: their choice, definitions and order, and failed runs.
+//! Tests builds of models: their choice, definitions and order, and failed runs.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -1,4 +1,4 @@
-//! The result cache through the routes: hits, misses, shared executions, entity tags.
+//! Tests the result cache through the routes: hits, misses, shared executions, entity tags.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

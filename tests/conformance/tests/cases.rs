@@ -1,4 +1,4 @@
-//! Runs the case files, and looks for routes and codes that have none.
+//! Runs the case files, and reports routes and error codes without a case.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Bodies that are compressed: answers, whole or as they come, and requests, within a bound.
+//! Tests compression: of answers, whole or streamed, and of requests up to a limit.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

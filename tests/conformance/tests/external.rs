@@ -1,4 +1,4 @@
-//! Tokens of an identity provider: its keys come from a real socket, and everything that must fail.
+//! Tests tokens of an identity provider, whose keys come from a real socket, and requests that must fail.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

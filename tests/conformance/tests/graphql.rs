@@ -1,4 +1,4 @@
-//! GraphQL over the use cases of a server: rows, errors, rights, limits and audit records.
+//! Tests GraphQL over the use cases of a server: rows, errors, rights, limits and audit records.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Documents and requests of GraphQL that mean harm, over HTTP. No answer is a 5xx, and no statement runs for a document
+//! Tests harmful documents and requests of GraphQL over HTTP. No answer is a 5xx, and no statement runs for a document
 //! that is refused.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]

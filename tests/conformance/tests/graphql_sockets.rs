@@ -1,5 +1,5 @@
-//! Sockets of `graphql-transport-ws` on a real server of the loopback: the handshake, the close codes of the protocol,
-//! credentials that come late or end early, and clients that mean harm.
+//! Tests sockets of `graphql-transport-ws` on a real server of the loopback interface: the handshake, the close codes
+//! of the protocol, credentials that come late or expire early, and harmful clients.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

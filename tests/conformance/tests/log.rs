@@ -1,4 +1,5 @@
-//! The log: the specification's events with their fields, one correlation id a request, nothing forged.
+//! Tests the log: the events of the specification with their fields, one correlation id for each request, and that
+//! callers cannot forge entries.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

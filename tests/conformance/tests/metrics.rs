@@ -1,4 +1,4 @@
-//! The metrics as Prometheus reads them: names, types, labels, and that clients can't add series.
+//! Tests the metrics as Prometheus reads them: names, types, labels, and that clients cannot add series.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,5 +1,5 @@
-//! Signing in through an identity provider: its endpoints are on a real socket, and everything that must
-//! fail on the way out and back.
+//! Tests signing in through an identity provider whose endpoints are on a real socket, and every step that must fail on
+//! the way to the provider and back.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Arrow columns as JSON: each type, and each way in which times are rendered.
+//! Tests Arrow columns as JSON: each type, and each form of times.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

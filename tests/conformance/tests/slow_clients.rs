@@ -1,5 +1,4 @@
-//! Clients that are slow on purpose, on a real socket: each holds a connection for a bounded time, and no
-//! longer than the one that began.
+//! Tests slow clients on a real socket: each holds a connection for a limited time only.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! The server on a real socket of the loopback: ports, bounds, timeouts, shutdown.
+//! Tests the server on a real socket of the loopback interface: ports, limits, timeouts, shutdown.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,5 +1,5 @@
-//! Requests that are almost right: every body of the cases, spoiled at every byte. None may end in a
-//! fault of the server, and every refusal has its shape.
+//! Tests requests that are almost correct: the bodies of all cases, with each byte removed or replaced in turn. None
+//! may cause an internal error, and every refusal has the documented form.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

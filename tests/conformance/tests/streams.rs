@@ -1,5 +1,5 @@
-//! Streamed answers: failures reach the client, a client that goes away ends the statement, and Arrow is read back
-//! unchanged.
+//! Tests streamed answers: failures reach the client, the statement ends if the client disconnects, and Arrow is read
+//! back unchanged.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

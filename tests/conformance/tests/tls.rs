@@ -1,4 +1,4 @@
-//! The server under TLS: what a client that trusts its certificate sees, and everything that must fail.
+//! Tests the server with TLS: the answers to a client that trusts the certificate, and connections that must fail.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,5 @@
-//! Traces as a collector gets them: names, parents, attributes, and nothing secret, over a real socket.
+//! Tests traces as a collector receives them over a real socket: names, parents, attributes, and that they contain no
+//! secret.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! XMLA as clients send it and as a strict reader reads it.
+//! Tests XMLA with requests of real clients and a strict reader of the responses.
 //!
 //! In: requests in the forms of several clients. Out: each rowset is read by its own schema: every element is declared,
 //! in order and of its type, and rowsets agree with one another.

@@ -1,5 +1,4 @@
-//! Models of any size, and the queries that are measured over them: for benchmarks and for counting
-//! allocations.
+//! Models of any size and queries over them, for benchmarks and for counting allocations.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 

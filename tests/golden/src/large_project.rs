@@ -1,5 +1,5 @@
-//! Projects of any size as their authors would write them, one cube a file: for benchmarks and for
-//! counting what is compiled.
+//! Projects of any size in the form in which authors write them, one cube in each file, for benchmarks and for counting
+//! compiled objects.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 

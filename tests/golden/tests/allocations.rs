@@ -1,4 +1,4 @@
-//! A query allocates for itself, and not for the model that it is asked of.
+//! Tests that the memory that a query allocates depends on the query and not on the size of the model.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

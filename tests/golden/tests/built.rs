@@ -1,4 +1,4 @@
-//! Built models: queries read their tables, and policies apply as if the models were inlined.
+//! Tests built models: queries read their tables, and policies apply as if the models were inlined.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

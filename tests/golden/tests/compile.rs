@@ -1,4 +1,4 @@
-//! Every file in `cases/` through resolve, plan, secure, lower and print, against its snapshot.
+//! Resolves, plans, secures, lowers and prints every file in `cases/`, and compares the result with its snapshot.
 
 use serde_json::json;
 use terrane_compiler::{Authorized, compile_totals};

@@ -1,4 +1,5 @@
-//! The compiler's enums are the contract's, in its order: the border converts them by position.
+//! Tests that the compiler's enums have the variants of the contract in the same order, because the host converts them
+//! by position.
 
 use std::fs;
 use std::path::Path;

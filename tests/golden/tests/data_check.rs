@@ -1,4 +1,4 @@
-//! The statements that prove keys and joins: their text in one dialect, and that every dialect has one.
+//! Tests the statements that check keys and joins: their text in one dialect, and that every dialect has one.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

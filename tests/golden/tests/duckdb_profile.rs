@@ -1,4 +1,4 @@
-//! The DuckDB dialect passes the host's checks and says what the planner relies on.
+//! Tests that the DuckDB dialect passes the host's checks and has the properties that the planner relies on.
 
 use terrane_compiler::sql::dialect_profile::{DialectProfile, Op};
 use terrane_compiler::sql::template::{Segment, Template};

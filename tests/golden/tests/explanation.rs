@@ -1,4 +1,5 @@
-//! The reasons for the path of each join (semantics, rule 6), and the statement that asks for the warehouse's plan.
+//! Tests the reasons for the path of each join (semantics, rule 6), and the statement that requests the warehouse's
+//! plan.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,5 +1,5 @@
-//! Every first-party dialect passes the host's checks, and the host writes texts and names as the SDK's
-//! conformance suite does.
+//! Tests that every first-party dialect passes the host's checks, and that the host writes strings and names like the
+//! SDK's conformance suite.
 
 use std::collections::BTreeSet;
 use std::path::Path;

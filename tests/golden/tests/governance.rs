@@ -1,4 +1,4 @@
-//! Obligations of hooks: over every golden case, and each obligation on its own.
+//! Tests obligations of hooks: with every golden case, and each obligation alone.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,5 @@
-//! The DuckDB profile, spoiled in one way each: refused, with the place and the fault.
+//! Tests profiles that differ from the DuckDB profile by one mistake each: each is refused with the place and the
+//! reason.
 
 use terrane_compiler::sql::dialect_profile::{
     DialectProfile, Op, PlaceholderStyle, ProfileError, ProfileFault, RawOp, RawProfile,

@@ -1,5 +1,4 @@
-//! The statements of a profile: that every dialect has them, and that nothing of a masked, denied or hidden
-//! column is in any.
+//! Tests the statements of a profile: every dialect has them, and none reads a masked, denied or hidden column.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Good templates keep their text; hostile ones are refused for the right reason.
+//! Tests that valid templates keep their text, and that harmful templates are refused for the expected reason.
 
 use terrane_compiler::sql::template::{MAX_TEMPLATE_BYTES, Segment, Template, TemplateError};
 

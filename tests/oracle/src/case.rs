@@ -1,4 +1,4 @@
-//! A case: a world and one query, as a file that says by itself what to run.
+//! A case: a file with a world and one query, which can be run without other files.
 //!
 //! In: JSON. Out: whether the product and the oracle agree on it. A difference that the fuzz found
 //! becomes such a file, and stays as a test.

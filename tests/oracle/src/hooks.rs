@@ -1,4 +1,4 @@
-//! The governance hooks of a world: one for each of its policies that is a hook's.
+//! The governance hooks of a world: one for each policy that is defined by a hook.
 //!
 //! In: a [`World`]. Out: the port's answers, in two forms of the same condition, so that both are looked at.
 

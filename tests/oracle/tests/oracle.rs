@@ -1,4 +1,4 @@
-//! The oracle itself against the examples that the semantics states in words.
+//! Tests the oracle with the examples that the semantics states in words.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

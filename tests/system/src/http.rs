@@ -1,4 +1,4 @@
-//! One HTTP request over a socket, as plain as it can be.
+//! Sends one HTTP request over a socket, without a library.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! Projects made for one test, and the paths of those that are there.
+//! Projects made for one test, and the paths of existing projects.
 
 use std::fs;
 use std::path::{Path, PathBuf};

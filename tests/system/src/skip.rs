@@ -1,4 +1,4 @@
-//! Tests that cannot run because a tool of the machine is missing.
+//! Skips tests for which a tool is missing on this machine.
 
 /// Reports them. In CI, that is a failure.
 ///

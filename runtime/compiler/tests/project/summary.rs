@@ -1,4 +1,4 @@
-//! A model as a few lines of text, for snapshots.
+//! Summarizes a model in a few lines of text, for snapshots.
 
 use std::fmt::Write as _;
 

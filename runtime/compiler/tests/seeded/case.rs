@@ -1,4 +1,4 @@
-//! Reads the cases and makes their projects.
+//! Reads the cases and creates their projects.
 
 use std::collections::BTreeMap;
 use std::fs;

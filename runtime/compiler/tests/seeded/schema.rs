@@ -1,4 +1,4 @@
-//! Holds the JSON Schemas against sound projects, which they must take, and against seeded mistakes.
+//! Tests that the JSON Schemas accept projects without mistakes and reject the mistakes of the cases.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The first-party components, as `cargo xtask components` built them: each says what the same dialect
-//! says natively, and is asked once.
+//! Tests the first-party components that `cargo xtask components` built: each returns the same profile as the native
+//! dialect, and is called only once.
 
 use crate::standard::components;
 use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};

@@ -1,4 +1,4 @@
-//! Guests for tests: core modules in text form, made into components without a wasm compiler.
+//! Guests for tests: core modules in text form, which become components without a compiler for WebAssembly.
 //!
 //! In: the bodies of some functions. Out: the bytes of a component of the world `dialect-plugin`, or
 //! of one that is nearly it.

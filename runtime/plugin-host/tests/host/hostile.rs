@@ -1,4 +1,4 @@
-//! Hostile components: each ends as a typed fault, and the host goes on.
+//! Tests that each hostile component ends with a typed fault, and that the host continues.
 //!
 //! Limits are counted, not measured: a guest that must run out of fuel gets little of it and much
 //! time, and the other way round.

@@ -1,4 +1,4 @@
-//! The life of a component: what is looked at before it is run, what serves, and what an operator changes.
+//! Tests the life of a component: the checks before it runs, its activation, and the changes that an operator makes.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The host as its ports show it: components that are well made, hostile ones, and the life of a component.
+//! Tests the host through its ports: correct components, hostile components, and the life of a component.
 //!
 //! One test program, since linking wasmtime takes longer than the tests.
 

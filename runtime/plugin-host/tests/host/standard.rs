@@ -1,4 +1,5 @@
-//! Terrane's own components, as `cargo xtask components` built them, and their detectors' native twins.
+//! Tests Terrane's own components as `cargo xtask components` built them. The detectors are compared with the same code
+//! run natively.
 
 #![allow(dead_code, reason = "each test uses its part")]
 

@@ -1,5 +1,5 @@
-//! Terrane's own detectors and checks, as components behind their ports: they say what the same code says
-//! natively, and hold the contract.
+//! Tests Terrane's own detectors and checks as components behind their ports: they return the same as the same code run
+//! natively, and follow the contract.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Hostile guests in every role and over many calls: each ends as a typed fault, circuit breakers open, and the host
-//! neither dies nor grows.
+//! Tests hostile guests in every role and over many calls: each ends with a typed fault, circuit breakers open, and the
+//! host neither stops nor uses more and more memory.
 
 mod answers;
 mod callers;

@@ -1,5 +1,4 @@
-//! A long run of the attack: `terrane-attack --cases N [--seed S] [--only I]`, or `--case FILE` for one that was
-//! saved.
+//! Runs the attack for many cases: `terrane-attack --cases N [--seed S] [--only I]`, or `--case FILE` for a saved case.
 //!
 //! In: how long, and where to start. Out: progress, counts, and every fault as a case file. As
 //! `terrane-attack --as-program …` it is the program under attack.

@@ -1,4 +1,4 @@
-//! Jobs that end in another way than with a result.
+//! Tests jobs that end without a result.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::Ordering;

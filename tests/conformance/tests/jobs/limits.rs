@@ -1,4 +1,4 @@
-//! Quotas of open jobs, and the share of permits that jobs have.
+//! Tests quotas of open jobs, and the share of permits that jobs have.
 
 use std::sync::atomic::Ordering;
 

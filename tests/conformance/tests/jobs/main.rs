@@ -1,4 +1,4 @@
-//! Asynchronous queries over a real state database and a real folder of results, and their errors.
+//! Tests asynchronous queries with a real state database and a real folder of results, and their errors.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

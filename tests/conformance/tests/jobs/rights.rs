@@ -1,4 +1,4 @@
-//! Rights at three times: when a job is submitted, when it runs, and when its result is read.
+//! Tests that rights are checked at three times: when a job is submitted, when it runs, and when its result is read.
 
 use std::sync::Arc;
 

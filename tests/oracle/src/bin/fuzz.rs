@@ -1,4 +1,4 @@
-//! A long run of the fuzz: `terrane-fuzz --cases N [--seed S]`.
+//! Runs the fuzzer for many cases: `terrane-fuzz --cases N [--seed S]`.
 //!
 //! In: how long, and where to start. Out: progress, counts, and every difference as a case file.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]

@@ -1,4 +1,5 @@
-//! Data: few distinct values, so that groups meet, with nulls, extremes and what is easily confused.
+//! Generates data: few distinct values, so that groups have several rows, with nulls, extremes and values that are
+//! easily confused.
 
 use jiff::civil::{DateTime, date};
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! Filter conditions as JSON: every operator, with values from the data, near them, and wrong ones.
+//! Generates filter conditions as JSON: every operator, with values from the data, similar values, and invalid ones.
 
 use serde_json::{Value as Json, json};
 use terrane_compiler::query::Operator;

@@ -1,4 +1,4 @@
-//! Foreign keys of the warehouse over joins that are there.
+//! Generates foreign keys of the warehouse for some of the world's joins.
 
 use super::Generator;
 use crate::world::{Cell, Relationship, World};

@@ -1,4 +1,4 @@
-//! Group-by columns of a query: dimensions and times that the measures' cubes reach.
+//! Generates the group-by columns of a query: dimensions and times that the measures' cubes reach.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,4 +1,4 @@
-//! Masks that fit the dimensions that are there, and members that are denied.
+//! Generates masks that fit existing dimensions, and denied members.
 //!
 //! In: the generator and a world. Out: mask_policies on a cube or two. Not here: what they do (`world`, `oracle`).
 

@@ -1,4 +1,4 @@
-//! Dimensions, measures, segments and metrics over the columns that are there.
+//! Generates dimensions, measures, segments and metrics over existing columns.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Row filters of policies over the columns that are there.
+//! Generates row filters of policies over existing columns.
 //!
 //! In: the generator and a world. Out: policies, most worlds' first cubes hidden in part. Not here:
 //! what they hide (`world`).

@@ -1,4 +1,4 @@
-//! Pre-aggregations over the members that are there, and queries that one of them could answer.
+//! Generates pre-aggregations over existing members, and queries that one of them could answer.
 
 use serde_json::{Map, Value as Json, json};
 

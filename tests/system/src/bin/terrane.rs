@@ -1,4 +1,4 @@
-//! The `terrane` program under a name of these tests' own; see Cargo.toml.
+//! The `terrane` program under a separate name for these tests; see Cargo.toml.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! PostgreSQL over a folder of its own, with a collation that is not by code point, on request with TLS.
+//! PostgreSQL in a separate folder, with a collation that is not by code point, and optionally with TLS.
 
 use std::fs;
 use std::path::{Path, PathBuf};

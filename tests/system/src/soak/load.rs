@@ -1,4 +1,4 @@
-//! Many clients at once that mean well: how long does each wait?
+//! Measures how long each of many ordinary clients waits when they send requests at the same time.
 //!
 //! Every client keeps its connection and asks again as soon as it is answered, or after a pause.
 

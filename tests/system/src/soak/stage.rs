@@ -1,4 +1,4 @@
-//! A server to attack: the example project, closed to strangers, with a reader, an administrator and a user.
+//! A server to attack: the example project, closed to anonymous callers, with a reader, an administrator and a user.
 
 use std::path::Path;
 

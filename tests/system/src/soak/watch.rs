@@ -1,4 +1,4 @@
-//! The server from outside, while it is attacked: does it say that it lives, and how much memory it has.
+//! Watches the server from outside while it is attacked: its liveness probe and its memory.
 
 use std::fs;
 use std::net::SocketAddr;

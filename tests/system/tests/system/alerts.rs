@@ -1,4 +1,4 @@
-//! The alerting rules of `runtime/deploy`, as Prometheus' own tool reads and tests them.
+//! Tests the alerting rules of `runtime/deploy` with Prometheus' own tool.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

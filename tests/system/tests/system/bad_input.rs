@@ -1,4 +1,4 @@
-//! Mistakes of users: each case ends with exit code 1, a place and a hint, and never a panic.
+//! Tests mistakes of users: each case ends with exit code 1, a place and a hint, and without a panic.
 
 use std::net::TcpListener;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Warehouses that really run: the same rows on each of them, and what becomes of their faults.
+//! Tests real warehouses: each has the same rows, and reports its failures as documented.
 //!
 //! Tests of a missing engine are reported as skipped, and fail in CI.
 

@@ -1,4 +1,4 @@
-//! Every project's own expectations, in process: its queries against SQL written by hand.
+//! Runs the expectations of every project in process, and compares their queries with hand-written SQL.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Asynchronous queries on real servers: a few rounds of kills, and the commands of the operator.
+//! Tests asynchronous queries on real servers: a few rounds of kills, and the commands of the operator.
 
 use std::time::Duration;
 

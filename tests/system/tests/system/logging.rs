@@ -1,4 +1,4 @@
-//! The log of the real program: each of its settings, and outputs that take nothing.
+//! Tests the log of the real program: each setting, and outputs that cannot be written to.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,5 +1,5 @@
-//! Models that `terrane run` and a server build: their diagnostics, the rows that queries read, and the callers who see
-//! them.
+//! Tests models that `terrane run` and a server build: their diagnostics, the rows that queries read, and the callers
+//! who see them.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

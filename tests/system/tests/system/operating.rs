@@ -1,4 +1,4 @@
-//! Metrics, traces and probes of the real program.
+//! Tests metrics, traces and probes of the real program.
 
 use std::net::TcpListener;
 use std::thread;

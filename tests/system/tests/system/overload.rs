@@ -1,5 +1,5 @@
-//! The server with a real engine that is busy: timeouts at their time, clients that go away, a full queue,
-//! and a certificate.
+//! Tests the server with a real engine that is busy: timeouts on time, clients that disconnect, a full queue; also a
+//! certificate.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! Policies over real rows: values from claims, which a careless cast would let through, and rows that are hidden,
-//! of which no failure may tell.
+//! Tests policies over real rows: values from claims that an unsafe cast would accept, and hidden rows that no error
+//! message may reveal.
 
 use std::fs;
 

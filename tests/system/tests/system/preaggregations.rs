@@ -1,4 +1,4 @@
-//! Pre-aggregations of a served project: builds, answers from tables, and faults, on DuckDB.
+//! Tests pre-aggregations of a served project on DuckDB: builds, answers from tables, and faults.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

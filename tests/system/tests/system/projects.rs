@@ -1,4 +1,4 @@
-//! Changes of the served project while the real server runs: loads, reloads, registered cubes, and what survives.
+//! Tests changes of the served project while the real server runs: loads, reloads, registered cubes, and restarts.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

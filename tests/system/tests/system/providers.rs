@@ -1,5 +1,5 @@
-//! A real identity provider beside the real server: signing in through it, its own tokens, its keys rotated,
-//! and itself down.
+//! Tests a real identity provider with the real server: signing in, the provider's tokens, rotated keys, and an
+//! unavailable provider.
 
 use std::time::Duration;
 

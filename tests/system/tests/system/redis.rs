@@ -1,5 +1,5 @@
-//! The shared tier of the result cache on a real Redis server: absent, lost, slow, full, emptied, and with values of
-//! another writer.
+//! Tests the shared tier of the result cache on a real Redis server that is missing, lost, slow, full or emptied, or
+//! has values of another writer.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

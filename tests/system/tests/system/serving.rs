@@ -1,4 +1,4 @@
-//! The server as clients and supervisors see it.
+//! Tests the server as clients and supervisors use it.
 
 use serde_json::json;
 use terrane_system_tests::{FLIGHTS, Scratch, Server, path, request};

@@ -1,4 +1,4 @@
-//! The shutdown under load: running requests finish, no response is cut off, and the process ends by itself.
+//! Tests the shutdown under load: running requests finish, no response is truncated, and the process ends by itself.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 

@@ -1,4 +1,4 @@
-//! A bounded sample of `cargo xtask soak`: no attack gets a 5xx, a secret, or the process.
+//! Runs a bounded sample of `cargo xtask soak`: no attack gets a 5xx or a secret, or ends the process.
 
 use terrane_system_tests::soak::{self, Settings, stage};
 

@@ -1,4 +1,4 @@
-//! The state database: one suite over both engines, and the program over databases that go away.
+//! Tests the state database: one suite on both engines, and the program with databases that become unavailable.
 //!
 //! Without PostgreSQL, its tests are reported as skipped, and fail in CI.
 

@@ -1,5 +1,5 @@
-//! `terrane anomaly` and `terrane profile`, end to end: the figures are those of NumPy and of SQL written by
-//! hand (`statistics/figures.py` prints them), and policies hold.
+//! Tests `terrane anomaly` and `terrane profile` end to end: the numbers equal those of NumPy and of hand-written SQL
+//! (`statistics/figures.py` prints them), and policies apply.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

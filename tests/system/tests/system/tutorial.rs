@@ -1,4 +1,4 @@
-//! Runs the documents literally: every `sh` block of a page, in order, in one empty folder.
+//! Runs the documents as a reader would: every `sh` block of a page, in order, in one empty folder.
 //!
 //! In: Markdown pages. Out: a failure for each block that fails or prints something else. A `text` block after it is
 //! its whole standard output; a `stderr` block contains words of its standard error. Deliberately absent: `console`

@@ -1,4 +1,4 @@
-//! Answers that are small in the guest and huge outside, and questions that are huge: both have bounds.
+//! Tests the limits on answers that are small in the guest and huge in the host, and on huge requests.
 
 use terrane_compiler::governance::{MemberUse, Usage};
 use terrane_compiler::types::LogicalType;

@@ -1,4 +1,4 @@
-//! Two hundred callers at once: each is answered or refused for a reason, and none hangs.
+//! Tests two hundred callers at once: each gets an answer or a refusal with its reason, and none waits forever.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The circuit breaker of a function that keeps failing: for the callers that see it fail, and for all once it fails
-//! for most.
+//! Tests the circuit breaker of a function that fails repeatedly: it opens for the callers that see failures, and for
+//! all callers once the function fails for most of them.
 
 use terrane_app::ports::plugins::Unavailable;
 

@@ -1,4 +1,4 @@
-//! Files that are no components any more, and components that want what no host gives, in every role.
+//! Tests files that are not components any more, and components whose imports the host does not provide, in every role.
 
 use super::*;
 use crate::guests::wit_importing;

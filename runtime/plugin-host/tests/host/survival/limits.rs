@@ -1,4 +1,4 @@
-//! Time, fuel, memory and stack end a guest of any role, each by its own name.
+//! Tests that the limits of time, fuel, memory and stack end a guest of any role, and that the fault names the limit.
 
 use terrane_app::ports::plugins::{Blame, Limit};
 use terrane_plugin_host::HostLimits;

@@ -1,4 +1,4 @@
-//! The memory between calls against guests that want all of it, or another's.
+//! Tests the memo, the memory between calls, with guests that try to fill it or to read entries of others.
 
 use terrane_plugin_host::Grants;
 

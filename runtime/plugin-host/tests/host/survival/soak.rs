@@ -1,5 +1,5 @@
-//! Calls in thousands with answers that are right, nearly right or rubbish. `cargo xtask soak` makes a million of
-//! them; here is a sample.
+//! Tests thousands of calls with answers that are correct, almost correct or random. This is a sample of `cargo xtask
+//! soak`, which makes a million of them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

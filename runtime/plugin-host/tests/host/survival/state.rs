@@ -1,5 +1,5 @@
-//! A fresh instance for each call: nothing of one reaches the next, be it of the same caller, of another tenant,
-//! or of a call that broke off in the middle.
+//! Tests that each call has a fresh instance: no state of one call reaches the next, whether that is a call of the same
+//! caller or of another tenant, or follows a call that was interrupted.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! One suite of queries, answered by every engine with the rows that DuckDB gives.
+//! Tests one suite of queries on every engine. The rows must equal those of DuckDB.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Builds of models in a real PostgreSQL: replacement, readers during a build, and relations that must not be changed.
+//! Tests builds of models in a real PostgreSQL: replacement, readers during a build, and relations that must not be
+//! changed.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

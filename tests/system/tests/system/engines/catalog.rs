@@ -1,4 +1,4 @@
-//! Lookups in real catalogs: the tables that an unquoted name finds, and those that it never finds.
+//! Tests lookups in real catalogs: the tables that an unquoted name finds, and those that it never finds.
 
 use terrane_app::ports::warehouse::{CatalogTable, Warehouse};
 use terrane_cli::config::Environment;

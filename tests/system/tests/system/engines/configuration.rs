@@ -1,4 +1,4 @@
-//! Invalid settings of a warehouse are rejected with a hint.
+//! Tests that invalid settings of a warehouse are rejected with a hint.
 
 use terrane_system_tests::Scratch;
 

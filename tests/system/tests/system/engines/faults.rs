@@ -1,4 +1,4 @@
-//! Responses to clients while a database server is slow, dies, returns, or must write.
+//! Tests the responses to clients while a database server is slow, stops, returns, or refuses to write.
 
 use std::io::Write as _;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Foreign keys of a real PostgreSQL: those that hold for every row that a statement reads, and no others.
+//! Tests that only those foreign keys of a real PostgreSQL are used that hold for every row that a statement reads.
 
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_cli::config::Environment;

@@ -1,4 +1,4 @@
-//! A filter on a string finds its rows by the column's index, whatever its collation, and only its rows.
+//! Tests that a filter on a string finds exactly its rows by the column's index, whatever the column's collation.
 
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::RequestContext;

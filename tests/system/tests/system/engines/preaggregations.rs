@@ -1,4 +1,5 @@
-//! Pre-aggregations in database servers: tables that answer as the rows do, late rows, kills and refusals.
+//! Tests pre-aggregations in database servers: answers from tables equal those from rows; also late rows, kills and
+//! refusals.
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Connections to a server under TLS: whose certificate is taken, and what is said of others.
+//! Tests connections to a server with TLS: which certificates are accepted, and the messages about others.
 
 use serde_json::json;
 use terrane_system_tests::Scratch;

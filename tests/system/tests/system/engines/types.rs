@@ -1,4 +1,4 @@
-//! Every type of a server's own, as JSON: what its columns become, without loss.
+//! Tests that every type of a server becomes JSON without loss.
 
 use std::time::Duration;
 

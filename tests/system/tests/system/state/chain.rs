@@ -1,4 +1,4 @@
-//! The audit chain has one end, it only grows, and every manipulation is found.
+//! Tests that the audit chain has one end and only grows, and that every manipulation is found.
 
 use futures_util::future::join_all;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, ChainState};

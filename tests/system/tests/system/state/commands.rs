@@ -1,4 +1,4 @@
-//! `state dump` and `restore`, `config show` and `doctor`, as an operator calls them.
+//! Tests `state dump` and `restore`, `config show` and `doctor` as an operator calls them.
 
 use std::fs;
 use std::net::TcpListener;

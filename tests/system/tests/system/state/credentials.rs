@@ -1,4 +1,4 @@
-//! Keys, users and sessions: stored values are read back, changes happen once, and each has an audit record.
+//! Tests keys, users and sessions: stored values are read back, changes happen once, and each has an audit record.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Dumps: from one engine into the other and back, and everything that must not be restored.
+//! Tests dumps from one engine to the other and back, and data that must not be restored.
 
 use terrane_app::ports::audit::{AuditLog as _, ChainState};
 use terrane_app::ports::credentials::Credentials as _;

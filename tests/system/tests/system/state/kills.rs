@@ -1,4 +1,4 @@
-//! Kills a process during writes, many times: acknowledged changes are there, and the audit chain holds.
+//! Kills a process many times while it writes. Acknowledged changes must remain, and the audit chain must be valid.
 //!
 //! Ten rounds by default; `TERRANE_KILL_ROUNDS` sets another number.
 

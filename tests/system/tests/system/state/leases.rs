@@ -1,4 +1,4 @@
-//! Leases, and the removal of expired records by the holder of one.
+//! Tests leases, and the deletion of expired records by the holder of a lease.
 
 use std::time::Duration;
 

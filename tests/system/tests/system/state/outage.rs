@@ -1,4 +1,4 @@
-//! The program over a PostgreSQL that goes away and comes back, and two programs over one.
+//! Tests the program with a PostgreSQL that stops and returns, and two programs that share one.
 
 use std::time::{Duration, Instant};
 

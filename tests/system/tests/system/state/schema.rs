@@ -1,4 +1,5 @@
-//! Opening: several at once make one schema, restarts find it, and a newer one is left alone.
+//! Tests opening a state database: several processes at once create one schema, restarts find it, and a newer schema is
+//! left unchanged.
 
 use futures_util::future::join_all;
 use terrane_app::ports::store::Store as _;

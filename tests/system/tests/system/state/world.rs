@@ -1,4 +1,4 @@
-//! A project whose callers have keys and passwords, served over a state database of the test's own.
+//! A project whose callers have keys and passwords, served with a separate state database for each test.
 
 use std::thread;
 use std::time::Duration;

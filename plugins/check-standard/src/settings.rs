@@ -1,4 +1,4 @@
-//! The caller's `quality_thresholds`: from which score on a side of quality is worth a warning.
+//! The caller's `quality_thresholds`: the score from which a dimension of quality causes a warning.
 
 use terrane_sdk::check::{QualityDimension, Severity};
 use terrane_sdk::json::Json;

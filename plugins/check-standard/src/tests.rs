@@ -1,4 +1,4 @@
-//! The rules against numbers worked out by hand.
+//! Tests the rules with numbers that were computed by hand.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

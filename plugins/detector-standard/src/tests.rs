@@ -1,5 +1,5 @@
-//! The rules against numbers worked out by hand, and against NumPy's and SciPy's (`cases/numpy.json`, made by
-//! `cases/make.py`).
+//! Tests the rules with numbers that were computed by hand, and with those of NumPy and SciPy (`cases/numpy.json`, made
+//! by `cases/make.py`).
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

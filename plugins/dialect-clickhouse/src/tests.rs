@@ -1,4 +1,4 @@
-//! Runs the files in `cases/`: a new case is a new line, no Rust.
+//! Runs the files in `cases/`. To add a case, add a line to a file.
 
 use terrane_sdk::dialect::case_files;
 

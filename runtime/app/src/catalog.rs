@@ -1,4 +1,4 @@
-//! The loaded project: one immutable snapshot, swapped whole.
+//! The loaded project as one immutable snapshot, which is replaced as a whole.
 //!
 //! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic found on the way. A
 //! query takes one snapshot and sees nothing of a reload. Not here: reading files (cli).

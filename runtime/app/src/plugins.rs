@@ -1,8 +1,8 @@
 //! Changes that an administrator makes to a plugin while the server runs, and their audit records.
 //!
-//! In: a plugin's name and who asks. Out: how the plugin is then. A change that was made is acknowledged only
-//! once its audit record is on disk; a reload that was refused has a record too. Not here: what a change does
-//! (the port's adapter).
+//! In: the id of a plugin, and the caller. Out: the state of the plugin after the change. A change is acknowledged only
+//! once its audit record is on disk; a refused reload has a record too. Not here: the effects of a change (the port's
+//! adapter).
 
 use std::sync::Arc;
 

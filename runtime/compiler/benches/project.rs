@@ -1,5 +1,5 @@
-//! A project's files to a model, its dependency graph and its lineage: 1,000 cubes of 30 members, one a
-//! file, as `app::catalog::load` reads them, without the warehouse.
+//! Measures the loading of a project of 1,000 cubes with 30 members each, one in each file: its model, its dependency
+//! graph and its lineage, as `app::catalog::load` computes them, without the warehouse.
 //!
 //! Budget on a quiet machine: a load under 200 ms, with or without changes since the last one; under 60 KB of
 //! memory for each cube.

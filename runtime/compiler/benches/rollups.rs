@@ -1,4 +1,4 @@
-//! Matching of pre-aggregations: a query compiled with and without it.
+//! Measures the matching of pre-aggregations: a query is compiled with and without it.
 //!
 //! The difference of `auto` and `off` is the cost of a match: of the SQL over its seven tables, as with one
 //! pre-aggregation, and of the choice among several. Budget of the choice on a quiet core: 5 µs over 10 pre-aggregations

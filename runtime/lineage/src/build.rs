@@ -1,4 +1,4 @@
-//! Source columns to metrics: one graph for a project.
+//! Builds the lineage of a project, from source columns to metrics, as one graph.
 //!
 //! In: definitions, the model, known columns. Out: a [`Lineage`]. Models are read in their order, each
 //! with the columns of those before. Values of a cube over a query lead straight to what the query reads.

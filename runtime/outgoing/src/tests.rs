@@ -1,4 +1,4 @@
-//! Requests to local sockets that respond as a well-behaved server does not.
+//! Tests requests to local sockets whose responses violate the protocol or the limits.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Results that are written and read back, and those that are not there.
+//! Tests results that are written and read back, and missing results.
 
 use arrow::array::{AsArray as _, Int64Array, RecordBatch};
 use arrow::datatypes::{Int64Type, SchemaRef};

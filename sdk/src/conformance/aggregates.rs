@@ -1,4 +1,4 @@
-//! Aggregates: of many, of nulls, of nothing, and of more than fits the column's own type.
+//! Cases for aggregates: of many values, of nulls, of no rows, and of values whose sum exceeds the column's type.
 
 use super::writer::{Expr, x};
 use super::{Expected, Suite};

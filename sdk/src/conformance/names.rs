@@ -1,4 +1,4 @@
-//! Names: whatever a project calls its members and tables stays a name.
+//! Cases for names: a name of a member or table must stay a name, whatever characters it contains.
 
 use super::{Expected, Suite};
 

@@ -1,4 +1,4 @@
-//! Comparison, nulls, order, pages and the clauses around them.
+//! Cases for comparisons, nulls, order, pages and the clauses around them.
 
 use super::writer::{Expr, x, y};
 use super::{Expected, Suite};

@@ -1,4 +1,4 @@
-//! Text: compared, grouped, sorted and counted by code point; searched with case, and with `%` and
+//! Cases for strings: compared, grouped, sorted and counted by code point; searched case-sensitively, and with `%` and
 //! `_` as ordinary characters.
 
 use super::writer::{Expr, x, y};

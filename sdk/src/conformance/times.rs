@@ -1,4 +1,4 @@
-//! Calendar arithmetic on wall clocks: starts of buckets, steps, differences, parts, labels.
+//! Cases for calendar arithmetic on wall clocks: starts of buckets, steps, differences, parts, labels.
 
 use super::writer::{Expr, Writer, x, y};
 use super::{Expected, Suite};

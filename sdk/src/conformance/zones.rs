@@ -1,5 +1,5 @@
-//! Time zones: instants as wall clocks, and buckets of local hours and days around the changes of
-//! the clock. Of an engine without zones it is asked whether it adds offsets, as the host does then.
+//! Cases for time zones: instants as wall clocks, and buckets of local hours and days around changes of the clock. An
+//! engine without time zones is tested for adding offsets, which is what the host then uses.
 
 use super::writer::{Expr, Writer, fill, x};
 use super::{Expected, Suite};

@@ -1,7 +1,7 @@
-//! Runs a dialect's case files in its native tests: a new case is a new line, no Rust.
+//! Runs a dialect's case files in its native tests. To add a case, add a line to a file.
 //!
-//! In: the text of `cases/*.txt`, lines of `left = right`, and of `plugin.toml`. Out: a panic that names the first
-//! failing line.
+//! In: the text of `cases/*.txt`, with lines of the form `left = right`, and the text of `plugin.toml`. Out: a panic
+//! that names the first failing line.
 
 use super::{Dialect, WarehouseError};
 

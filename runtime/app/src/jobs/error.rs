@@ -1,4 +1,4 @@
-//! The reasons for which a request about a job fails.
+//! The reasons why a request about a job fails.
 
 use crate::ports::jobs::JobState;
 use crate::ports::results::ResultsError;

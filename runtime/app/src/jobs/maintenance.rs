@@ -1,4 +1,4 @@
-//! Deletes what is left of jobs: expired results, results without a job, and jobs that ended long ago.
+//! Deletes expired results, results without a job, and jobs that ended long ago.
 //!
 //! In: the table of jobs and the results. Out: a task of the worker, which one replica runs at a time.
 

@@ -1,4 +1,4 @@
-//! Shares, by a clock that tests move.
+//! Tests the rate limits of callers, with a clock that the tests advance.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
-//! The port to leases: of several servers on one state database, one does what only one may do.
+//! The port to leases, by which one of several servers on the same state database does work that only one may do.
 //!
-//! A lease has an end, by the database's clock, so that a holder that died is replaced. A holder may be
-//! slow without knowing it: each claim has a fence, larger than all before, and a change that depends on
-//! the lease checks it.
+//! A lease expires by the database's clock, so that a holder that died is replaced. A slow holder may not know that its
+//! lease has expired. Each claim therefore has a fence, a number larger than all before, and every change that depends
+//! on the lease compares it.
 
 use std::sync::Arc;
 use std::time::Duration;

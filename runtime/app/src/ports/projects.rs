@@ -1,4 +1,4 @@
-//! The port to projects' files: a folder's texts, read whole.
+//! The port to the files of projects: the texts of a folder, which are read as a whole.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The port to the state database: keys, jobs, audit and governance live behind it.
+//! The port to the state database, which stores keys, jobs, audit records and governance.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! The ports to what proves an identity: signed tokens, passwords, random bytes.
+//! The ports to proofs of identity: signed tokens, passwords, random bytes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The port to a warehouse: run a compiled statement, get Arrow batches, all at once or as they come.
+//! The port to a warehouse: runs a compiled statement and returns Arrow batches, whole or as a stream.
 
 use std::fmt;
 use std::pin::Pin;

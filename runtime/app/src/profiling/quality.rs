@@ -1,7 +1,7 @@
-//! The quality score: how good a cube's columns are, as one number.
+//! The quality score of a cube's columns, as one number.
 //!
-//! In: findings with scores. Out: the mean of each side's scores, and their weighted sum by the
-//! specification's weights. Sides that no check scored have no weight: the rest is scaled to 1.
+//! In: findings with scores. Out: the mean score of each dimension of quality, and their sum with the specification's
+//! weights. Dimensions without a score are left out, and the other weights are scaled to a sum of 1.
 
 use crate::ports::checks::{Finding, QualityDimension};
 

@@ -1,6 +1,6 @@
 //! The cube profile: the specification's record, from answers and findings.
 //!
-//! In: what the warehouse and the checks said. Out: a [`CubeProfile`]. Not here: JSON.
+//! In: the answers of the warehouse and the findings of the checks. Out: a [`CubeProfile`]. Not here: JSON.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which statistics requests need, and how they are shared out over statements.
+//! Collects the statistics that requests need, and distributes them over statements.
 //!
 //! In: requests of the profile and of all checks. Out: statistics of columns, each once: first those that
 //! depend on nothing, then those that depend on their answers. What does not fit a column's type is not

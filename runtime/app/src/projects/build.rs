@@ -1,8 +1,8 @@
-//! Building the models of a compilation, and serving them.
+//! Builds the models of a compilation, and serves the built relations.
 //!
-//! The project that was compiled is served already, with its models inlined where they are not as they were
-//! built: no caller reads rows of one definition by the policies of another. What was built is read from the
-//! moment the project is looked at again, which is the last thing that is done here.
+//! The compiled project is served before its models are built. Models that are not built with their current definition
+//! are inlined, so that the policies of one definition are never applied to rows of another. After the builds, the last
+//! step inspects the relations again; from then on, queries read the built ones.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
-//! Compiling: every model's SQL is put to the warehouse, then the project is swapped in.
+//! Compiles a project: the warehouse checks the SQL of every model, then the project is served in place of the previous
+//! one.
 //!
-//! A model whose text is as it was when the warehouse last accepted it is not described again, unless the
-//! request is for a full compilation. On request the models are built too (`build`).
+//! A model whose text has not changed since the warehouse last accepted it is not checked again, except in a full
+//! compilation. On request the models are also built (`build`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Loading: read the files, build the model, swap it in.
+//! Loads a project: reads the files, builds the model, and serves it in place of the previous one.
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::soften_registered;

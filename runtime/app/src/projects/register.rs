@@ -1,9 +1,9 @@
 //! Cubes that are registered and deleted while the server runs.
 //!
-//! A registered cube is one entry of a project's `cubes:`, and is built like those of the files: policies of its
-//! table hold for it. It is in the state database before it is served. Callers without `admin` may write only
+//! A registered cube is one entry of a project's `cubes:` and is built like the cubes of the files: the policies of its
+//! table apply to it. It is stored in the state database before it is served. Callers without `admin` may write only
 //! expressions of a known kind (`snippet::allowed`) over tables that the warehouse's catalog lists (`table_lookup`).
-//! Governance hooks approve every change.
+//! Governance hooks must approve every change.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The reasons for which a query has no answer.
+//! The reasons why a query has no answer.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Records of callers that were let in or refused, in the log, the metrics and the audit log.
+//! Records admitted and refused callers in the log, the metrics and the audit log.
 //!
 //! In: a request and the decision about it. Out: one log line, one metric and one audit record. Every
 //! denial of the program passes through [`AccessRecorder`]: those of the HTTP edge, of sign-ins, of

@@ -1,18 +1,18 @@
-//! Audit records of what happens on every request, without a write on every request.
+//! Collects the audit records of requests, so that not every request writes to the audit log.
 //!
-//! Changes write their own records, in the change's transaction. Authentications and
-//! denials are gathered into batches, of which alike events share one record with a count:
-//! - what a proven caller was denied is on disk before the answer ([`AuditBuffer::note_durably`]); who comes
-//!   while a batch is written shares the next one;
-//! - all else is on disk with the next batch, one interval later at most ([`AuditBuffer::keep_writing`]);
-//! - failures of unauthenticated callers cost their senders nothing, and must not fill the disk: the
-//!   first of a kind goes into the next batch, its repetitions share one record for each [`WINDOW`], and
-//!   beyond [`MAX_FAILING`] kinds all others share one.
+//! Changes write their own records, in the change's transaction. Authentications and denials are collected in batches,
+//! in which equal events share one record with a count:
+//! - Denials of authenticated callers are on disk before the answer ([`AuditBuffer::note_durably`]). Callers that
+//!   arrive while a batch is written share the next batch.
+//! - All other events are on disk with the next batch, at most one interval later ([`AuditBuffer::keep_writing`]).
+//! - Failures of unauthenticated callers are unlimited and must not fill the disk. The first failure of a kind is in
+//!   the next batch, and its repetitions share one record for each [`WINDOW`]. Above [`MAX_FAILING`] kinds, all further
+//!   kinds share one record.
 //!
-//! What a process that is killed takes with it is what the last batch did not have yet: one interval,
-//! and the count of one window's repeated failures. Bounded: at [`MAX_OPEN`] kinds the next caller writes
-//! the batch first, and is refused while the store takes none. What the store refuses is kept. Not here:
-//! the chain (`chain`) and the store.
+//! If a process is killed, the events since its last batch are lost: those of at most one interval, and the counts of
+//! repeated failures of at most one window. Memory is bounded: at [`MAX_OPEN`] kinds the next caller has to write the
+//! batch first, and is refused while the store accepts none. A batch that the store refuses is retained. Not here: the
+//! chain (`chain`) and the store.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The caches of one process for what the state database says of credentials.
+//! Caches the state database's records of credentials in this process.
 //!
 //! In: keys, sessions and revocations that were read. Out: the same for a short time, so that most requests read
 //! nothing. The authenticator and the use cases that change credentials share it.

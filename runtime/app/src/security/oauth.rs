@@ -1,9 +1,9 @@
 //! Signing in through an identity provider: the authorization-code flow with state and PKCE.
 //!
-//! In: a browser that wants to sign in, and the same one coming back from the provider. Out: where to send
-//! it, then a session of this server like any other. What the provider vouches for is taken once, when the
-//! session begins; its own tokens are forgotten. Each state_token is good once here; on another replica the
-//! provider's code is, which is good once everywhere (RFC 6749, section 4.1.2). Not here: cookies and
+//! In: a browser that begins to sign in, and later its return from the provider. Out: the URL to redirect the browser
+//! to, then an ordinary session of this server. The provider's statements about the person are read only when the
+//! session begins, and the provider's tokens are not stored. This server accepts each state token once. Another replica
+//! would accept it again, but the provider accepts each code only once (RFC 6749, section 4.1.2). Not here: cookies and
 //! parameters (server), requests and signatures (identity).
 
 mod state_token;

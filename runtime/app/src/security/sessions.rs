@@ -1,11 +1,11 @@
-//! Signing in, staying and leaving.
+//! Signing in, refreshing and signing out.
 //!
-//! A sign-in begins a session: a short access token, and a refresh token that is good once. Each refresh
-//! gives a new one; using an old one again ends the session, because a copy exists (RFC 9700,
-//! section 4.14.2). Ending a session ends its access tokens at once. The rights of a session are recorded
-//! with it at each sign-in and refresh; access tokens only name the session. A session that an identity provider
-//! vouched for ends one refresh lifetime after it began, however often it is refreshed: the provider is to
-//! be asked again.
+//! A sign-in begins a session with a short-lived access token and a refresh token that can be used once. Each refresh
+//! returns a new refresh token. If an old one is used again, a copy exists, so the session ends (RFC 9700, section
+//! 4.14.2). The end of a session also ends its access tokens at once. The rights of a session are recorded with it at
+//! each sign-in and refresh; access tokens only name the session. A session of an identity provider ends one refresh
+//! lifetime after its beginning, however often it is refreshed, so that the person has to sign in at the provider
+//! again.
 
 use std::sync::Arc;
 use std::time::Duration;

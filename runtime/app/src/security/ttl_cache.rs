@@ -1,9 +1,10 @@
-//! Caches the store's answers briefly, so that most requests need no read of it.
+//! Caches the store's answers briefly, so that most requests do not read the store.
 //!
-//! An answer is good for [`FRESH`]; while the store is down, for [`STALE`]. A store that takes longer than
-//! [`PATIENCE`] counts as down, and is asked again after [`PAUSE`]: requests don't wait for it in turns.
-//! A change made through this process is forgotten at once, one made elsewhere is seen after [`FRESH`]. At most [`MAX_ENTRIES`]
-//! answers are kept, those of things that exist: made-up ids can't push out real ones.
+//! An answer is valid for [`FRESH`], or for [`STALE`] while the store is down. A store that takes longer than
+//! [`PATIENCE`] counts as down and is not called again for [`PAUSE`], so that requests do not wait for it one after the
+//! other. A change through this process removes the answer at once; a change through another process is seen after
+//! [`FRESH`]. The cache has at most [`MAX_ENTRIES`] answers, and only about existing objects, so that invented ids do
+//! not displace real ones.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! Two workers over one state database whose clock is the test's: who runs a task, when, and what ends it.
+//! Tests two workers on one state database with a clock that the tests advance: who runs a task, when, and how a run
+//! ends.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

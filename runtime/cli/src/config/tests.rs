@@ -1,4 +1,4 @@
-//! The configuration as a whole: defaults, the environment over the file, and what is reported.
+//! Tests of the whole configuration: defaults, environment variables over the file, and diagnostics.
 
 use terrane_compiler::diagnostic::Diagnostic;
 

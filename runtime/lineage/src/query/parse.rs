@@ -1,8 +1,8 @@
-//! SQL to a syntax tree, within limits.
+//! Parses SQL to a syntax tree, within limits.
 //!
-//! In: SQL of any length. Out: one query, or why it is not followed. The parser recurses, and so does
-//! the drop of what it made, so tokens and levels are counted before it sees them. Deliberately
-//! absent: messages about invalid SQL; `model::relation` reports them.
+//! In: SQL of any length. Out: one query, or the reason why its lineage is not computed. Parsing a tree and dropping it
+//! are recursive, so tokens and levels are counted first. Deliberately absent: messages about invalid SQL;
+//! `model::relation` reports them.
 
 use sqlparser::ast::{Query, Statement};
 use sqlparser::dialect::Dialect;

@@ -1,4 +1,4 @@
-//! Denials and authentications reach the log's metrics and the audit log, or fail.
+//! Tests that denials and authentications are counted in the metrics and recorded in the audit log, or fail.
 
 use std::sync::Mutex;
 use std::time::Duration;

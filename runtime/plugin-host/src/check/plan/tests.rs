@@ -1,4 +1,4 @@
-//! Limits of all requests of a plan together.
+//! Tests the limits on all requests of a plan together.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,4 +1,4 @@
-//! Arenas that are conditions, and arenas that are not.
+//! Tests arenas that are conditions, and arenas that are not.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

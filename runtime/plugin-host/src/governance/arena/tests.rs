@@ -1,4 +1,4 @@
-//! The conditions of a query that are sent to hooks.
+//! Tests the conditions of a query that are sent to hooks.
 
 use super::*;
 

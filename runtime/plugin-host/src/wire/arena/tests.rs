@@ -1,4 +1,4 @@
-//! Valid arenas, and every way in which one is not valid.
+//! Tests valid arenas, and arenas that are invalid in each possible way.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

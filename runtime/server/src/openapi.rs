@@ -47,7 +47,7 @@ const HEADERS_OF_ALL: &[Parameter] = &[Parameter::header(
     ParameterKind::String,
     "the id of the request in answers and logs: at most 128 visible ASCII characters; others are replaced",
 )];
-/// Headers of a request for an answer that the client may have already.
+/// The headers of a conditional request, whose answer the client may already have.
 const HEADERS_OF_CONDITIONAL: &[Parameter] =
     &[Parameter::header("If-None-Match", ParameterKind::String, "the `ETag` of the answer that the client has")];
 

@@ -382,7 +382,7 @@ impl PreaggregationState for StateStore {
     }
 }
 
-/// Returns a pending build that takes another one in.
+/// Returns a pending build extended by the partitions of a new one.
 fn merged(pending: RollupBuild, new: &RollupBuild) -> RollupBuild {
     let mut partitions = Vec::new();
     if !pending.partitions.is_empty() && !new.partitions.is_empty() {

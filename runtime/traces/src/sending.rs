@@ -79,7 +79,7 @@ impl Sending {
         }
     }
 
-    /// Sends a batch in several attempts; in one, once it is closed.
+    /// Sends a batch, in several attempts if needed. After the end of tracing, there is only one attempt.
     async fn send_with_retries(&mut self, body: Vec<u8>) -> Result<(), SendError> {
         for pause in PAUSES {
             match self.client.send(body.clone()).await {

@@ -232,7 +232,7 @@ fn unresolved<'a>(lineage: &'a Lineage, sight: &Sight) -> Vec<Node<'a>> {
     with_readers.collect()
 }
 
-/// Returns the node that a reader of an impact would name for this one.
+/// Returns the node under which an impact lists this node.
 fn owner(lineage: &Lineage, at: u32) -> Option<u32> {
     let node = &lineage.nodes[at as usize];
     match node.ty {

@@ -15,7 +15,7 @@ pub trait Surface: Sync {
     fn name(&self) -> &'static str;
     /// Asks a query, given as a REST body, in one of the surface's ways.
     fn query(&self, random: &mut Random, body: &Json) -> Request;
-    /// Asks for something else than rows. `paths`: the GET routes that the server's description lists.
+    /// Returns a request for something other than rows. `paths` are the GET routes in the server's OpenAPI description.
     fn metadata(&self, random: &mut Random, world: &World, paths: &[String]) -> Request;
 }
 

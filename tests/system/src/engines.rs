@@ -21,7 +21,7 @@ pub use process::Server as DatabaseServer;
 pub use redis::Redis;
 pub use sample::{Cell, Column, Table, Type, small_tables};
 
-/// Why an engine's cases don't run here.
+/// The reason why an engine's cases cannot run on this machine.
 #[derive(Debug, Clone)]
 pub struct Missing(pub String);
 

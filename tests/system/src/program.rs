@@ -129,7 +129,7 @@ impl Program {
     }
 }
 
-/// A running server whose output is the test's own affair.
+/// A running server whose output the test reads itself.
 #[derive(Debug)]
 pub struct Unheard {
     pub child: Child,

@@ -80,7 +80,7 @@ pub struct PluginStatus {
     pub limits: PluginLimits,
     /// The functions that were called since it was loaded, by name.
     pub exports: Vec<ExportStatus>,
-    /// Why the last reload was refused; `None` where it went well or there was none.
+    /// The reason why the last reload was refused; `None` if it succeeded or there was none.
     pub reload_refused: Option<PluginError>,
     /// The version before the last reload.
     pub previous: Option<PreviousPlugin>,

@@ -24,6 +24,6 @@ pub trait Registrations: Send + Sync {
     async fn registrations(&self) -> Result<Vec<Registration>, StoreError>;
     /// False where the name is taken.
     async fn register(&self, registration: &Registration, entry: AuditEntry) -> Result<bool, StoreError>;
-    /// False where there is none.
+    /// Returns false if there is none.
     async fn unregister(&self, name: &str, entry: AuditEntry) -> Result<bool, StoreError>;
 }

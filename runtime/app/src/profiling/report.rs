@@ -28,7 +28,7 @@ pub struct CubeProfile {
     pub sample_size: u64,
     pub dimension_profiles: Vec<ColumnProfile>,
     pub measure_profiles: Vec<ColumnProfile>,
-    /// 0 to 1; `None` where no check scored anything.
+    /// A number from 0 to 1; `None` if no check returned a score.
     pub overall_quality_score: Option<f64>,
     /// The mean score of each side that was scored.
     pub quality_scores: Vec<(QualityDimension, f64)>,

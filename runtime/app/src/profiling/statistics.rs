@@ -52,7 +52,7 @@ pub(super) fn plain<'r>(answers: &Answers, requests: impl Iterator<Item = &'r Ch
     wishes
 }
 
-/// Statistics that depend on the answers to [`plain`].
+/// Returns the statistics that depend on the answers to [`plain`].
 pub(super) fn following<'r>(answers: &Answers, requests: impl Iterator<Item = &'r CheckRequest>) -> Vec<Wish<usize>> {
     let mut wishes = Vec::new();
     for request in requests {

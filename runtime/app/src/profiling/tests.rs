@@ -22,7 +22,7 @@ fn column(ty: LogicalType, is_measure: bool) -> StatisticsColumn {
     }
 }
 
-/// Answers to these wishes, each a double.
+/// Returns the answers to these statistics; each value is a double.
 fn answered(wishes: Vec<(Option<usize>, Statistic)>, values: &[f64]) -> Answers {
     let mut answers = Answers::new(&[column(LogicalType::Float, false)], true);
     let columns = values.iter().map(|value| Arc::new(Float64Array::from(vec![*value])) as ArrayRef);

@@ -31,7 +31,7 @@ pub struct Answer {
     pub total_rows: Option<u64>,
     /// `None` if the query does not ask for totals, or has no measure.
     pub totals: Option<Totals>,
-    /// True if groups follow after this page; `None` if unknown, since the total was not asked for.
+    /// True if groups follow after this page; `None` if unknown, because the total was not requested.
     pub truncated: Option<bool>,
     /// Warnings for the reader of these rows.
     pub warnings: Vec<String>,
@@ -64,7 +64,7 @@ pub struct Freshness {
 }
 
 impl Freshness {
-    /// Rows that were read from pre-aggregated tables are as old as the oldest of these.
+    /// Returns the freshness of rows that were read from pre-aggregated tables: they are as old as the oldest table.
     #[must_use]
     pub(super) fn with_tables(self, oldest: Option<Timestamp>) -> Freshness {
         let as_of = oldest.map_or(self.as_of, |oldest| oldest.min(self.as_of));

@@ -133,7 +133,7 @@ impl QuerySession<'_> {
         Ok(statistics_columns(&authorization.authorized, cube)?)
     }
 
-    /// Compiles statistics without running them, hooks aside.
+    /// Compiles statistics without running them and without calling hooks.
     ///
     /// # Errors
     /// The statistics do not compile.

@@ -28,7 +28,7 @@ impl LoginThrottle {
         LoginThrottle { clock, failures: Mutex::new(HashMap::new()) }
     }
 
-    /// Returns the time that these must wait, if they must.
+    /// Returns the time to wait before the next attempt with these names; `None` if it is allowed now.
     pub(super) fn wait(&self, names: &[String]) -> Option<Duration> {
         let now = self.clock.elapsed();
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,7 +29,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::wiring;
 
-/// The most that is read of standard input: no password is as long.
+/// The number of bytes that are read from standard input; passwords are shorter.
 const MAX_INPUT_BYTES: u64 = 4_096;
 
 #[derive(Debug, clap::Args)]

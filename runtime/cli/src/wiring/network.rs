@@ -9,7 +9,7 @@ use crate::config::{Config, CorsConfig, TlsConfig};
 use crate::failure::Failure;
 use crate::project::Project;
 
-/// Bounds of connections, with the certificate where there is one.
+/// Returns the limits of connections, with the certificate if there is one.
 ///
 /// # Errors
 /// The certificate or its key cannot be read or used.

@@ -110,7 +110,8 @@ fn own_tokens(config: &Config, key: SigningKey, proof_key: [u8; 32]) -> Result<J
     })
 }
 
-/// Requirements on tokens of applications. `issuer` and `audience` are a provider's where there is one.
+/// Returns the requirements on tokens of applications. `issuer` and `audience` are those of a provider, if one is
+/// configured.
 fn applications(jwt: &JwtConfig, mapping: ClaimsMapping) -> ApplicationSettings {
     let own = jwt.own_issuer.clone();
     let (issuer, audience) =

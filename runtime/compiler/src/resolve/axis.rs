@@ -24,7 +24,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// `None` where a side is open.
+    /// `None` for a side without a bound.
     pub(super) fn of(test: &Test) -> Option<Stretch> {
         let OpenStretch { start, end } = OpenStretch::of(test);
         Some(Stretch { start: start?, end: end? })

@@ -132,11 +132,11 @@ impl RemoteKeys {
         read_at.is_none_or(|at| self.0.clock.elapsed().saturating_sub(at) > self.0.settings.fresh)
     }
 
-    /// Waits for the reading that is under way, or for a new one where the last was long enough ago.
-    async fn read_once_more(&self) -> FetchState {
-        let Some(mut outcome) = self.begin() else { return FetchState::Failed };
-        let Ok(_place) = self.0.waiting.try_acquire() else { return FetchState::Failed };
-        match outcome.wait_for(|outcome| *outcome != FetchState::Open).await {
+    /// Waits for the running request, or starts a new one if the last was long enough ago. Fails otherwise.
+    async fn read_once_more(&self) -> Outcome {
+        let Some(mut outcome) = self.begin() else { return Outcome::Failed };
+        let Ok(_place) = self.0.waiting.try_acquire() else { return Outcome::Failed };
+        match outcome.wait_for(|outcome| *outcome != Outcome::Open).await {
             Ok(outcome) => *outcome,
             Err(_) => FetchState::Failed,
         }

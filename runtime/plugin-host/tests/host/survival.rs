@@ -64,7 +64,7 @@ fn refused(host: &PluginHost) -> PluginFault {
     }
 }
 
-/// Returns the fault because of which the guest is refused when it is loaded.
+/// Returns the fault for which the guest is refused at loading.
 fn refusal(guest: &RoleGuest, describe: CallLimits) -> PluginFault {
     let (_folder, path) = file(&guest.component());
     refused(&PluginHost::new(Settings { describe, ..settings(guest, path) }).unwrap())

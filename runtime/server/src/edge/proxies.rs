@@ -25,11 +25,12 @@ impl TrustedProxies {
         TrustedProxies(networks.into())
     }
 
-    /// Returns the right-most address that is not a trusted proxy's. An entry that is not an address ends the
-    /// list: the client is then the proxy that wrote it. So does a list that is longer than [`MAX_PROXIES`].
+    /// Returns the right-most address that is not that of a trusted proxy. An entry that is not an address
+    /// ends the list; the client is then the proxy that wrote this entry. A list longer than [`MAX_PROXIES`] ends there
+    /// in the same way.
     ///
-    /// A proxy writes one of the two headers and may pass on the other as the client sent it. Where both are
-    /// there and disagree, neither is believed.
+    /// A proxy sets one of the two headers and may forward the other as the client sent it. If both are present and
+    /// differ, neither is used.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trust(peer) {
@@ -101,7 +102,8 @@ fn is_port(text: &str) -> bool {
         || text.strip_prefix('_').is_some_and(is_obfuscated)
 }
 
-/// Reads the `for` of each element of one line; `None` where the line breaks the grammar of RFC 7239, section 4.
+/// Reads the `for` of each element of one line; Returns `None` if the line violates the grammar of RFC 7239,
+/// section 4.
 fn forwarded_nodes(line: &str) -> Option<Vec<Option<IpAddr>>> {
     let mut rest = Rest(line);
     let mut nodes = Vec::new();

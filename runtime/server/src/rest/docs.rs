@@ -32,8 +32,8 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/docs/{file}", RouteAccess::Public, &FILE, file)
 }
 
-/// Sends a browser to the page, and lists addresses for other clients. Relative, as the page's own
-/// addresses are.
+/// Redirects a browser to the page, and lists addresses for other clients. The redirect is relative, like the
+/// addresses in the page.
 async fn root(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
     let links = Links { docs: "/docs", openapi: "/openapi.json", health: "/health/status" };

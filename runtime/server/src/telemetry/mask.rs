@@ -37,7 +37,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     masked
 }
 
-/// `None` where nothing is encoded.
+/// `None` if nothing is encoded.
 fn percent_decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));

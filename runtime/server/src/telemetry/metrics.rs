@@ -33,7 +33,7 @@ pub struct MetricsSettings {
     pub include_process: bool,
     /// Threads and tasks of the runtime.
     pub include_runtime: bool,
-    /// Traces are made, so that there are spans to lose.
+    /// True if traces are exported, so that lost spans are counted.
     pub has_traces: bool,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Grouped {
 /// By cube.
 pub(crate) type Facts = BTreeMap<String, Grouped>;
 
-/// One row, and per aggregate its input; `None` where the row isn't measured.
+/// One row, and the input of each aggregate; `None` if the aggregate does not use the row.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     pub(crate) inputs: Vec<Option<Value>>,

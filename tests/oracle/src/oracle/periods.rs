@@ -28,7 +28,7 @@ pub(crate) enum Period<'a> {
     History(&'a Along),
 }
 
-/// A range, and what it is on; `None`: each cube's own primary time.
+/// A range and its time dimension; `None` stands for the primary time of each cube.
 struct Ranged<'q> {
     of: Option<(String, String)>,
     range: &'q DateRange,

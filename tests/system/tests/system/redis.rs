@@ -51,7 +51,7 @@ fn tier(url: &str, secret: u8) -> Tier {
     tier_trusting(None, url, secret)
 }
 
-/// Trusts the authorities of a file instead of the public ones.
+/// Returns a tier that trusts the certificate authorities of a file instead of the public ones.
 fn tier_trusting(authorities: Option<&Path>, url: &str, secret: u8) -> Tier {
     let clock = Arc::new(FakeClock::default());
     let settings = RedisSettings {

@@ -7,7 +7,7 @@ use super::*;
 const IMPORTS: &str = "(import \"terrane:host/memo@0.1.0\" \"get\" (func $get (param i32 i32 i32)))
     (import \"terrane:host/memo@0.1.0\" \"put\" (func $put (param i32 i32 i32 i32 i32 i32)))
     (data (i32.const 3072) \"note\")";
-/// A key of four bytes, read into 5120: 1 where there is such a note.
+/// Reads the entry of a key of four bytes into memory at 5120. The result is 1 if the entry exists.
 const GET: &str = "(call $get (i32.const 3072) (i32.const 4) (i32.const 5120))";
 const PUT: &str =
     "(call $put (i32.const 3072) (i32.const 4) (i32.const 3072) (i32.const 4) (i32.const 0) (i32.const 5120))";

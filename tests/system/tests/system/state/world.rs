@@ -42,7 +42,7 @@ impl World {
         assert_eq!(output.code, Some(0), "{}", output.stderr);
     }
 
-    /// Returns an id and the key; `None` where it could not be made.
+    /// Creates a key and returns its id and text; `None` if it could not be created.
     pub(super) fn try_key(&self, scopes: &str) -> Option<(String, String)> {
         let made = self.command(&["auth", "create-key"]).arguments(&["--name", "a", "--scopes", scopes, "--json"]);
         let output = made.run().ok()?;

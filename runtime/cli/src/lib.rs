@@ -87,9 +87,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a project, of a warehouse's tables or empty
+    /// Create a project, empty or from the tables of a warehouse
     Init(init_command::InitArguments),
-    /// Make a project of another tool's model
+    /// Create a project from the model of another tool
     Import(import_command::ImportArguments),
     /// Serve a project over HTTP
     Serve(serve::ServeArguments),
@@ -101,7 +101,7 @@ enum Command {
     Graphql(graphql::GraphqlArguments),
     /// Answer or check one DAX query
     Dax(dax::DaxArguments),
-    /// Tell why a query becomes the SQL that it becomes
+    /// Explain how a query becomes SQL
     Explain(explain::ExplainArguments),
     /// Build the project's models in the warehouse
     Run(run_command::RunArguments),
@@ -109,25 +109,25 @@ enum Command {
     Preagg(preagg::PreaggArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
-    /// Find what is out of the ordinary in a measure
+    /// Find anomalies in a measure
     Anomaly(anomaly::AnomalyArguments),
     /// Show statistics and the data quality of a cube's columns
     Profile(profile::ProfileArguments),
-    /// Make and end API keys and users
+    /// Manage API keys, users and sessions
     Auth(auth::AuthArguments),
     /// Read and check the audit log
     Audit(audit::AuditArguments),
     /// List and cancel asynchronous queries
     Jobs(jobs::JobsArguments),
-    /// Copy the state database out and in
+    /// Dump and restore the state database
     State(state::StateArguments),
-    /// JSON Schemas of a project's files, for editors
+    /// Print or write JSON Schemas of a project's files, for editors
     Schema(schema::SchemaArguments),
     /// Show the settings
     Config(config_command::ConfigArguments),
-    /// Find what would keep a server from starting or staying up
+    /// Find problems that would prevent a server from starting or running
     Doctor(doctor::DoctorArguments),
-    /// Make, test, sign and inspect plugins
+    /// Create, test, sign and inspect plugins
     Plugin(plugin::PluginArguments),
 }
 

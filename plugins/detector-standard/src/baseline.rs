@@ -32,7 +32,7 @@ pub(crate) struct Baseline {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) score: f64,
-    /// Signed: negative below the expected value. NaN without a unit.
+    /// The distance with its sign: negative below the expected value. NaN if the sample has no spread to measure it by.
     pub(crate) raw: f64,
     pub(crate) is_anomalous: bool,
 }

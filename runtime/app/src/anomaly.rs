@@ -47,7 +47,7 @@ pub struct AnomalyRequest {
     pub from: Option<Arc<str>>,
     /// The last, inclusive.
     pub to: Option<Arc<str>>,
-    /// Steps of one season. `None`: the granularity's own.
+    /// The number of steps of one season. `None` uses the default of the granularity.
     pub seasonality: Option<u32>,
 }
 
@@ -90,7 +90,7 @@ pub struct Point {
     pub is_anomalous: bool,
 }
 
-/// Why nothing was judged.
+/// The reason why a run has no judgements.
 #[derive(Debug, thiserror::Error)]
 pub enum AnomalyError {
     #[error(transparent)]

@@ -72,7 +72,7 @@ pub enum ModelOutcome {
     Built {
         rows: Option<u64>,
     },
-    /// Nothing is there for an ephemeral model: it is inlined.
+    /// The model is ephemeral: it has no relation and is inlined.
     Inlined,
     Failed(BuildError),
     /// A model that it reads failed.

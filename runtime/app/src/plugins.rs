@@ -22,7 +22,7 @@ pub enum Change {
     Enable,
 }
 
-/// Why a change is not acknowledged.
+/// The reason why a change is not acknowledged.
 #[derive(Debug, Clone)]
 pub enum Failure {
     Change(ChangeError),
@@ -36,7 +36,7 @@ impl Change {
     /// Makes the change, on a thread that may wait, and writes it down, whether the caller waits for it or not.
     ///
     /// # Errors
-    /// Why it was not made, or that it could not be written down.
+    /// The reason why the change was not made, or could not be audited.
     pub async fn make(
         self,
         plugins: &Arc<dyn Plugins>,

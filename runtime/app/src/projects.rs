@@ -54,7 +54,7 @@ pub struct ProjectPorts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Loads projects and swaps what is served.
+/// Loads projects and replaces the served one.
 pub struct ProjectService {
     ports: ProjectPorts,
     approvals: ApprovalService,

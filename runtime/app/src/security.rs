@@ -68,7 +68,7 @@ impl Default for SessionSettings {
     }
 }
 
-/// Why a caller stays unknown.
+/// The reason why a caller is not authenticated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthError {
     #[error("unknown key")]

@@ -18,7 +18,7 @@ use terrane_app::ports::result_cache::{CacheKey, EncodedRows, StoredResult};
 use terrane_app::ports::warehouse::ResultSet;
 use terrane_app::query::CacheSecret;
 
-/// Another format of values has another number, so that servers of two versions do not misread one another.
+/// The number of the format of values. Servers of another format have another number and do not read these values.
 const FORMAT: u8 = 1;
 const PURPOSE: &[u8] = b"stored result";
 const TAG_BYTES: usize = 32;

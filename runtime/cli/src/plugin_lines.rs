@@ -31,7 +31,7 @@ pub(crate) fn install() {
 
 #[derive(Default)]
 struct PluginLines {
-    /// Faults that were reported: every query meets the same ones.
+    /// The faults that were reported, because every query has the same ones.
     reported: Mutex<HashSet<String>>,
 }
 

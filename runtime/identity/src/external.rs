@@ -16,7 +16,7 @@ use crate::jwt::Jwt;
 use crate::keys::{RemoteKeys, SignatureAlgorithm};
 use crate::signed::SignedTokens;
 
-/// RFC 9068 names the first; the second is what most providers write.
+/// The first type is that of RFC 9068; most providers use the second.
 const TYPES: &[&str] = &["at+jwt", "JWT"];
 
 /// Requirements on a provider's tokens.

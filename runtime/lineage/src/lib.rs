@@ -84,7 +84,7 @@ pub struct Node {
     pub cube: Option<Arc<str>>,
     /// The text of models, and of members that are not taken over.
     pub sql: Option<Arc<str>>,
-    /// Why it is unresolved.
+    /// The reason why it is unresolved.
     pub reason: Option<Reason>,
     /// The place of the unresolved text.
     pub span: Option<Span>,

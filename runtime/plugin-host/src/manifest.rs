@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "id = \"policy-region\"\nversion = \"1.2.0\"\nroles = [\"governance\"]\napi = \"terrane:plugins@0.1.0\"\ncapabilities = [\"memo\"]\n[limits]\ntime_ms = 5\n";
-    /// Magic, version 13, layer 1: an empty component.
+    /// An empty component: the magic bytes, version 13, layer 1.
     const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
 
     #[test]

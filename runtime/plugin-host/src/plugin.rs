@@ -35,7 +35,7 @@ pub struct PluginSettings {
     /// The keys of which one must have signed the file. Empty if no signature is required.
     pub keys: Vec<PublicKey>,
     pub config_json: ConfigJson,
-    /// Requests that the plugin has a say in are refused without it.
+    /// True if requests that the plugin decides about are refused while it is unavailable.
     pub is_required: bool,
     /// True if its answers are logged but not enforced.
     pub is_monitored: bool,

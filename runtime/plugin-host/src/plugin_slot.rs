@@ -19,7 +19,7 @@ use crate::manifest::{Capability, Version};
 use crate::plugin::{ConfiguredPlugin, Plugin, PluginSettings};
 use crate::role::Role;
 
-/// Functions that no query waits for: while only their breakers are open, the server is ready.
+/// Functions that no query calls. The server is ready even if their breakers are open.
 const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
 
 /// The slot of a plugin that the operator lists, or that was found in a folder.

@@ -55,7 +55,7 @@ pub struct Facts {
 /// One exported function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// For example `terrane:anomaly/detector@0.1.0`.
+    /// The interface, such as `terrane:anomaly/detector@0.1.0`.
     pub interface: String,
     pub name: String,
     /// The signature as in the contract: `func(kind: string, …) -> …`.
@@ -78,9 +78,9 @@ pub struct CallReport {
     pub answer: Value,
     /// The fault for which a server would refuse the answer. `None` if the call was declined.
     pub refused: Option<PluginFault>,
-    /// About one per WebAssembly instruction; the same for the same component and input.
+    /// The fuel that was used: about one unit per WebAssembly instruction, the same for the same component and input.
     pub fuel: u64,
-    /// Linear memories of the instance at the end.
+    /// The size of the instance's linear memories at the end, in bytes.
     pub memory_bytes: usize,
     /// Includes the instantiation.
     pub duration: Duration,

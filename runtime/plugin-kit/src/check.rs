@@ -29,9 +29,9 @@ pub struct CheckReport {
 /// The state of the signature beside a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignatureState {
-    /// There is none, and none is required.
+    /// The component is not signed, and no signature is required.
     None,
-    /// There is none, and a trusted key is required.
+    /// The component is not signed, and a signature by a trusted key is required.
     Missing {
         path: PathBuf,
     },

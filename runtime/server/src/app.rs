@@ -99,7 +99,7 @@ pub struct State {
     draining: watch::Sender<bool>,
     /// The OpenAPI document, made on first use.
     pub(crate) description: OnceLock<Bytes>,
-    /// When the state database and the warehouse were asked last, and which of them answered.
+    /// The time of the last check of the state database and the warehouse, and its results.
     pub(crate) dependencies: tokio::sync::Mutex<Option<(Duration, (bool, bool))>>,
 }
 

@@ -129,7 +129,7 @@ pub async fn serve_metrics(listener: TcpListener, app: App) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Regular,
-    /// Beyond the bound: only probes are answered.
+    /// A connection beyond the limit, on which only probes are answered.
     Surplus,
 }
 

@@ -22,7 +22,7 @@ pub use validity::Validity;
 /// The pause between two checks of the files.
 const WATCH_PAUSE: Duration = Duration::from_secs(60);
 
-/// Why a certificate cannot be used.
+/// The reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("{path} cannot be read: {error}")]

@@ -30,7 +30,7 @@ pub(crate) const COLUMNS: [&str; 14] = [
     "hash",
     "previous",
 ];
-/// Within the number of values that both engines bind.
+/// The number of rows of one statement, so that its values are within the limit of both engines.
 const ROWS_AT_ONCE: usize = 500;
 const PAGE: i64 = 1_000;
 

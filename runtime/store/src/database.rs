@@ -19,7 +19,7 @@ const ONE_WRITER: &str = "SELECT pg_advisory_xact_lock('audit_log'::regclass::oi
 /// Removes the idle limit, because a reader of many pages may pause between them.
 const PATIENT: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Longer than the engines' own limits, which know better what went wrong.
+/// The time limit of a call. It is longer than the engines' limits, because their errors are more precise.
 const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 
 #[derive(Debug, Clone)]

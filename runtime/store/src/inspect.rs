@@ -16,7 +16,7 @@ use crate::open::{self, OpenError};
 use crate::row::audit_record;
 use crate::statement::Statement;
 
-/// Records at the chain's end that are looked at.
+/// The number of records at the end of the chain that are checked.
 const TAIL: i64 = 1_000;
 
 /// The place that `state.url` names.
@@ -37,7 +37,7 @@ pub struct Condition {
     /// The reason that it cannot be written.
     pub unwritable: Option<String>,
     pub clock: Timestamp,
-    /// When the newest audit record was made.
+    /// The time of the newest audit record.
     pub last_record: Option<Timestamp>,
     /// The number of records that were checked at the end of the chain.
     pub looked_at: u64,
@@ -78,7 +78,7 @@ pub async fn inspect(url: &str, project: &Path) -> Result<Condition, InspectErro
     Ok(condition)
 }
 
-/// Why a state database can't be looked at.
+/// The reason why a state database cannot be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
     #[error(transparent)]

@@ -35,7 +35,7 @@ const MIGRATING: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout
 /// The letters of `terrane`.
 const ONE_MIGRATION: &str = "SELECT pg_advisory_xact_lock(32762643847573093)";
 
-/// Why the state database cannot be opened.
+/// The reason why the state database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(transparent)]

@@ -404,7 +404,7 @@ async fn files_functions_and_system_tables_are_not_in_the_catalog() {
     }
 }
 
-/// Ways to read or write a file, and to get at more of them.
+/// Statements that read or write files, or that give access to further files.
 const FILE_STATEMENTS: &[&str] = &[
     "SELECT * FROM 'top.csv'",
     "SELECT * FROM \"top.csv\"",

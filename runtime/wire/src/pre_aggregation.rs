@@ -13,7 +13,7 @@ use crate::schema;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FactPreAggregation<'a> {
     cube: &'a str,
-    /// Null: the rows of the cube are read.
+    /// Null if the rows of the cube are read.
     served_by: Option<ServedBy<'a>>,
     /// The pre-aggregations that do not serve it, the nearest first.
     misses: Vec<PreAggregationMiss<'a>>,

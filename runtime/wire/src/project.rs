@@ -371,7 +371,7 @@ pub struct Graph<'a> {
     success: bool,
     nodes: Vec<GraphNode<'a>>,
     edges: Vec<GraphEdge<'a>>,
-    /// Ids in an order in which each comes after what it depends on.
+    /// The ids in an order in which each comes after its dependencies.
     execution_order: Vec<&'a str>,
     /// Ids that can be built together, batch after batch.
     parallel_batches: Vec<Vec<&'a str>>,

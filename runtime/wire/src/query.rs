@@ -60,7 +60,7 @@ pub struct Query {
     pub timezone: Option<String>,
     /// `false`: `meta.total_rows` may be null.
     pub total: Option<bool>,
-    /// Adds each measure without dimensions as `meta.totals`.
+    /// True to add the total of each measure, over all groups, as `meta.totals`.
     pub totals: Option<bool>,
     pub numbers: Option<NumberForm>,
     /// `false`: the rows are computed now.

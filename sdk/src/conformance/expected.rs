@@ -8,9 +8,9 @@
 pub enum Expected {
     Null,
     Text(String),
-    /// Digits; all of them count, zeros at the end don't.
+    /// A number as digits. All digits are compared, except trailing zeros.
     Number(String),
-    /// Equal within 1e-9 of its size.
+    /// A number that is compared with a relative tolerance of 1e-9.
     Float(f64),
     Boolean(bool),
     /// `2024-01-31 15:00:00.5` or a date, which is its midnight.

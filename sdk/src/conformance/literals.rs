@@ -2,7 +2,7 @@
 
 use super::{Expected, Suite};
 
-/// Texts that end, hide or continue a statement somewhere, if they are quoted by the wrong rules.
+/// Strings that end, hide or continue a statement in some engine if they are quoted incorrectly.
 const HOSTILE: [&str; 29] = [
     "",
     " ",

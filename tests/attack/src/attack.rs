@@ -24,7 +24,7 @@ use crate::scenario::{CANARY, Constructs, ERROR, Sabotage, Scenario};
 use crate::server::{Server, Stage};
 use crate::surface::{SURFACES, listed_paths};
 
-/// Starting two servers takes as long as many requests.
+/// The number of cases of one scenario. Starting two servers takes as long as many requests.
 pub const CASES_PER_SCENARIO: usize = 100;
 /// The largest number of faults of one scenario. Further ones most likely have the same cause.
 const MAX_FAULTS_PER_SCENARIO: usize = 2;
@@ -47,15 +47,15 @@ pub struct Run {
     pub max_faults: usize,
 }
 
-/// Counts of a run, so that one in which everything was refused does not pass unnoticed.
+/// The counts of a run. They show if everything was refused.
 #[derive(Debug, Default)]
 pub struct Report {
     pub scenarios: usize,
-    /// Scenarios that the program does not serve, with its output.
+    /// The scenarios that the program refuses to serve, each with the program's output.
     pub unserved: Vec<String>,
     pub cases: usize,
     pub requests: usize,
-    /// Hidden rows, and masked values that differ.
+    /// The numbers of hidden rows and of masked values that differ.
     pub differences: (usize, usize),
     pub statuses: BTreeMap<u16, usize>,
     /// The number of registrations by refusal code, and of accepted ones.

@@ -40,7 +40,7 @@ pub enum Sabotage {
     VisibleValues,
 }
 
-/// Constructs that a run may leave out, to look past what is known of them.
+/// Constructs that a run may leave out, to find faults other than the known ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Constructs {
     /// `when` whose attributes are of another type than the caller's.
@@ -74,7 +74,7 @@ pub struct Scenario {
     pub whole: World,
     /// Names that a writer may try to register a cube over, with their columns.
     pub targets: Vec<Target>,
-    /// Hidden rows of the left side, and masked values that differ between the sides.
+    /// The numbers of hidden rows of the left side, and of masked values that differ between the sides.
     pub differences: (usize, usize),
 }
 

@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 use crate::caller::StateTemplate;
 use crate::http::Client;
 
-/// Longer than any start takes on a busy machine.
+/// The time limit of a start, longer than any start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const START_TRIES: usize = 5;
 /// A warning of the start: types of columns are unknown.

@@ -39,11 +39,11 @@ pub struct Report {
     pub answers: usize,
     /// Answers from a cache.
     pub hits: usize,
-    /// Answers from a cache to the first request of a kind that a server got.
+    /// The number of answers from a cache to the first request of its kind on a server.
     pub shared_hits: usize,
-    /// Queries to which not all callers get the same rows.
+    /// The number of queries to which callers get different rows.
     pub distinguishing: usize,
-    /// Requests with the answer of a sharing server and the right one.
+    /// Requests, each with the answer of a server that shares a cache and the correct answer.
     pub faults: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ fn compare(
     Ok(())
 }
 
-/// Servers with one cache, and one without.
+/// Servers that share one cache, and one server without a cache.
 struct Group {
     sharing: Vec<Server>,
     reference: Server,

@@ -93,13 +93,13 @@ pub struct World {
     /// Required, and not in use.
     pub missing_plugins: Vec<String>,
     pub is_draining: bool,
-    /// Another query has the only turn, and none may wait.
+    /// True if another query has the only permit, and no query may wait.
     pub is_busy: bool,
     /// The operator took the description away.
     pub has_no_docs: bool,
     /// The governance hooks.
     pub hooks: Vec<FakeHook>,
-    /// Models that the warehouse doesn't build.
+    /// The models whose builds the warehouse refuses.
     pub refused_models: Vec<String>,
     /// It builds none.
     pub is_read_only: bool,
@@ -109,12 +109,9 @@ pub struct World {
     pub has_cache_url: bool,
     /// Results are stored in memory.
     pub has_cache: bool,
-    /// Pre-aggregations are switched on, without a worker that builds them.
+    /// True if pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
-    /// Their builds.
-    #[serde(skip)]
-    pub preaggregations: Arc<MemoryPreaggregations>,
-    /// The project has pre-aggregations with tables, which are one hour old.
+    /// True if the project has pre-aggregations with tables, which are one hour old.
     pub has_tables: bool,
     /// Further files of the project, by their paths.
     pub files: BTreeMap<String, String>,
@@ -147,7 +144,7 @@ pub enum Caller {
     Admin,
     /// May register cubes.
     Writer,
-    /// Anonymous callers are admitted without any right.
+    /// Admits anonymous callers without any right.
     Powerless,
     /// Anonymous callers are not let in.
     Stranger,

@@ -363,7 +363,7 @@ impl Retention for FakeRetention {
     }
 }
 
-/// Stands still at noon of 14 February 2024; `elapsed` moves by 1.5 ms each time it is read.
+/// A clock that stands at noon of 14 February 2024. `elapsed` advances by 1.5 ms at each reading.
 #[derive(Default)]
 pub struct FakeClock {
     reads: AtomicU64,

@@ -18,8 +18,8 @@ use terrane_app::preaggregations::PreaggregationBackend;
 pub const WAITING: &str = "00112233445566778899aabbccddeeff";
 const TARGET: &str = "r1";
 
-/// Builds that wait. Requests add to them, and cancelling ends them.
-#[derive(Debug)]
+/// Pending builds. Requests add builds, and cancelling ends them.
+#[derive(Default)]
 pub struct MemoryPreaggregations {
     builds: Mutex<Vec<RollupBuild>>,
     readings: AtomicUsize,

@@ -119,7 +119,7 @@ async fn read(stream: &mut TcpStream) -> String {
     }
 }
 
-/// Stands at noon of 14 February 2024; its monotonic half is moved by the test.
+/// A clock that stands at noon of 14 February 2024. The test advances `elapsed`.
 #[derive(Default)]
 pub struct SteppedClock(AtomicU64);
 

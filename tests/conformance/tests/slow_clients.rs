@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 const SHORT: Duration = Duration::from_millis(200);
-/// Longer than anything here should take on a busy machine.
+/// The time limit of each step, longer than any step on a busy machine.
 const LIMIT: Duration = Duration::from_secs(10);
 const HEAD: &str = "POST /api/v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 

@@ -65,7 +65,7 @@ impl Group {
     }
 }
 
-/// Everything that a query is read against.
+/// A query with the world in which it is evaluated, and the findings of the evaluation.
 pub(crate) struct Evaluation<'w> {
     pub(crate) world: &'w World,
     pub(crate) paths: &'w Paths<'w>,

@@ -60,7 +60,7 @@ pub enum Answered {
         totals: Option<Vec<Json>>,
     },
     Refused(BTreeSet<Code>),
-    /// Nothing that a query may end with: the warehouse refused the statement, or JSON is broken.
+    /// A result that is always a fault: the warehouse refused the statement, or the JSON is invalid.
     Broken(String),
 }
 

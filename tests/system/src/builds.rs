@@ -28,7 +28,7 @@ use crate::{Program, Scratch, Unheard, request};
 use clients::Clients;
 pub use rows::Rows;
 
-/// Longer than the lease of a killed builder and the builds after it.
+/// The time limit for the last builds, longer than the lease of a killed builder and the builds after it.
 const DRAIN: Duration = Duration::from_secs(240);
 const MAX_FAULTS: usize = 20;
 
@@ -49,7 +49,7 @@ pub struct BuildKills<'a> {
 pub struct BuildReport {
     pub rounds: u64,
     pub kills: u64,
-    /// Acknowledged requests of builds, of which some are one build.
+    /// The number of acknowledged requests for builds. Several requests may lead to one build.
     pub requested: usize,
     pub builds: usize,
     pub published: u64,
@@ -64,7 +64,7 @@ struct World<'a> {
     kills: &'a BuildKills<'a>,
     project: Scratch,
     key: String,
-    /// Runs as long as the world. `None`: results are cached in each server alone.
+    /// The shared cache, which runs as long as the world. With `None`, each server has only its own cache.
     _redis: Option<Redis>,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Longer than any run should take on a busy machine.
+/// The time limit of a run, longer than any run on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 

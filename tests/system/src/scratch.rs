@@ -19,7 +19,7 @@ pub struct Scratch {
     folder: TempDir,
 }
 
-/// Served by anonymous callers; the warehouse is in memory.
+/// The settings of a project for anonymous callers, with a warehouse in memory.
 const SETTINGS: &str = "name: scratch\nwarehouse: {type: duckdb, init: [\"CREATE TABLE t AS SELECT 1 AS id\"]}\n\
                         security: {anonymous: {scopes: [read]}}\n";
 const CUBE: &str = "cubes:\n  - name: t\n    sql_table: t\n    measures:\n      - {name: count, type: count}\n    \

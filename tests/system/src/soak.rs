@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use hostile::{Attack, Credentials, Ending, attack};
 use watch::Watched;
 
-/// Longer than any timeout of the server under test.
+/// The time limit of a response, longer than any timeout of the server under test.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MAX_ANSWER_BYTES: u64 = 64 * 1_024 * 1_024;
 const MAX_FAULTS: usize = 20;
@@ -43,7 +43,7 @@ pub struct Settings {
 #[derive(Debug, Default)]
 pub struct Report {
     pub answers: BTreeMap<Option<u16>, u64>,
-    /// Number, kind, and what is wrong: the first of them.
+    /// The first faults: the number and the kind of the attack, and the violated rule.
     pub faults: Vec<(u64, &'static str, String)>,
     pub duration: Duration,
     pub watched: Watched,

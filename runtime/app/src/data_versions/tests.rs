@@ -24,7 +24,7 @@ cubes:
   - {name: derived, extends: queried}
 ";
 
-/// Starts at the beginning of a minute.
+/// A clock that starts at the beginning of a minute.
 #[derive(Default)]
 struct FakeClock(AtomicU64);
 
@@ -44,7 +44,7 @@ impl Clock for FakeClock {
     }
 }
 
-/// Has one value, and an engine's version if it is not zero.
+/// A warehouse with one value, and with a version of its data if that is not zero.
 #[derive(Default)]
 struct FakeWarehouse {
     value: AtomicU64,

@@ -15,9 +15,9 @@ use governor::{Quota, RateLimiter};
 use super::{Rate, RateExceeded, RateScope, Subject};
 use crate::ports::clock::Clock;
 
-/// Buckets that one limit keeps, some 100 bytes each.
+/// The largest number of buckets of one limit, each of about 100 bytes.
 pub const MAX_SUBJECTS: usize = 65_536;
-/// Looking for full buckets reads them all, so it is not done more often.
+/// The shortest time between two searches for full buckets, which read all of them.
 const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Limit {
@@ -47,7 +47,7 @@ struct Ask {
     takes: bool,
 }
 
-/// When each bucket will be full again, as governor counts it.
+/// The time at which each bucket will be full again, in governor's format.
 #[derive(Default)]
 struct Buckets(Mutex<Shelf>);
 

@@ -66,7 +66,7 @@ impl fmt::Display for NewRelation<'_> {
     }
 }
 
-/// Why this warehouse builds nothing; its queries go on with models inlined.
+/// The reason why this warehouse builds nothing. Its queries inline the models.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CantBuild {
     #[error("models cannot be built in a warehouse of type `{warehouse}` yet")]
@@ -108,7 +108,7 @@ pub enum NotReady {
     Warehouse(#[from] WarehouseError),
 }
 
-/// Why a relation was not built; the one of its name is as it was.
+/// The reason why a relation was not built. An existing relation of this name is unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BuildError {
     #[error("`{relation}` already exists, and Terrane did not build it")]
@@ -151,7 +151,7 @@ pub trait ModelBuilder: Send + Sync {
     async fn settle(&self);
 }
 
-/// In the place of a builder, where there can be none.
+/// The builder of a warehouse that cannot build models.
 #[derive(Debug)]
 pub struct BuildsNothing(pub CantBuild);
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::plugins::PluginFault;
 
-/// Facts that a component has no other way to know.
+/// Facts that a component cannot find out by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFacts {
     pub now_unix_ms: i64,

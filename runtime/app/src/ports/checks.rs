@@ -88,7 +88,7 @@ pub enum CheckAggregate {
     Deviation,
     /// The third standardised moment of the population.
     Skewness,
-    /// Type 7, fractions from 0 to 1.
+    /// Quantiles of type 7 (linear interpolation) at fractions from 0 to 1.
     Quantiles(Vec<f64>),
     /// The number of bins of equal width between the smallest and the greatest value.
     Histogram(u32),

@@ -164,7 +164,7 @@ pub struct Detection {
     pub anomalous: Vec<bool>,
 }
 
-/// Why nothing was judged.
+/// The reason why a detector returned no judgements.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DetectorError {
     #[error("unknown detector `{kind}`")]

@@ -68,7 +68,7 @@ pub struct PluginStatus {
     /// The fuel of its calls at load. The same for the same file and contract.
     pub describe_fuel: Option<u64>,
     pub state: PluginState,
-    /// Nothing may be answered without it that it has a say in.
+    /// True if requests that the plugin decides about are refused while it is unavailable.
     pub is_required: bool,
     /// True if its responses are logged and not obeyed.
     pub is_monitored: bool,
@@ -126,7 +126,7 @@ pub struct ExportStatus {
     pub name: &'static str,
     pub calls: u64,
     pub faults: u64,
-    /// Calls that were not made, because it had failed too often.
+    /// The number of calls that were refused because the plugin had failed too often.
     pub refused: u64,
     pub fuel: u64,
     /// At most 9 % above the truth.
@@ -183,11 +183,11 @@ pub enum PluginState {
     Active,
     /// One of its functions failed too often, and its circuit breaker is open.
     Degraded,
-    /// That happened too often; an administrator has to reload or enable it.
+    /// A circuit breaker of the plugin has opened too often. An administrator has to reload or enable the plugin.
     Quarantined,
-    /// An administrator turned it off.
+    /// An administrator disabled the plugin.
     Disabled,
-    /// Not in use, and why.
+    /// The plugin is not in use, for this reason.
     Refused(PluginError),
 }
 
@@ -205,7 +205,7 @@ impl PluginState {
     }
 }
 
-/// Why an operator's change was not made.
+/// The reason why an operator's change was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     #[error("unknown plugin `{name}`")]
@@ -226,7 +226,7 @@ pub enum ChangeError {
     NotEnabled { name: String, error: Box<PluginError>, is_disabled: bool },
 }
 
-/// Why a component cannot be used.
+/// The reason why a component cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginError {
     #[error("component `{file}` does not exist; looked in {}", shown(looked_in))]
@@ -326,18 +326,18 @@ pub enum PluginFault {
         "is version {found}, older than {serving}, which serves; no reload brings an older version, a restart does"
     )]
     Downgrade { serving: String, found: String },
-    /// It was not called.
+    /// The plugin was not called.
     #[error("was not called for `{call}`: {reason}")]
     Unavailable { call: &'static str, reason: Unavailable },
-    /// An administrator turned it off, so none of its functions is called.
+    /// An administrator disabled the plugin, so none of its functions is called.
     #[error("is not called: an administrator disabled it")]
     Disabled,
-    /// It was not called, because too many guests were running.
+    /// The plugin was not called, because too many guests were running.
     #[error("was not called for `{call}`: too many guests are running at once")]
     Busy { call: &'static str },
 }
 
-/// Why a plugin is not called.
+/// The reason why a plugin is not called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     #[error("circuit breaker is open; retry in {} ms", wait.as_millis())]

@@ -46,7 +46,7 @@ pub struct TokenId {
     pub issued_at: Option<Timestamp>,
 }
 
-/// Why a token proves nothing.
+/// The reason why a token is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
     #[error("the token expired at {at}")]
@@ -72,7 +72,8 @@ pub trait Tokens: Send + Sync {
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault>;
 }
 
-/// Hashes that are slow on purpose. Both take tens of milliseconds of a core and run elsewhere.
+/// Hashes of passwords, which are slow on purpose. Both functions take tens of milliseconds of a core, on another
+/// thread.
 #[async_trait]
 pub trait Passwords: Send + Sync {
     async fn hash(&self, password: &str) -> Arc<str>;

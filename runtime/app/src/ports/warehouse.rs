@@ -133,9 +133,9 @@ pub struct Connections {
     /// The connections that run a statement, abandoned ones included.
     pub active: u64,
     pub idle: u64,
-    /// Since the start: connections that could not be made.
+    /// The number of failed connection attempts since the start.
     pub failed: u64,
-    /// Since the start: connections that broke while they were used.
+    /// The number of connections since the start that broke during their use.
     pub lost: u64,
 }
 

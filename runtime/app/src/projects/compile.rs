@@ -27,9 +27,9 @@ use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 pub struct CompileRequest {
     /// `None`: the project that is served.
     pub path: Option<String>,
-    /// Models to report, with those that they read checked too; `None`: all.
+    /// The models to report; the models that they read are also checked. `None` stands for all models.
     pub models: Option<Vec<String>>,
-    /// Compiles everything anew: nothing of the served project is reused.
+    /// True to compile everything again, without results of the served project.
     pub is_full: bool,
     /// Builds the compiled models in the warehouse.
     pub builds_models: bool,

@@ -10,7 +10,7 @@ use crate::ports::plugins::PluginError;
 use crate::ports::projects::NoProject;
 use crate::ports::store::StoreError;
 
-/// Why a project was not loaded or compiled; what was served before is served still.
+/// The reason why a project was not loaded or compiled. The previous project is still served.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProjectError {
     #[error(transparent)]

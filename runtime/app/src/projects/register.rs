@@ -82,7 +82,7 @@ pub enum RegisterError {
     /// The cube has errors.
     #[error("the cube has errors")]
     Invalid { diagnostics: Vec<Diagnostic> },
-    /// Governance hooks object, or one that has to agree cannot be asked.
+    /// A governance hook denies the change, or a required hook cannot be called.
     #[error("a governance hook does not allow it")]
     Refused { approval: Approval },
     #[error("{MAX_REGISTERED} cubes are registered, and that is the limit")]

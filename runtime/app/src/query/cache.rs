@@ -66,7 +66,7 @@ pub struct CacheControl {
     pub bypass: bool,
     /// The most time since the result's data was read.
     pub max_age: Option<Duration>,
-    /// Instead of the operator's time for outdated results.
+    /// The longest time for which an outdated result may be used, instead of the operator's setting.
     pub stale: Option<Duration>,
     /// The caller needs the version of the data, also of a result that is not stored.
     pub reads_version: bool,

@@ -15,7 +15,7 @@ use terrane_compiler::types::Granularity;
 
 use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 
-/// Shapes that are counted until they are taken. Further ones are dropped.
+/// The number of shapes that are counted between two reads. Further shapes are dropped.
 const MAX_SHAPES: usize = 1_000;
 /// Members of one shape. A query with more gains nothing from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;

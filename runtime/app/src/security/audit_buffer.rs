@@ -29,11 +29,11 @@ use crate::ports::store::StoreError;
 /// The window in which repeated failures of unauthenticated callers are gathered.
 pub const WINDOW: Duration = Duration::from_secs(5);
 const MAX_OPEN: usize = 4_096;
-/// Kinds of failures that have records of their own within one window.
+/// The number of kinds of failures that have separate records within one window.
 const MAX_FAILING: usize = 256;
 /// The time that the writer of a batch waits for others to join: at most 100 batches a second.
 const GATHER: Duration = Duration::from_millis(10);
-/// Between two tries to write to a store that refuses.
+/// The time between two attempts to write while the store refuses.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Gathers frequent audit events.
@@ -60,7 +60,7 @@ struct Open {
 #[derive(Default)]
 struct Failures {
     since: Duration,
-    /// Kinds whose first is in a batch.
+    /// The kinds whose first event is in a batch.
     seen: HashSet<Kind>,
     repeated: HashMap<Kind, AuditEntry>,
 }

@@ -24,7 +24,7 @@ use crate::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, Prov
 pub use state_token::StateTokenKey;
 use state_token::{StateToken, StateTokenFault};
 
-/// Seconds that a browser keeps its binding.
+/// The lifetime of a browser's binding, in seconds.
 pub const BINDING_SECONDS: i64 = state_token::LIFETIME_SECONDS;
 /// The number of used state tokens that are remembered. The oldest are forgotten first; their codes have been used too.
 const MAX_USED: usize = 10_000;
@@ -50,7 +50,7 @@ const PROVIDER_ERRORS: &[&str] = &[
 /// The URL to redirect a browser to, and the cookie that it keeps until it returns.
 pub struct LoginStart {
     pub location: String,
-    /// For a cookie that scripts can't read.
+    /// The binding, for a cookie that scripts cannot read.
     pub binding: String,
 }
 

@@ -24,7 +24,7 @@ use crate::ports::providers::Person;
 use crate::ports::store::StoreError;
 use crate::ports::tokens::{Grant, TokenFault, Tokens};
 
-/// Longer ones are refused before they cost a hash.
+/// The longest password. Longer ones are refused without computing a hash.
 pub const MAX_PASSWORD_BYTES: usize = 1_024;
 const MAX_NAME_BYTES: usize = 256;
 const REFRESH_PREFIX: &str = "trr_";

@@ -23,9 +23,9 @@ const MAX_ENTRIES: usize = 10_000;
 pub(crate) struct TtlCache<T> {
     clock: Arc<dyn Clock>,
     entries: RwLock<HashMap<Arc<str>, (T, Duration)>>,
-    /// When the store last failed, in milliseconds of the clock's `elapsed`; 0: it didn't.
+    /// The time of the store's last failure, in milliseconds of the clock's `elapsed`; 0 without a failure.
     failed_ms: AtomicU64,
-    /// Grows when something is forgotten: what was read before then is not kept.
+    /// Counts removals. An answer that was read before a removal is not stored after it.
     forgotten: AtomicU64,
 }
 

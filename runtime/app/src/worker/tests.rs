@@ -153,7 +153,7 @@ impl Task for FakeTask {
     }
 }
 
-/// Counts the runs under way and those that ended.
+/// Counts the current and the ended runs.
 #[derive(Default)]
 struct Counters {
     active: AtomicU32,

@@ -166,7 +166,7 @@ const MONEY: &[&str] = &[
     "payments", "salary", "profit", "spend", "spending", "charge", "charges", "fare", "refund", "refunds", "discount",
     "msrp", "gmv", "turnover", "income", "expense", "expenses", "budget", "balance", "usd", "eur", "gbp",
 ];
-/// Words by which a name with a word for money is not an amount, or not in the currency's unit.
+/// Words that show that a column is not an amount in the unit of the currency, although its name has a word for money.
 const NO_MONEY: &[&str] =
     &["rate", "ratio", "pct", "percent", "percentage", "count", "qty", "quantity", "cents", "score", "index", "days"];
 

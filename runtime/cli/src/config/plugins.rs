@@ -26,7 +26,7 @@ pub struct PluginsConfig {
     pub listed: Vec<PluginConfig>,
     /// The public keys of accepted signatures.
     pub keys: Vec<PublicKey>,
-    /// Components that are not part of the program must be signed.
+    /// True if components that are not part of the program must be signed.
     pub must_be_signed: bool,
     pub place: Option<Place>,
     /// The cache folder for compiled components. `None`: the environment names none.

@@ -18,7 +18,7 @@ use crate::project::Project;
 pub(super) struct FolderProjects {
     /// The canonical folder of the served project.
     root: PathBuf,
-    /// Canonical too; the served project's is among them.
+    /// The folders that may contain projects, as canonical paths, including that of the served project.
     roots: Vec<PathBuf>,
     environment: Environment,
     /// The served warehouse's type.

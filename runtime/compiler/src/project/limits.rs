@@ -6,7 +6,7 @@
 //! can then grow only by printing, and printed bytes are counted.
 
 use crate::diagnostic::Code;
-/// Why a template is refused.
+/// The reason why a template is refused.
 pub(super) struct Refusal {
     pub(super) code: Code,
     pub(super) offset: usize,

@@ -13,7 +13,7 @@ use terrane_compiler::project::{SourceFile, SourceTree};
 
 use crate::case::{areas, base, cases};
 
-/// Compiled schemas; compiling holds each against the dialect's own.
+/// The compiled schemas. Compiling checks each by the schema of its dialect.
 struct Checks {
     schemas: Schemas,
     project: SchemaIndex,

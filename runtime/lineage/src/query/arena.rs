@@ -33,11 +33,11 @@ pub enum Reason {
     TooLarge,
     /// The parser cannot read the SQL, although the warehouse may.
     NotParsed(String),
-    /// Syntax that is parsed, and not followed from here.
+    /// Syntax that is parsed, but whose lineage is not computed.
     NotFollowed(&'static str),
     /// No relation in scope has it.
     UnknownColumn(Arc<str>),
-    /// Several relations in scope have it, or may.
+    /// Several relations in scope have the column, or may have it.
     Ambiguous(Arc<str>),
     /// A star over a table with unknown columns.
     Star(Arc<str>),

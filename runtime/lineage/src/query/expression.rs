@@ -225,7 +225,7 @@ impl Analysis<'_, '_> {
     }
 }
 
-/// Calls in a SELECT list that make rows of one value.
+/// Functions that turn one value into several rows in a SELECT list.
 const MAKE_ROWS: [&str; 5] = ["explode", "explode_outer", "posexplode", "posexplode_outer", "unnest"];
 
 fn parameters(lambda: &LambdaFunction) -> impl Iterator<Item = &Ident> {

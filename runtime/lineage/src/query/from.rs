@@ -451,7 +451,7 @@ pub(crate) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
     slots
 }
 
-/// Which side's columns a join shows, and whose value a column of `USING` has.
+/// The sides whose columns a join shows, and the side whose value a column of `USING` has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Left,

@@ -74,7 +74,8 @@ pub(crate) struct Name {
 #[derive(Debug, Clone)]
 pub(crate) struct Star {
     pub(crate) of: Rest,
-    /// Keys of columns that it has not, or that stand on their own.
+    /// The keys of columns that the star does not include, because the relation lacks them or they are listed
+    /// separately.
     pub(crate) without: BTreeSet<Arc<str>>,
 }
 

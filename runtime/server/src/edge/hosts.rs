@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use axum::extract::Request;
 use axum::http::header::HOST;
 
-/// Addresses and `localhost` are always among them.
+/// The allowed host names. Addresses and `localhost` are always allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosts {
     /// Whatever they call it.

@@ -26,7 +26,7 @@ pub(super) struct LogLayer {
 
 const TRACE_ID: &str = "trace_id";
 
-/// Kept with a span that carries them.
+/// The fields that a span passes to its events.
 #[derive(Default)]
 struct Ids {
     correlation: Option<Box<str>>,

@@ -21,7 +21,7 @@ use crate::store::StateStore;
 /// One row of a dump is smaller.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Why nothing was restored.
+/// The reason why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     #[error(transparent)]

@@ -7,7 +7,7 @@ use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseError
 /// The warehouse's type in a project file, and its dialect's name.
 pub(super) const NAME: &str = "duckdb";
 
-/// Why the database didn't open.
+/// The reason why the database didn't open.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("DuckDB database {path} did not open: {message}")]

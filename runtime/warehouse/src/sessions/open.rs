@@ -31,7 +31,7 @@ impl fmt::Debug for ServerSettings {
     }
 }
 
-/// Why a warehouse didn't open.
+/// The reason why a warehouse didn't open.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("`warehouse.url` is not a URL of {warehouse}: {message}")]

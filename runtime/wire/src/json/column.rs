@@ -56,7 +56,7 @@ pub(super) enum Values<'a> {
     Utf8View(&'a arrow::array::StringViewArray),
     Date32(&'a PrimitiveArray<Date32Type>, &'a ColumnFormat),
     Date64(&'a PrimitiveArray<Date64Type>, &'a ColumnFormat),
-    /// Raw values, how many make a microsecond or the other way round.
+    /// The stored values, their unit, and the format of the column.
     Timestamp(TimestampValues<'a>, Stored, &'a ColumnFormat),
     Dictionary(Box<Column<'a>>, Vec<Option<usize>>),
     Interval(&'a PrimitiveArray<IntervalMonthDayNanoType>),

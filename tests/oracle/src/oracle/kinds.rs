@@ -20,7 +20,7 @@ pub(crate) enum Kind {
 pub(crate) enum Axis {
     /// Moments, the same everywhere.
     Instant,
-    /// Local time, as a clock shows it.
+    /// The local time of a wall clock.
     Local,
 }
 

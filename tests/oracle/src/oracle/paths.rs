@@ -61,7 +61,7 @@ impl<'w> Paths<'w> {
     }
 }
 
-/// To-one first, then the fewest hops, then the positions in `joins:`.
+/// The rank of a path: to-one paths first, then those with the fewest joins, then by the positions in `joins:`.
 type Merit = (bool, usize, Vec<usize>);
 
 struct Search<'w, 'a> {

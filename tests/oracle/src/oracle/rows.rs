@@ -18,7 +18,7 @@ pub(crate) struct Tree<'r, 'w> {
 struct Node<'w> {
     name: String,
     cube: &'w Cube,
-    /// Index of the parent, and the join.
+    /// The index of the parent, and the join from it.
     hop: Option<(usize, Hop)>,
 }
 

@@ -8,7 +8,7 @@ use terrane_compiler::project::SourceTree;
 use super::tables::table;
 use super::{Aggregate, Cube, Dimension, DimensionKind, Formula, Measure, MeasureKind, MetricKind, World};
 
-/// Which file comes first; it must not matter.
+/// The order of the files, which must have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOrder {
     AsDescribed,

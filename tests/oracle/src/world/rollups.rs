@@ -39,7 +39,7 @@ pub struct RollupTime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableState {
     Current,
-    /// Built of other definitions, with other rows.
+    /// The table was built from other definitions and has other rows.
     OtherDefinition,
     /// Built long ago of other rows.
     Old,

@@ -26,7 +26,7 @@ const ROWS: u64 = 12_000;
 const MAX_JOBS: u64 = 9_500;
 const CLIENTS: u64 = 2;
 const DRAIN: Duration = Duration::from_secs(900);
-/// Longer than the period of the task that deletes what no job needs.
+/// The time limit of cleaning up, longer than the period of the task that deletes unused records and files.
 const SWEEP: Duration = Duration::from_secs(120);
 const MAX_FAULTS: usize = 20;
 

@@ -10,7 +10,7 @@ use super::random::Random;
 /// The bytes that are sent on one connection.
 #[derive(Debug)]
 pub struct Attack {
-    /// Says in a report which kind it was.
+    /// The kind of the request, for reports.
     pub kind: &'static str,
     pub bytes: Vec<u8>,
     pub ending: Ending,
@@ -20,7 +20,7 @@ pub struct Attack {
 pub enum Ending {
     /// Reads to the end.
     Reads,
-    /// Says that nothing more comes, and reads to the end.
+    /// Closes the sending side, and reads to the end.
     HangsUp,
     /// Goes away without reading.
     GoesAway,

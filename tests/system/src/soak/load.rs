@@ -28,14 +28,14 @@ pub const BODIES: &[&str] = &[
 
 #[derive(Debug, Default)]
 pub struct LoadReport {
-    /// 0: the connection was refused or broken off.
+    /// The number of responses by status; status 0 stands for refused and broken connections.
     pub answers: BTreeMap<u16, u64>,
     /// Sorted.
     pub waits: Vec<Duration>,
     pub watched: Watched,
 }
 
-/// Clients that ask in turn for the same few things.
+/// Clients that send the same few requests in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Crowd<'a> {
     /// Empty for anonymous callers.

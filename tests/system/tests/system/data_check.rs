@@ -7,7 +7,7 @@ use crate::run;
 
 const BROKEN: &str = "tests/system/projects/broken_keys";
 
-/// Code, severity, line, and what the message must end with.
+/// The expected findings: code, severity, line, and the end of the message.
 const FOUND: &[(&str, &str, u64, &str)] = &[
     ("null-key", "error", 6, "the primary key of `customers` is null in 1 row: id null (1 row)"),
     ("repeated-key", "error", 6, "the primary key of `customers` repeats: 1 key in 2 rows: id \"2\" (2 rows)"),

@@ -29,7 +29,7 @@ const TABLES: &[&str] = &[
     "CREATE TABLE shop.payroll AS SELECT 1 AS id, 'it' AS department, 100 AS salary",
 ];
 
-/// File, line, code, and words of the message.
+/// The expected findings: file, line, code, and words of the message.
 const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("cubes/elsewhere.yml", 2, "not-carried-over", "data source `clickhouse`"),
     ("cubes/events.yml", 15, "not-carried-over", "`wrong` of cube `page_views`"),

@@ -13,7 +13,7 @@ const SETTINGS: &str = "name: wards\nsecurity: {anonymous: {scopes: [read]}}\nwa
     (3, 'x', NULL)) AS v(id, ward, day)\"\n";
 const CUBE: &str = "cubes:\n  - name: visits\n    sql_table: visits\n    dimensions:\n      \
     - {name: id, type: number, sql: id, primary_key: true}\n    measures:\n      - {name: count, type: count}\n";
-/// Bare columns: only the warehouse knows their types.
+/// Policies over plain columns, whose types only the warehouse knows.
 const POLICIES: &str = "policies:\n  - {name: ward, cubes: [visits], when: {roles: [nurse]}, row_filter: \"{visits}.ward = {{ user.attributes.ward }}\"}\n  \
     - {name: ids, cubes: [visits], when: {roles: [clerk]}, row_filter: \"{visits}.id IN {{ user.attributes.ids }}\"}\n  \
     - {name: since, cubes: [visits], when: {roles: [archivist]}, row_filter: \"{visits}.day >= {{ user.attributes.since }}\"}\n";

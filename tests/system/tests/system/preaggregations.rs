@@ -16,7 +16,7 @@ use terrane_system_tests::{Answer, Program, Scratch, request, request_as};
 
 use crate::BINARY;
 
-/// Longer than a build takes on a busy machine.
+/// The time limit of a build, longer than any build on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 

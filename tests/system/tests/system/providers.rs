@@ -18,7 +18,7 @@ const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const CLIENT_SECRET: &str = "a secret: of/the+client";
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Everything on the ports of one test.
+/// The provider and the server of one test, with their ports.
 struct House {
     project: Scratch,
     callback: String,

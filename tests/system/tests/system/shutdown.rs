@@ -14,7 +14,7 @@ use terrane_system_tests::Scratch;
 use crate::BINARY;
 
 const CLIENTS: usize = 40;
-/// Long enough that each client has one such query running when the signal comes.
+/// A query that takes so long that each client has one running when the signal comes.
 const SLOW: &str = "CREATE TABLE n AS SELECT range AS id, range % 1000 AS a FROM range(40000)";
 const SETTINGS: &str = "name: scratch\nsecurity: {anonymous: {scopes: [read]}}\n";
 const CUBE: &str = "cubes:\n  - name: pairs\n    sql: SELECT x.id, y.a FROM n AS x JOIN n AS y ON x.a = y.a\n    \
@@ -25,7 +25,7 @@ const BODY: &str = r#"{"measures": ["pairs.total"], "dimensions": ["pairs.a"], "
 /// The outcome of one request.
 enum Outcome {
     Answered(u16),
-    /// No byte of a response: the connection was not accepted any more, or was closed while it was idle.
+    /// No byte of a response arrived: the connection was not accepted any more, or was closed while it was idle.
     NotTaken,
     CutOff(String),
 }

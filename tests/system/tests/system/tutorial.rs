@@ -176,7 +176,7 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
     assert_eq!(manifest, fs::read_to_string(example.join("plugin/plugin.toml")).unwrap());
 }
 
-/// Ends the server of a page that broke off.
+/// Ends the server of a page whose run was interrupted.
 struct ServerEnd(PathBuf);
 
 impl Drop for ServerEnd {

@@ -17,14 +17,14 @@ pub(super) const LIFETIME_SECONDS: i64 = 600;
 const BINDING_LETTERS: usize = 43;
 const BLOCK_BYTES: usize = 64;
 
-/// Signs state tokens. The same on each replica.
+/// The key that signs state tokens. All replicas have the same.
 #[derive(Clone)]
 pub struct StateTokenKey([u8; 32]);
 
-/// Why a callback belongs to no sign-in of this browser.
+/// The reason why a callback does not belong to a sign-in of this browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateTokenFault {
-    /// It belongs to another provider, browser or server, or is forged.
+    /// The token belongs to another provider, browser or server, or is forged.
     Foreign,
     Expired,
 }

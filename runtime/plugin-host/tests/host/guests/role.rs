@@ -27,7 +27,7 @@ pub(crate) struct RoleGuest {
     pub(crate) fields: String,
     pub(crate) describe: String,
     pub(crate) check_config: String,
-    /// Its allocator makes memory grow as it must; else it has what it began with.
+    /// True if the allocator grows the memory when needed; otherwise the memory has a fixed size.
     pub(crate) grows: bool,
     /// Bodies by the contract's function: `on-query`.
     pub(crate) bodies: Vec<(&'static str, String)>,

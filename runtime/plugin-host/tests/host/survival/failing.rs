@@ -5,7 +5,7 @@ use terrane_app::ports::plugins::Unavailable;
 
 use super::*;
 
-/// Traps for those who ask at the thirteenth millisecond, and has nothing to say to others.
+/// Traps if the moment of the call is the thirteenth millisecond, and abstains otherwise.
 const UNLUCKY: &str = "(if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then unreachable)) (i32.const 4096)";
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Divides by zero where it sees anything of an earlier call, in a global or in memory; then leaves both.
+/// Divides by zero if a global or the memory has a value of an earlier call, then sets both.
 const ONCE: &str = "(global $used (mut i32) (i32.const 0))
     (table $t 4 funcref)
     (elem declare func $once)

@@ -15,7 +15,7 @@ use crate::program;
 const LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Members over things that only a server has.
+/// Members over functions that only a server has.
 const FAULTY: &str = "\
 cubes:
   - name: faulty

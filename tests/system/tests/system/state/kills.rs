@@ -19,7 +19,7 @@ use super::world::{World, pair, post, sign_in};
 use crate::engines::start;
 
 const ROUNDS: u64 = 10;
-/// Rounds in which the database is stopped at once too.
+/// The number of rounds in which the database is also stopped at once.
 const DATABASE_ROUNDS: u64 = 3;
 
 /// The changes that were acknowledged to clients.

@@ -276,7 +276,7 @@ fn unwritable(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(error.to_string()).hint("check `state.url`: a file's folder must be yours to write, a server must be there and its name, user and password right")
 }
 
-/// Cubes that were registered while a server ran, oldest first.
+/// Returns the cubes that were registered while a server ran, oldest first.
 ///
 /// # Errors
 /// The state database cannot be read.

@@ -346,7 +346,7 @@ cubes:
     measures: [{name: count, type: count}]
 "#;
 
-/// No single table has the rows of a join, so its SQL identifies them.
+/// Tests a cube over a join. No single table has its rows, so the text of its SQL identifies them.
 #[test]
 fn a_policy_on_a_query_of_several_tables_applies_to_all_readers_of_the_same() {
     let two = "{{ config(materialized='ephemeral') }} SELECT o.*, c.email FROM raw.orders AS o JOIN raw.customers AS c \

@@ -94,7 +94,7 @@ impl Tls {
         self.current().config
     }
 
-    /// Renews whenever the files change, for ever.
+    /// Renews the certificate whenever the files change. Never returns.
     pub(crate) async fn watch(self) {
         loop {
             tokio::time::sleep(WATCH_PAUSE).await;

@@ -71,7 +71,7 @@ pub(super) struct Executor {
     pub(super) runner: Arc<StatementRunner>,
     /// Fastest first.
     pub(super) tiers: Arc<[Arc<dyn ResultCache>]>,
-    /// The most bytes of a stored result.
+    /// The largest size of a stored result, in bytes.
     pub(super) max_entry: u64,
     pub(super) flights: Arc<Flights>,
 }

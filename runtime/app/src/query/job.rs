@@ -56,7 +56,7 @@ impl QueryJob {
         QueryJob { main, count: None, totals: None, skip_total: true }
     }
 
-    /// Returns the time at which the oldest pre-aggregated table was read that the statements read.
+    /// Returns the time of the data of the oldest pre-aggregated table that the statements read.
     pub(super) fn oldest_table(&self) -> Option<Timestamp> {
         let facts = std::iter::once(&self.main).chain(&self.totals).flat_map(|sql| &sql.rollups);
         facts.filter_map(|fact| fact.served.as_ref()).map(|served| served.built_at).min()

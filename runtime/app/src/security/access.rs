@@ -22,8 +22,8 @@ pub const MISSING_SCOPE: &str = "missing scope";
 /// The point in time at which a record has to be on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Before the caller learns of the decision, unless the caller is anonymous: anonymous callers must
-    /// not be able to cause a write each.
+    /// Before the answer to the caller. Records of anonymous callers are written with the next batch, so that anonymous
+    /// requests cannot cause one write each.
     BeforeAnswer,
     /// With the next batch.
     NextBatch,

@@ -1,4 +1,4 @@
-//! Conditional requests: entity tags, and the answer to a client that has the current one.
+//! Conditional requests: entity tags, and the answer to a client that already has the current response.
 
 use axum::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use terrane_app::query::CacheControl;

@@ -185,7 +185,7 @@ fn header(lines: &mut Lines<'_>, own: i64) -> Result<Header, RestoreError> {
     }
 }
 
-/// Writes every row, up to the last line, which must be right.
+/// Inserts every row, and compares the checksum in the last line.
 async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u64, String), RestoreError> {
     let (mut waiting, mut rows) = (Waiting::default(), 0);
     loop {

@@ -91,7 +91,7 @@ pub(super) fn differences(left: &World, right: &World) -> (usize, usize) {
     (hidden, cells)
 }
 
-/// Changes a value that the caller sees: what the harness must find.
+/// Changes a value that the caller sees, a difference that the attack must find.
 pub(super) fn change_visible_value(world: &mut World, random: &mut Random) {
     let visible = tags_of(&visible_rows(world));
     for (cube, visible) in world.cubes.iter_mut().zip(visible) {

@@ -3,7 +3,7 @@
 use super::Generator;
 use crate::world::{Cell, Relationship, World};
 
-/// Gives some joins a foreign key, and their rows values that it allows; of most worlds none.
+/// Adds a foreign key to some joins, and changes their rows so that the key is satisfied. Most worlds get no key.
 pub fn enforce(generator: &mut Generator, world: &mut World) {
     if !generator.random.chance(40) {
         return;

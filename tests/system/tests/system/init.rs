@@ -12,8 +12,8 @@ use terrane_system_tests::{FLIGHTS, Output, Scratch, path};
 
 use crate::{program, run};
 
-/// A shop with what databases have: two references to one table, one to itself, two ways to a table, names
-/// that need quotes, reserved words, types that no cube shows.
+/// A shop with the difficulties of real databases: two references to one table, a reference to the own table, two paths
+/// to a table, names that need quotes, reserved words, and types that cubes do not support.
 const SHOP: &[&str] = &[
     "CREATE TABLE regions (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL)",
     "CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR, region_id INTEGER REFERENCES regions (id), \

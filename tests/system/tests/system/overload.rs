@@ -14,7 +14,7 @@ use crate::program;
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// `slow` takes minutes; `rows` are many, and come as they are read.
+/// Two cubes. A query over `slow` takes minutes; `rows` has many rows, which are sent as they are read.
 const CUBES: &str = "\
 cubes:
   - name: slow

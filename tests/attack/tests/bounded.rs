@@ -1,5 +1,5 @@
-//! Runs the attack for 500 cases. The seed is fixed, so that each run tests the same cases. The command `cargo xtask
-//! attack --cases N --seed S` makes long runs.
+//! Runs the attack for 500 cases. The seed is fixed, so that each run tests the same cases. For long runs:
+//! `cargo xtask attack --cases N --seed S`.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

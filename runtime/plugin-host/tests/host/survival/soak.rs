@@ -1,5 +1,5 @@
-//! Tests thousands of calls with answers that are correct, almost correct or random. This is a sample of `cargo xtask
-//! soak`, which makes a million of them.
+//! Tests thousands of calls with answers that are correct, almost correct or random, as a sample of the million calls
+//! of `cargo xtask soak`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -18,7 +18,7 @@ use crate::ports::invalidations::InvalidationScope;
 use crate::ports::store::StoreError;
 use crate::security::AccessRecorder;
 
-/// The most names that an error proposes.
+/// The largest number of names that an error proposes.
 const MAX_NEAREST: usize = 5;
 
 /// The reason why nothing was invalidated.

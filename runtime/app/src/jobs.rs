@@ -39,9 +39,9 @@ use crate::security;
 
 /// The longest time for which a request waits for a job.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
-/// The most jobs of a list.
+/// The largest number of jobs in a list.
 pub const MAX_LISTED: u32 = 100;
-/// The most characters of an idempotency key.
+/// The largest number of characters of an idempotency key.
 pub const MAX_KEY_CHARS: usize = 255;
 /// The time between two reads of a job that a request waits for, which another replica may run.
 const WAIT_POLL: Duration = Duration::from_millis(500);
@@ -49,7 +49,7 @@ const WAIT_POLL: Duration = Duration::from_millis(500);
 /// The operator's settings of jobs.
 #[derive(Debug, Clone)]
 pub struct JobSettings {
-    /// The most jobs that this process runs at once.
+    /// The largest number of jobs that this process runs at once.
     pub concurrency: usize,
     /// The time that a job may run.
     pub timeout: Duration,

@@ -6,9 +6,9 @@
 use terrane_compiler::text::nearest::nearest;
 use terrane_lineage::{Lineage, Sight};
 
-/// The most ids that an error proposes.
+/// The largest number of ids that an error proposes.
 const MAX_NEAREST: usize = 10;
-/// The most characters of an unknown id in an error.
+/// The largest number of characters of an unknown id in an error.
 const MAX_ID_CHARS: usize = 200;
 
 /// A node that does not exist for the caller.

@@ -35,7 +35,7 @@ pub const TICK: Duration = Duration::from_secs(1);
 /// The time after which a query over data without a version runs again, if its caller states none.
 const DEFAULT_REFRESH: Duration = Duration::from_secs(60);
 
-/// The most subscriptions of a server without settings, and of one caller.
+/// The largest number of subscriptions of a server without settings, and of one caller.
 pub const DEFAULT_QUOTA: QuotaSettings = QuotaSettings { total: 10_000, per_subject: 1_000 };
 
 /// The reason why a live query does not begin.

@@ -18,7 +18,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 pub const PRUNING: &str = "prune";
 /// The time between two runs.
 const PERIOD: Duration = Duration::from_secs(600);
-/// The most transactions of one run; the next run deletes the rest.
+/// The largest number of transactions of one run; the next run deletes the rest.
 const MAX_STEPS: usize = 100;
 
 /// The operator's settings of retention.

@@ -86,9 +86,9 @@ pub struct QuerySettings {
     /// The time that a query may take until its answer begins.
     pub timeout: Duration,
     pub default_limit: u64,
-    /// The most rows of a page.
+    /// The largest number of rows of a page.
     pub max_limit: u64,
-    /// The most rows of an export.
+    /// The largest number of rows of an export.
     pub max_export_rows: u64,
     /// The time that an export may take until its last row is read.
     pub export_timeout: Duration,

@@ -39,8 +39,8 @@ enum LookupAnswer {
     Unknown(String),
 }
 
-/// Replaces the registered cubes of `inputs` by those that may be served. Where the warehouse cannot be asked, a
-/// table that it listed before (`known`) is taken for listed still.
+/// Replaces the registered cubes of `inputs` by those that may be served. If the warehouse cannot be asked, the
+/// tables that it listed before (`known`) count as listed.
 pub(crate) async fn locate(
     inputs: &Inputs,
     known: &FoundTables,

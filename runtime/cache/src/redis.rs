@@ -32,7 +32,7 @@ pub struct RedisSettings {
     /// The authorities of servers with TLS, as PEM. `None`: the public ones.
     pub authorities: Option<Vec<u8>>,
     pub secret: CacheSecret,
-    /// The most bytes of a result's columns.
+    /// The largest size of the columns of a result, in bytes.
     pub max_entry: u64,
     /// The time for which outdated results are used.
     pub stale: Duration,

@@ -118,9 +118,9 @@ pub struct CacheConfig {
     pub url: Option<Secret>,
     /// The time for which results over data without a version are used.
     pub ttl_seconds: u64,
-    /// The most bytes in memory.
+    /// The largest size in memory, in bytes.
     pub max_size: u64,
-    /// The most bytes of one result.
+    /// The largest size of one result, in bytes.
     pub max_entry: u64,
     /// The time for which outdated results may be used while new ones are computed.
     pub stale_seconds: u64,
@@ -197,14 +197,14 @@ pub struct StateConfig {
 pub struct JobsConfig {
     /// The folder of results, relative to the project. All replicas share it.
     pub path: String,
-    /// The most jobs that one process runs at once.
+    /// The largest number of jobs that one process runs at once.
     pub concurrency: usize,
     pub timeout_seconds: u64,
     /// The time for which a result can be read.
     pub result_hours: u64,
     /// The time for which ended jobs are known.
     pub retention_days: u64,
-    /// The most open jobs of all callers.
+    /// The largest number of open jobs of all callers.
     pub max_open: u64,
     pub max_open_per_caller: u64,
     /// The disk space that results leave free.

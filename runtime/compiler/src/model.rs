@@ -111,8 +111,8 @@ pub struct Cube {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableName {
     pub parts: Vec<ColumnName>,
-    /// The full name by which the warehouse's catalog has the table, where it was looked up. It is what is
-    /// printed: to some engines a name as written is a file or a function too.
+    /// The full name of the table in the warehouse's catalog, if it was looked up. SQL then uses this name, because
+    /// some engines may read the author's name as a file or a function.
     pub catalog_name: Option<Vec<ColumnName>>,
 }
 

@@ -14,7 +14,7 @@ use terrane_app::ports::results::{ResultPage, ResultsError};
 
 use crate::{CHUNK_ROWS, blocking, columns, unavailable};
 
-/// The most rows of a piece.
+/// The largest number of rows of a piece.
 const PIECE_ROWS: usize = 2_048;
 
 /// The rest of a page.

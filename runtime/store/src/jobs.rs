@@ -17,7 +17,7 @@ use crate::row::{self, maybe_text, maybe_time, micros, text, time, words};
 use crate::statement::Statement;
 use crate::store::StateStore;
 
-/// The most rows that one transaction expires or deletes.
+/// The largest number of rows that one transaction expires or deletes.
 const AT_ONCE: i64 = 1_000;
 
 const INSERT: &str = "\

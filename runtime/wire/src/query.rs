@@ -65,7 +65,7 @@ pub struct Query {
     pub numbers: Option<NumberForm>,
     /// `false`: the rows are computed now.
     pub cache: Option<bool>,
-    /// The most seconds since cached rows were read from the warehouse.
+    /// The longest time since cached rows were read from the warehouse, in seconds.
     pub max_age: Option<schema::Integer>,
     /// The seconds for which outdated rows will do while new ones are computed; 0: never.
     pub stale: Option<schema::Integer>,

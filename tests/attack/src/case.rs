@@ -143,7 +143,7 @@ fn smaller_bodies(body: &Json) -> Vec<Json> {
     all
 }
 
-/// Leaves out files and policies that the fault does not need. Where the smaller project is not served, or
+/// Leaves out files and policies that the fault does not need. If the smaller project is not served, or
 /// both sides agree, the file stays.
 pub fn shrink_project(stage: &Stage, mut case: Case) -> Case {
     for path in case.files.keys().cloned().collect::<Vec<_>>() {

@@ -92,7 +92,7 @@ fn asked(route: &Route) -> case::TestRequest {
     }
 }
 
-/// Asks every route that the administrator may call without a credential, and looks for the refusal of a field.
+/// Changes a request to every route that needs no credential, and checks that the answer refuses the field.
 fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::TestRequest) -> bool) {
     use terrane_conformance_tests::case::{Caller, World, ask};
     for route in terrane_server::routes() {

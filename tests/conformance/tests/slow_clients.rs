@@ -17,8 +17,8 @@ const SHORT: Duration = Duration::from_millis(200);
 const LIMIT: Duration = Duration::from_secs(10);
 const HEAD: &str = "POST /api/v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
-/// Sends a byte again and again, well within any pause that is allowed, until the other side has enough.
-/// What it answered.
+/// Sends bytes one after the other, with shorter pauses than the allowed ones, until the other side closes the
+/// connection. Returns its answer.
 async fn trickle(mut stream: TcpStream, bytes: &[u8]) -> String {
     let mut answer = Vec::new();
     let trickling = async {

@@ -25,7 +25,7 @@ use crate::world::{FileOrder, source_tree};
 /// Queries on each world.
 pub const QUERIES_PER_WORLD: usize = 30;
 
-/// The most seconds that pre-aggregated rows may be old.
+/// The largest age of pre-aggregated rows, in seconds.
 const MAX_AGE: u64 = 3_600;
 
 /// DuckDB 1.5.6 fails inside where it inlines a named query of several facts, sees that a branch has no

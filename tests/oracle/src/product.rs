@@ -143,7 +143,7 @@ impl Product {
     /// Starts an empty engine.
     ///
     /// # Errors
-    /// Where DuckDB cannot be opened.
+    /// DuckDB cannot be opened.
     pub fn start(settings: Settings) -> Result<Self> {
         Product::start_with(settings, None, Vec::new())
     }

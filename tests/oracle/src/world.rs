@@ -100,7 +100,7 @@ pub struct Dimension {
     pub primary_key: bool,
     #[serde(default)]
     pub primary_time: bool,
-    /// `timezone:` as written; `Some(true)` is utc.
+    /// The key `timezone:` of the file; `Some(true)` is `utc`.
     #[serde(default)]
     pub is_utc: Option<bool>,
 }

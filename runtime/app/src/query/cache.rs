@@ -39,7 +39,7 @@ pub struct CacheSettings {
     pub warehouse: Arc<str>,
     /// The time for which results over cubes without a data version are used again; zero: not at all.
     pub ttl: Duration,
-    /// The most bytes of a stored result.
+    /// The largest size of a stored result, in bytes.
     pub max_entry: u64,
     /// The time for which an outdated result may be used while a new one is computed.
     pub stale: Duration,
@@ -64,7 +64,7 @@ impl CacheSettings {
 pub struct CacheControl {
     /// The result must be computed now.
     pub bypass: bool,
-    /// The most time since the result's data was read.
+    /// The longest time since the result's data was read.
     pub max_age: Option<Duration>,
     /// The longest time for which an outdated result may be used, instead of the operator's setting.
     pub stale: Option<Duration>,

@@ -1,5 +1,5 @@
-//! Credentials as the configuration says: keys in the state database, tokens by a secret, key files or an
-//! identity provider.
+//! Creates the adapters of credentials that the configuration names: keys in the state database, and tokens that are
+//! verified by a secret, by key files or by an identity provider.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -298,7 +298,7 @@ impl Analysis<'_, '_> {
         self.one(vec![Slot::star(Rest::Derived(origins))], alias, None)
     }
 
-    /// Runs with the relations before in sight.
+    /// Reads a part of a FROM in which the names of the relations before it are visible.
     fn with_siblings<T>(
         &mut self,
         around: &mut Frame,

@@ -25,7 +25,7 @@ pub(super) fn conditions(arena: &Arena, columns: &[ProfiledColumn]) -> Result<Ve
     conditions.into_iter().map(|condition| filter(condition, columns).map_err(fault)).collect()
 }
 
-/// Converts a test or a combination of tests.
+/// Returns the size of a filter: the number of its operators, columns and values.
 pub(super) fn size(filter: &Filter) -> usize {
     match filter {
         Filter::Condition { values, .. } => 2 + values.len(),
@@ -34,6 +34,7 @@ pub(super) fn size(filter: &Filter) -> usize {
     }
 }
 
+/// Converts a test or a combination of tests.
 fn filter(condition: HookCondition, columns: &[ProfiledColumn]) -> Result<Filter, String> {
     let all = |inner: Vec<HookCondition>| -> Result<Vec<Filter>, String> {
         inner.into_iter().map(|inner| filter(inner, columns)).collect()

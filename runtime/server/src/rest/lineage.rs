@@ -1,4 +1,4 @@
-//! Which column becomes which measure, and what a change of a column reaches.
+//! The routes of lineage: the columns that measures are computed from, and the impact of a change of a column.
 
 use axum::response::Response;
 use terrane_app::lineage::find;

@@ -13,7 +13,7 @@ use crate::caller::{APPLICABLE, UNTYPED};
 
 /// The number of attempts to generate a policy that hides rows or values from the caller.
 const TRIES: usize = 20;
-/// The most of what a policy for all cubes may let through.
+/// The largest id that the row filter on all cubes may let through.
 const MAX_STAR_ID: i64 = 4;
 
 /// Additions to the oracle's world.

@@ -13,7 +13,7 @@ use terrane_system_tests::builds::{BuildKills, Rows};
 use terrane_system_tests::engines::{Engine, Kind};
 use terrane_system_tests::jobs::{kills, memory, submissions};
 
-/// The most bytes above those of the idle server.
+/// The largest memory above that of the idle server, in bytes.
 const MEMORY_GOAL: u64 = 200 << 20;
 
 fn main() -> Result<ExitCode> {

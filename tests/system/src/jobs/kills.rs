@@ -22,7 +22,7 @@ use crate::soak::random::Random;
 
 /// The number of rows of each result, which is more than a page that is held in memory has.
 const ROWS: u64 = 12_000;
-/// The most jobs, which one list shows.
+/// The largest number of jobs. One list shows all of them.
 const MAX_JOBS: u64 = 9_500;
 const CLIENTS: u64 = 2;
 const DRAIN: Duration = Duration::from_secs(900);

@@ -82,7 +82,7 @@ fn wrong_inputs_of_the_command_are_reported() {
         (vec!["{ query(measures: [\"flights.nothing\"]) { data } }"], "INVALID_MEASURE"),
         (vec!["query A { cubes { name } }", "--operation", "B"], "GRAPHQL_VALIDATION_FAILED"),
         (vec!["query ($name: String!) { cube(name: $name) { name } }"], "GRAPHQL_VALIDATION_FAILED"),
-        (vec!["mutation { invalidateCache { tenant } }"], "FORBIDDEN"),
+        (vec!["mutation { invalidateCache { tenant } }"], "CONFLICT"),
         (vec!["{ job(id: \"1\") { status } }"], "CONFLICT"),
     ] {
         let output = run_program(&arguments);

@@ -39,6 +39,7 @@ fn service() -> Service {
         ("SERVICE_GRAPHQL__MAX_SOCKETS_PER_CALLER", own.as_str()),
         ("SERVICE_GRAPHQL__MAX_OPENING_SOCKETS_PER_ADDRESS", own.as_str()),
         ("SERVICE_LOG_REQUESTS", "false"),
+        ("SERVICE_METRICS__PUBLIC", "true"),
     ])
 }
 
@@ -296,6 +297,7 @@ fn subscribers_of_the_same_questions_share_statements() {
         .arguments(&["--port", "0"])
         .variable("SERVICE_CACHE__ENABLED", "true")
         .variable("SERVICE_METRICS__ENABLED", "true")
+        .variable("SERVICE_METRICS__PUBLIC", "true")
         .variable("SERVICE_LOG_REQUESTS", "false")
         .variable("SERVICE_LOG_QUERIES", "false")
         .variable("SERVICE_GRAPHQL__MAX_SOCKETS_PER_CALLER", "1000")

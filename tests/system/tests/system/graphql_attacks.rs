@@ -163,7 +163,7 @@ fn documents() -> Vec<Value> {
                        "variables": {"name": "x".repeat(200_000)}});
     let wide = json!({"query": "query ($names: [String!]) { cubes(names: $names) { name } }",
                       "variables": {"names": vec!["x"; 40_000]}});
-    let too_large = json!({"query": "{ cubes { name } }", "variables": {"x": "x".repeat(2_000_000)}});
+    let too_large = json!({"query": "{ cubes { name } }", "variables": {"x": "x".repeat(300_000)}});
     texts.into_iter().map(|text| json!({ "query": text })).chain([large, wide, too_large]).collect()
 }
 

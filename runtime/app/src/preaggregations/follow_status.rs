@@ -20,7 +20,7 @@ use crate::ports::store::StoreError;
 
 /// A reading of the state database, with its number.
 #[derive(Clone)]
-struct Reading {
+struct PolledBuilds {
     number: u64,
     builds: Result<Arc<NewestBuilds>, StoreError>,
 }
@@ -31,7 +31,7 @@ pub(super) struct SharedReader(Mutex<Weak<Reader>>);
 
 struct Reader {
     /// The last reading; `None` before the first one.
-    readings: watch::Receiver<Option<Reading>>,
+    readings: watch::Receiver<Option<PolledBuilds>>,
     /// The number of readings that have begun.
     begun: Arc<AtomicU64>,
     task: AbortHandle,
@@ -49,11 +49,11 @@ struct Followed {
     request: RequestContext,
     wanted: RefreshRequest,
     /// `None` before the first state.
-    readings: Option<Readings>,
+    readings: Option<PollReceiver>,
 }
 
-struct Readings {
-    next: watch::Receiver<Option<Reading>>,
+struct PollReceiver {
+    next: watch::Receiver<Option<PolledBuilds>>,
     /// The number of the last reading that may be older than the stream.
     before: u64,
     _reader: Arc<Reader>,
@@ -92,7 +92,7 @@ impl Preaggregations {
                 tokio::time::sleep(TICK).await;
                 let number = count.fetch_add(1, Ordering::SeqCst) + 1;
                 let builds = service.newest_builds().await.map(Arc::new);
-                if sender.send(Some(Reading { number, builds })).is_err() {
+                if sender.send(Some(PolledBuilds { number, builds })).is_err() {
                     return;
                 }
             }
@@ -110,7 +110,7 @@ impl Followed {
             None => {
                 let reader = self.service.reader();
                 let (next, before) = (reader.readings.clone(), reader.begun.load(Ordering::SeqCst));
-                self.readings = Some(Readings { next, before, _reader: reader });
+                self.readings = Some(PollReceiver { next, before, _reader: reader });
                 Arc::new(self.service.newest_builds().await?)
             }
             Some(readings) => readings.next().await?,
@@ -122,12 +122,12 @@ impl Followed {
     }
 }
 
-impl Readings {
+impl PollReceiver {
     async fn next(&mut self) -> Result<Arc<NewestBuilds>, StoreError> {
         loop {
             let is_reading = self.next.changed().await.is_ok();
             let reading = self.next.borrow_and_update().clone().filter(|_| is_reading);
-            let Some(Reading { number, builds }) = reading else {
+            let Some(PolledBuilds { number, builds }) = reading else {
                 return Err(StoreError { message: "the state is not read any more".to_owned() });
             };
             if number > self.before {

@@ -116,7 +116,7 @@ fn run_program(arguments: &[&str]) -> Output {
 #[test]
 fn generated_operations_have_no_internal_error() {
     let Some(python) = tool("schemathesis/bin/python") else {
-        return crate::skip("schemathesis", "`cargo xtask setup` installs it with Python's pip");
+        return crate::skip("schemathesis", "`cargo xtask test` installs it with Python's pip");
     };
     let service = Service::start();
     let script = path("tests/system/graphql/generated.py");

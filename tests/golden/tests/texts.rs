@@ -56,7 +56,7 @@ fn assert_current(lists: impl IntoIterator<Item = (&'static str, String)>) {
     for (area, list) in lists {
         let path = root().join(FOLDER).join(format!("{area}.txt"));
         if fs::read_to_string(&path).ok().as_deref() != Some(&list) {
-            fs::write(path.with_extension("txt.new"), list).unwrap();
+            fs::write(path.with_extension("txt.new"), list).expect("the folder of lists is writable");
             stale.push(format!("{FOLDER}/{area}.txt.new"));
         }
     }

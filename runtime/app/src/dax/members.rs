@@ -5,6 +5,7 @@
 //!
 //! [`dimension_values`]: crate::dimension_values
 
+use terrane_compiler::Access;
 use terrane_compiler::types::Granularity;
 
 use super::dax_context;
@@ -27,6 +28,6 @@ pub async fn values(
     let session = queries.session(&context);
     let limit = limit.min(session.max_rows());
     let request = ValuesRequest { cube, dimension, granularity, search: None, order: ValuesOrder::ByValue, limit };
-    let query = request.query(&session.access())?;
+    let query = request.query(&Access::of(&session.snapshot().model, &context.caller))?;
     session.prepare(&query).await?.run().await
 }

@@ -69,7 +69,7 @@ struct Known {
 struct RefreshState {
     began_at: Option<Duration>,
     /// The channel that receives the outcome of the request and is then closed.
-    outcome: Option<watch::Receiver<Outcome>>,
+    outcome: Option<watch::Receiver<FetchState>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,10 +133,10 @@ impl RemoteKeys {
     }
 
     /// Waits for the running request, or starts a new one if the last was long enough ago. Fails otherwise.
-    async fn read_once_more(&self) -> Outcome {
-        let Some(mut outcome) = self.begin() else { return Outcome::Failed };
-        let Ok(_place) = self.0.waiting.try_acquire() else { return Outcome::Failed };
-        match outcome.wait_for(|outcome| *outcome != Outcome::Open).await {
+    async fn read_once_more(&self) -> FetchState {
+        let Some(mut outcome) = self.begin() else { return FetchState::Failed };
+        let Ok(_place) = self.0.waiting.try_acquire() else { return FetchState::Failed };
+        match outcome.wait_for(|outcome| *outcome != FetchState::Open).await {
             Ok(outcome) => *outcome,
             Err(_) => FetchState::Failed,
         }

@@ -6,7 +6,7 @@ use terrane_app::query::CacheControl;
 use crate::openapi::{Compression, ResponseDoc};
 
 /// The answer to a client that already has the current response.
-pub(super) const UNCHANGED: Answer = Answer {
+pub(super) const UNCHANGED: ResponseDoc = ResponseDoc {
     status: 304,
     description: "as the `If-None-Match` names it",
     content: &[],

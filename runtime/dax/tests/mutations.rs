@@ -127,7 +127,7 @@ fn mutated_texts_never_panic() {
     for _ in 0..3_000 {
         let text = mutated(&mut random);
         let parsed = parse_query(&text);
-        // A text of n characters has at most n problems, of which a stage reports at most 100.
+        // A query of n characters has at most n problems, of which a stage reports at most 100.
         assert!(parsed.problems.len() <= 100, "{text}");
         // Printing visits every node once; a tree is not larger than its text by more than brackets and spaces.
         assert!(parsed.tree.to_string().len() <= 20 * text.len() + 100, "{text}");

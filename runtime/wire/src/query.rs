@@ -252,7 +252,8 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Fie
         max_staleness: seconds("max_age")?,
     };
     let bypass = fields.boolean("cache")? == Some(false);
-    let cache = CacheControl { bypass, max_age: seconds("max_age")?, stale: seconds("stale")?, ..CacheControl::default() };
+    let cache =
+        CacheControl { bypass, max_age: seconds("max_age")?, stale: seconds("stale")?, ..CacheControl::default() };
     Ok(QueryRequest {
         query,
         numbers: numbers(&fields, &path)?,

@@ -38,13 +38,10 @@ pub fn log_events(source: &str) -> Vec<LogEvent> {
             continue;
         }
         let arguments = arguments(&tokens[at + 6..]);
-        let event = arguments.iter().find_map(|argument| match argument {
-            [Token::Word("event"), Token::Symbol('='), value @ ..] => Some(value),
-            _ => None,
-        });
-        let name = event.map_or_else(|| "(none)".to_owned(), |value| value_of(value, &tokens));
-        let fields = arguments.iter().filter_map(|argument| field(argument)).filter(|field| field != "event").collect();
-        events.push(LogEvent { name, level: (*level).to_owned(), fields });
+        let fields: Vec<String> =
+            arguments.iter().filter_map(|argument| field(argument)).filter(|field| field != "event").collect();
+        let names = event_names(&arguments, &tokens, at).into_iter();
+        events.extend(names.map(|name| LogEvent { name, level: (*level).to_owned(), fields: fields.clone() }));
     }
     events
 }
@@ -61,6 +58,9 @@ pub fn audit_events(source: &str) -> Vec<String> {
         } else if *word == "event" && tokens.get(at + 1) == Some(&Token::Symbol(':')) {
             events.extend(tokens.get(at + 2).and_then(|value| name_in(std::slice::from_ref(value))));
         } else if *word == "event" && at > 0 && matches!(tokens[at - 1], Token::Word("let" | "fn")) {
+            if tokens[at - 1] == Token::Word("let") && is_logged(&tokens[at..]) {
+                continue;
+            }
             let end = if tokens[at - 1] == Token::Word("fn") { '}' } else { ';' };
             events.extend(until(&tokens[at..], end).iter().filter_map(|token| name_in(std::slice::from_ref(token))));
         }
@@ -93,6 +93,33 @@ pub fn reasons(source: &str) -> Vec<String> {
     }
     reasons.retain(|reason| reason.contains(char::is_alphabetic));
     reasons
+}
+
+/// Returns the names of a log event at an index: one for a literal or a constant, and all values of the variable
+/// `event`.
+fn event_names(arguments: &[&[Token<'_>]], tokens: &[Token<'_>], at: usize) -> Vec<String> {
+    let value = arguments.iter().find_map(|argument| match argument {
+        [Token::Word("event"), Token::Symbol('='), value @ ..] => Some(value),
+        _ => None,
+    });
+    if let Some(value) = value {
+        return vec![value_of(value, tokens)];
+    }
+    if !arguments.iter().any(|argument| matches!(argument, [Token::Word("event")])) {
+        return vec!["(none)".to_owned()];
+    }
+    let is_variable = |window: &[Token<'_>]| matches!(window, [Token::Word("let"), Token::Word("event")]);
+    let values = tokens[..at].windows(2).rposition(is_variable).map(|start| until(&tokens[start..], ';'));
+    let names: Vec<_> =
+        values.unwrap_or_default().iter().filter_map(|token| name_in(std::slice::from_ref(token))).collect();
+    if names.is_empty() { vec!["(event)".to_owned()] } else { names }
+}
+
+/// Returns whether the variable `event`, declared at the first token, is first used as the name of a log event.
+fn is_logged(tokens: &[Token<'_>]) -> bool {
+    let after = &tokens[until(tokens, ';').len()..];
+    let first_use = after.iter().position(|token| *token == Token::Word("event"));
+    first_use.is_some_and(|at| after[..at].ends_with(&[Token::Symbol('!'), Token::Symbol('(')]))
 }
 
 fn product(source: &str) -> Vec<Token<'_>> {
@@ -241,6 +268,10 @@ mod tests {
             event("(none)", "info", &["n"]),
         ];
         assert_eq!(log_events(source), expected);
+        let source = "let event = if x { \"one_way\" } else { \"the_other\" };\ntracing::warn!(event, n = 1);";
+        assert_eq!(log_events(source), [event("one_way", "warn", &["n"]), event("the_other", "warn", &["n"])]);
+        assert!(audit_events(source).is_empty());
+        assert_eq!(log_events("tracing::warn!(event);"), [event("(event)", "warn", &[])]);
         assert_eq!(log_events("#[cfg(test)] mod tests { fn f() { tracing::warn!(event = \"x_y\"); } }"), []);
     }
 

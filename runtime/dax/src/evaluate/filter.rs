@@ -30,9 +30,9 @@ struct NewFilter {
 #[derive(Debug, Clone, Copy)]
 enum Replaced {
     Nothing,
-    /// Those of the columns of the filter.
+    /// The filters on the columns of the new filter.
     Columns,
-    /// Those of a table and of all tables on its one side: its rows stand for rows of these.
+    /// The filters on a table and on all tables on its one side, because a row of the table determines their rows.
     Table(CubeId),
 }
 

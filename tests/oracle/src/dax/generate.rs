@@ -76,9 +76,13 @@ fn scalar(random: &mut Random, place: Place) -> Scalar {
         },
         3 => {
             let functions = ["COUNT", "DISTINCTCOUNT", "COUNTBLANK"];
-            Scalar::Aggregate(random.of(&functions), *random.of(GROUPS))
+            let function = *random.of(&functions);
+            Scalar::Aggregate(function, *random.of(GROUPS))
         }
-        4 => Scalar::Aggregate(random.of(&["SUM", "AVERAGE", "MIN", "MAX"]), *random.of(NUMBERS)),
+        4 => {
+            let function = *random.of(&["SUM", "AVERAGE", "MIN", "MAX"]);
+            Scalar::Aggregate(function, *random.of(NUMBERS))
+        }
         5 => Scalar::Number(random.between(-2, 3)),
         6..=9 => {
             let filters = (0..random.below(3)).map(|_| filter(random, inner)).collect();

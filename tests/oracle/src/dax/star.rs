@@ -332,7 +332,7 @@ impl Data {
             let customer = partner(row, self);
             let of_customer =
                 |column: &Column| (*column, customer.map_or(Json::Null, |customer| number(&customer[column.1])));
-            // A refund's amount is no column of the project, but a measure adds it up.
+            // A refund's amount is not a column of the project, but a measure adds it up.
             let measured = (table == "refunds").then(|| (REFUND, number(&row["amount"])));
             own.chain(measured).chain(columns_of("customers").iter().map(of_customer)).collect()
         };

@@ -111,6 +111,9 @@ pub struct World {
     pub has_cache: bool,
     /// True if pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
+    /// The builds of its pre-aggregations.
+    #[serde(skip)]
+    pub preaggregations: Arc<MemoryPreaggregations>,
     /// True if the project has pre-aggregations with tables, which are one hour old.
     pub has_tables: bool,
     /// Further files of the project, by their paths.

@@ -166,7 +166,9 @@ impl Warehouse for FakeWarehouse {
         let _running = RunningStatement::begin(&self.running);
         let is_refused = self.refused.iter().any(|text| statement.text.contains(text));
         Self::act(if is_refused { FakeBehavior::Refuses } else { self.behavior }).await?;
-        let batch = self.batch();
+        let ungrouped = self.ungrouped_columns.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ungrouped = ungrouped.filter(|_| !statement.text.contains("GROUP BY"));
+        let batch = ungrouped.map_or_else(|| self.batch(), |columns| Self::batch_of(&columns));
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
     }
 

@@ -19,7 +19,7 @@ pub const WAITING: &str = "00112233445566778899aabbccddeeff";
 const TARGET: &str = "r1";
 
 /// Pending builds. Requests add builds, and cancelling ends them.
-#[derive(Default)]
+#[derive(Debug)]
 pub struct MemoryPreaggregations {
     builds: Mutex<Vec<RollupBuild>>,
     readings: AtomicUsize,

@@ -92,7 +92,8 @@ fn scalar(random: &mut Random, place: Place) -> Scalar {
         11 | 12 => {
             let table = rows(random, inner);
             let column = number_of(&table);
-            Scalar::Iterate(random.of(ITERATORS), Box::new(table), boxed(random, Place { column, ..inner }))
+            let function = *random.of(ITERATORS);
+            Scalar::Iterate(function, Box::new(table), boxed(random, Place { column, ..inner }))
         }
         13 => match random.below(3) {
             0 => Scalar::Add(boxed(random, inner), boxed(random, inner)),
@@ -125,7 +126,10 @@ fn rows(random: &mut Random, place: Place) -> Table {
     match random.below(if place.depth == 0 { 6 } else { 8 }) {
         0 | 1 => Table::Values(column),
         2 => Table::All(column),
-        3 => Table::Model(random.of(&["orders", "customers"])),
+        3 => {
+            let table = *random.of(&["orders", "customers"]);
+            Table::Model(table)
+        }
         4 => Table::Distinct(column),
         5 => {
             let count = 1 + random.below(2);
@@ -158,7 +162,10 @@ fn filter(random: &mut Random, place: Place) -> Filter {
         0..=2 => Filter::Condition(condition(random, column, 2)),
         3 => Filter::Keep(condition(random, column, 2)),
         4 => Filter::All(column),
-        5 => Filter::AllTable(random.of(&["orders", "customers"])),
+        5 => {
+            let table = *random.of(&["orders", "customers"]);
+            Filter::AllTable(table)
+        }
         6 => {
             let table = *random.of(&["orders", "customers"]);
             let own: Vec<Column> = GROUPS.iter().copied().filter(|(of, _)| *of == table).collect();

@@ -23,7 +23,7 @@ use terrane_dax::bound::MeasureSource;
 use terrane_dax::plan::{OrderKey, SemanticPlan, plan};
 use terrane_dax::{Bound, Problem, ProblemCode, Type};
 
-use crate::blocking::over_rows;
+use crate::blocking::{on_thread, over_rows};
 use crate::domain::Surface;
 use crate::query::{Answer, QueryKind, QueryRunError, QueryService, QuerySession, RequestContext};
 
@@ -57,6 +57,8 @@ pub enum DaxError {
     TooManyRows { limit: u64 },
     #[error(transparent)]
     Run(#[from] QueryRunError),
+    #[error("the evaluation needs more than {limit} bytes of rows")]
+    TooManyBytes { limit: u64 },
     #[error("reading the rows: {0}")]
     Rows(#[from] ArrowError),
 }
@@ -78,7 +80,17 @@ struct Request<'r> {
 }
 
 /// Returns all problems of a query for a caller, the constructs that cannot run yet included.
-pub fn check(text: &str, access: &Access<'_>) -> Vec<Problem> {
+///
+/// # Errors
+/// Too many queries are evaluated at once.
+pub async fn check(queries: &QueryService, context: &RequestContext, text: &str) -> Result<Vec<Problem>, DaxError> {
+    let _permit = evaluated::permit().await?;
+    let (snapshot, caller) = (queries.session(context).shared_snapshot(), context.caller.clone());
+    let text = text.to_owned();
+    Ok(on_thread(move || problems(&text, &Access::of(&snapshot.model, &caller))).await)
+}
+
+fn problems(text: &str, access: &Access<'_>) -> Vec<Problem> {
     let Bound { query, problems } = terrane_dax::read(text, access);
     if !problems.is_empty() {
         return problems;

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::{Access, Authorized, Environment, SecurityContext, compile};
-use terrane_dax::evaluate::{FetchedData, Step, evaluate};
+use terrane_dax::evaluate::{Budget, FetchedData, MAX_STEPS, Step, evaluate};
 use terrane_dax::plan::{Parameters, plan};
 use terrane_dax::read;
 use terrane_golden_tests::case::{environment, models};
@@ -58,7 +58,9 @@ fn benchmark(c: &mut Criterion) {
             assert_eq!(bound.problems, []);
             let evaluation = &bound.query.evaluations[0];
             let data = FetchedData::default();
-            let Step::Needs(queries) = evaluate(&bound.query, evaluation, &access, &parameters, now, &data).unwrap()
+            let budget = Budget::new(MAX_STEPS);
+            let Step::Needs(queries) =
+                evaluate(&bound.query, evaluation, &access, &parameters, now, &data, &budget).unwrap()
             else {
                 panic!("no statements")
             };

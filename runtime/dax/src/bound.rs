@@ -227,6 +227,8 @@ pub struct NamedScalar {
 pub enum TableKind {
     /// The rows of a table of the model.
     Model(CubeId),
+    /// VALUES of a table: its rows, with the BLANK row of rows without a partner.
+    ModelWithUnmatched(CubeId),
     Variable(VariableId),
     /// VAR and RETURN.
     Block {

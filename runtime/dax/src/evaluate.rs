@@ -6,6 +6,7 @@
 //! computed here, on rows in memory. Absent on purpose: SQL, running queries.
 
 mod aggregate;
+mod budget;
 mod call;
 mod context;
 mod data;
@@ -26,7 +27,7 @@ mod table;
 mod walk;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -44,6 +45,7 @@ use crate::plan::Parameters;
 use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
+pub use budget::{Budget, MAX_BYTES, MAX_STEPS};
 pub(crate) use call::constant_date;
 pub use data::{FetchedData, FetchedRows};
 pub use datum::Datum;
@@ -58,8 +60,6 @@ use source::Item;
 pub const MAX_QUERIES: usize = 100;
 /// The most rows of a table during evaluation.
 pub const MAX_ROWS: usize = 1_000_000;
-/// The most expressions that one evaluation computes.
-const MAX_STEPS: u64 = 100_000_000;
 
 /// The state of an evaluation.
 #[derive(Debug)]
@@ -100,6 +100,7 @@ pub fn evaluate(
     parameters: &Parameters,
     now: DateTime,
     data: &FetchedData,
+    budget: &Budget,
 ) -> Result<Step, Problem> {
     let evaluator = Evaluator {
         query,
@@ -108,6 +109,8 @@ pub fn evaluate(
         parameters,
         now,
         data,
+        budget,
+        held: Rc::new(Cell::new(data.bytes())),
         missing: RefCell::default(),
         indexes: RefCell::default(),
         filter_lists: RefCell::default(),
@@ -115,7 +118,10 @@ pub fn evaluate(
         tables: RefCell::default(),
         scans: RefCell::default(),
         warnings: RefCell::default(),
-        steps: Cell::new(0),
+        measures: RefCell::default(),
+        retains: RefCell::default(),
+        sets: RefCell::default(),
+        ranks: RefCell::default(),
     };
     match evaluator.evaluation(evaluation) {
         Ok(table) => Ok(Step::Done(table)),
@@ -133,7 +139,7 @@ pub fn evaluate(
 }
 
 /// The reason why an expression has no value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Halt {
     /// Rows are missing, which were asked for.
     Missing,
@@ -156,6 +162,10 @@ type Result<T, E = Halt> = std::result::Result<T, E>;
 /// The measure, the pinned columns, and the list of filters of an index.
 type IndexKey = (Item, Vec<DimensionId>, u32);
 
+/// Something that was computed from a table, with the table.
+type OfTable<T> = (Rc<Rows>, Rc<T>);
+type RowSet = HashSet<Rc<[Datum]>>;
+
 struct Evaluator<'q> {
     query: &'q BoundQuery,
     access: &'q Access<'q>,
@@ -163,17 +173,27 @@ struct Evaluator<'q> {
     parameters: &'q Parameters,
     now: DateTime,
     data: &'q FetchedData,
+    budget: &'q Budget,
+    /// The bytes that tables, strings and rows hold.
+    held: Rc<Cell<usize>>,
     missing: RefCell<Vec<SemanticQuery>>,
     indexes: RefCell<HashMap<IndexKey, Rc<Index>>>,
     /// The numbers of lists of filters, by their contents.
     filter_lists: RefCell<HashMap<String, u32>>,
     /// The values of the query's own variables.
-    definitions: RefCell<HashMap<VariableId, Value>>,
+    definitions: RefCell<HashMap<VariableId, Result<Value>>>,
     /// Tables that do not depend on a current row, by the address of their node and their filters.
     tables: RefCell<HashMap<TableKey, Rc<Rows>>>,
     scans: RefCell<HashMap<(usize, u32), Rc<walk::Scan>>>,
     warnings: RefCell<Vec<String>>,
-    steps: Cell<u64>,
+    /// The values of the query's measures, each once for a filter context.
+    measures: RefCell<HashMap<TableKey, Result<Datum>>>,
+    /// Whether expressions leave the filters around them as they are, by the addresses of their nodes.
+    retains: RefCell<HashMap<usize, bool>>,
+    /// The rows of remembered tables, for IN.
+    sets: RefCell<HashMap<usize, OfTable<RowSet>>>,
+    /// The values of remembered tables in order, for RANKX.
+    ranks: RefCell<HashMap<usize, OfTable<aggregate::Ranked>>>,
 }
 
 /// A table in a filter context.
@@ -184,6 +204,19 @@ struct TableKey {
     selected: u32,
     pins: Vec<(DimensionId, Datum)>,
     relationships: Rc<[Relationship]>,
+}
+
+impl TableKey {
+    fn of(node: usize, environment: &Environment) -> Self {
+        let context = &environment.context;
+        TableKey {
+            node,
+            filters: context.filters.id,
+            selected: environment.selected.id,
+            pins: context.pins.iter().map(|pin| (pin.column, pin.value.clone())).collect(),
+            relationships: Rc::clone(&context.relationships),
+        }
+    }
 }
 
 impl<'q> Evaluator<'q> {
@@ -263,15 +296,11 @@ impl<'q> Evaluator<'q> {
         Ok(keyed.into_iter().filter(|(keys, _)| !is_before(keys)).map(|(_, row)| row).collect())
     }
 
-    /// Counts a step of the evaluation.
-    fn step(&self, place: Place) -> Result<()> {
-        let steps = self.steps.get() + 1;
-        self.steps.set(steps);
-        if steps > MAX_STEPS {
-            let kind = ProblemKind::TooLarge { what: "steps of evaluation", limit: MAX_STEPS };
-            return Err(Halt::Problem(Problem::new(kind, place)));
-        }
-        Ok(())
+    /// Forgets the tables that were evaluated once for equal filters.
+    fn forget_tables(&self) {
+        self.tables.borrow_mut().clear();
+        self.sets.borrow_mut().clear();
+        self.ranks.borrow_mut().clear();
     }
 
     fn warn(&self, warning: String) {

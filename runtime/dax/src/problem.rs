@@ -157,6 +157,8 @@ pub enum ProblemKind {
     NotSupported { construct: Arc<str> },
     #[error("the query needs more than {limit} {what}")]
     TooLarge { what: &'static str, limit: u64 },
+    #[error("the evaluation was cancelled")]
+    Cancelled,
     #[error("{message}")]
     InvalidValue { message: Arc<str> },
     #[error("parameter `@{name}` has no value")]
@@ -173,6 +175,11 @@ impl Problem {
         ProblemInText { problem: self, position: self.place.position(text) }
     }
 
+    /// Returns whether the caller ended the evaluation.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.kind, ProblemKind::Cancelled)
+    }
+
     /// Returns whether the query lacks only the value of a parameter.
     pub fn is_missing_value(&self) -> bool {
         matches!(self.kind, ProblemKind::UnknownParameter { .. })
@@ -181,9 +188,11 @@ impl Problem {
     pub fn code(&self) -> ProblemCode {
         use ProblemKind as Kind;
         match &self.kind {
-            Kind::TooLong { .. } | Kind::TooDeep { .. } | Kind::TooLarge { .. } | Kind::TooManyEvaluations { .. } => {
-                ProblemCode::Limit
-            }
+            Kind::TooLong { .. }
+            | Kind::TooDeep { .. }
+            | Kind::TooLarge { .. }
+            | Kind::Cancelled
+            | Kind::TooManyEvaluations { .. } => ProblemCode::Limit,
             Kind::UnexpectedCharacter { .. }
             | Kind::Unterminated { .. }
             | Kind::InvalidNumber { .. }
@@ -295,6 +304,7 @@ impl Problem {
             Kind::ExpectedWord { .. }
             | Kind::ExpectedConstant
             | Kind::WrongType { .. }
+            | Kind::Cancelled
             | Kind::InvalidValue { .. }
             | Kind::ColumnCount { .. }
             | Kind::NotSupported { .. } => return None,

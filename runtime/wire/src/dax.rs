@@ -310,6 +310,10 @@ pub fn refusal(query: &str, error: DaxError, scopes: Scopes) -> ErrorBody {
             let message = format!("the result has more than {limit} rows; add filters or TOPN");
             ErrorBody::new(Code::InvalidQuery, message).detail("max_limit", limit)
         }
+        DaxError::TooManyBytes { limit } => {
+            let message = format!("{error}; add filters, or group by fewer columns");
+            ErrorBody::new(Code::InvalidQuery, message).detail("max_bytes", limit)
+        }
         DaxError::Run(error) => ErrorBody::from_run(error, scopes),
         DaxError::Rows(error) => ErrorBody::new(Code::InternalError, error.to_string()),
     }

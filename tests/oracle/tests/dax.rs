@@ -254,6 +254,24 @@ const ANSWERS: &[(&str, &str)] = &[
     ("EVALUATE {CALCULATE([orders], orders[day] = DATE(2024, 1, 31))}", "[[1]]"),
     ("EVALUATE {CALCULATE([orders], orders[day] IN {DATE(2024, 1, 31), dt\"2024-02-29\"})}", "[[2]]"),
     ("EVALUATE {CALCULATE([orders], DATE(2024, 1, 31) < orders[day])}", "[[3]]"),
+    ("EVALUATE {COUNTROWS(VALUES(customers))}", "[[6]]"),
+    ("EVALUATE {COUNTROWS(CALCULATETABLE(VALUES(customers), customers[credit] > 60))}", "[[3]]"),
+    (
+        "EVALUATE SELECTCOLUMNS(ADDCOLUMNS(orders, \"r\", RELATED(customers[region])), \"i\", orders[id], \"r\", [r]) ORDER BY [i]",
+        r#"[[1, "US"], [2, "US"], [3, "EU"], [4, null], [5, null], [6, null]]"#,
+    ),
+    ("EVALUATE {MAX(1, 2), MIN(-1, BLANK())} ORDER BY [Value]", "[[-1], [2]]"),
+    // BLANK ranks as 0, and equal values of DENSE are one.
+    (
+        "EVALUATE ADDCOLUMNS({-1, 0, BLANK(), 2}, \"r\", RANKX({-1, 0, BLANK(), 2}, [Value], [Value], DESC, DENSE)) \
+         ORDER BY [r], [Value]",
+        "[[2, 1], [null, 2], [0, 2], [-1, 3]]",
+    ),
+    (
+        "EVALUATE CALCULATETABLE(ROW(\"p\", CALCULATE([revenue], PREVIOUSYEAR(orders[day], \"1-31\"))), \
+         orders[day] = dt\"2024-02-01\")",
+        "[[27.5]]",
+    ),
     // FORMAT.
     ("EVALUATE {FORMAT(1234.567, \"#,##0.00\")}", r#"[["1,234.57"]]"#),
     ("EVALUATE {FORMAT([revenue], \"0.0\") & \" EUR\"}", r#"[["39.5 EUR"]]"#),
@@ -281,6 +299,77 @@ fn queries_answer_as_defined() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Returns a table of the numbers below a thousand.
+fn thousand() -> String {
+    let numbers: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
+    format!("{{{}}}", numbers.join(","))
+}
+
+#[test]
+fn measures_are_evaluated_once_in_a_context() {
+    let product = Product::start(settings()).unwrap();
+    let served = serve(&product, &fixed());
+    let measures: String = (1..40).map(|at| format!(" MEASURE orders[m{at}] = [m{0}] + [m{0}]", at - 1)).collect();
+    let query = format!("DEFINE MEASURE orders[m0] = [revenue]{measures} EVALUATE ROW(\"z\", [m39] / 549755813888)");
+    assert_eq!(rows(&served.run_dax(&query).unwrap()), [[json!(39.5)]]);
+    let variables: String = (1..40).map(|at| format!(" VAR v{at} = v{0} + v{0}", at - 1)).collect();
+    let query = format!("EVALUATE VAR v0 = [revenue]{variables} RETURN ROW(\"z\", v39 / 549755813888)");
+    assert_eq!(rows(&served.run_dax(&query).unwrap()), [[json!(39.5)]]);
+    let chain: String = (1..1_500).map(|at| format!(" VAR v{at} = FILTER(v{}, 1 = 1)", at - 1)).collect();
+    let query = format!("EVALUATE VAR v0 = orders{chain} RETURN ROW(\"n\", COUNTROWS(v1499))");
+    assert_eq!(rows(&served.run_dax(&query).unwrap()), [[json!(6.0)]]);
+}
+
+#[test]
+fn work_and_memory_of_an_evaluation_are_bounded() {
+    let product = Product::start(settings()).unwrap();
+    let served = serve(&product, &fixed());
+    let columns = |names: &[&str]| -> Vec<String> {
+        names.iter().map(|name| format!("SELECTCOLUMNS(k, \"{name}\", [Value])")).collect()
+    };
+    let million = format!("CROSSJOIN({})", columns(&["a", "b"]).join(", "));
+    let with = |query: &str| format!("DEFINE VAR k = {} VAR x = {million} EVALUATE {query}", thousand());
+    for query in [
+        with("GENERATE(SELECTCOLUMNS(k, \"c\", [Value]), x)"),
+        with("ROW(\"n\", COUNTROWS(UNION(x, x, x, x, x, x)))"),
+        with("ROW(\"n\", SUMX(x, CALCULATE(COUNTROWS(CROSSJOIN(x, SELECTCOLUMNS({1, 2}, \"c\", [Value]))))))"),
+        with("ROW(\"n\", COUNTROWS(FILTER(x, (1, 2) IN FILTER(x, [a] < 999))))"),
+        "EVALUATE VAR a = \"0123456789\" VAR b = a&a&a&a&a&a&a&a&a&a VAR c = b&b&b&b&b&b&b&b&b&b \
+         VAR d = c&c&c&c&c&c&c&c&c&c VAR e = d&d&d&d&d&d&d&d&d&d VAR f = e&e&e&e&e&e&e&e&e&e \
+         VAR g = f&f&f&f&f&f&f&f&f&f RETURN ROW(\"n\", LEN(g))"
+            .to_owned(),
+    ] {
+        let message = served.run_dax(&query).unwrap_err();
+        assert!(message.starts_with("the query needs more than"), "{message}: {}", &query[query.len() - 60..]);
+    }
+    // The same work over rows that are remembered is cheap.
+    let ranks = format!("EVALUATE {{MAXX({0}, RANKX({0}, [Value], [Value], DESC, DENSE))}}", thousand());
+    assert_eq!(rows(&served.run_dax(&ranks).unwrap()), [[json!(1_000.0)]]);
+    let found = with("ROW(\"n\", COUNTROWS(FILTER(x, [a] IN k)))");
+    assert_eq!(rows(&served.run_dax(&found).unwrap()), [[json!(1_000_000.0)]]);
+}
+
+#[test]
+fn hidden_keys_are_neither_named_nor_replaced() {
+    let product = Product::start(settings()).unwrap();
+    statements(&fixed()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let policies = Policies { denied: vec![("customers", "id"), ("orders", "id")], ..Policies::default() };
+    let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
+    for query in [
+        "EVALUATE VALUES(customers[region])",
+        "EVALUATE {HASONEVALUE(customers[region])}",
+        "EVALUATE {SUMX(orders, [revenue])}",
+        "EVALUATE {CALCULATE([revenue] + 0, FILTER(customers, customers[credit] > 1))}",
+    ] {
+        let message = served.run_dax(query).unwrap_err();
+        assert!(message.contains("whose key is not visible is not supported"), "{query}: {message}");
+    }
+    let answered = served.run_dax("EVALUATE DISTINCT(customers[region]) ORDER BY customers[region]").unwrap();
+    assert_eq!(rows(&answered).len(), 4);
+    let sum = served.run_dax("EVALUATE {SUMX(orders, orders[amount])}").unwrap();
+    assert_eq!(rows(&sum), [[json!(39.5)]]);
 }
 
 /// Deals that people are in two roles of.

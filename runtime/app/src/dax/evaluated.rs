@@ -5,6 +5,7 @@
 //! it computes for as long as its limits allow.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use terrane_compiler::Access;
@@ -12,13 +13,46 @@ use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::{DimensionType, LogicalType};
 use terrane_dax::bound::{BoundEvaluation, BoundQuery};
-use terrane_dax::evaluate::{FetchedData, FinishedColumn, FinishedTable, Step, evaluate};
+use terrane_dax::evaluate::{
+    Budget, Datum, FetchedData, FinishedColumn, FinishedTable, MAX_BYTES, MAX_STEPS, Step, evaluate,
+};
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, values};
 use crate::blocking::on_thread;
-use crate::query::{Answer, QuerySession, RequestContext};
+use crate::query::{Answer, Overloaded, QueryRunError, QuerySession, RequestContext};
+
+/// The evaluations that run at once. Each holds at most 256 MiB.
+const MAX_EVALUATIONS: usize = 4;
+/// The time that an evaluation waits for others.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The most steps of a check, which has no rows.
+const CHECK_STEPS: u64 = 100_000;
+
+static EVALUATIONS: Semaphore = Semaphore::const_new(MAX_EVALUATIONS);
+
+/// Waits until fewer evaluations run.
+///
+/// # Errors
+/// The others run for too long.
+pub(super) async fn permit() -> Result<SemaphorePermit<'static>, QueryRunError> {
+    let overloaded = Overloaded { running: MAX_EVALUATIONS, queued: 0 };
+    match tokio::time::timeout(PATIENCE, EVALUATIONS.acquire()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        _ => Err(overloaded.into()),
+    }
+}
+
+/// Ends an evaluation whose caller is gone.
+struct CancelOnDrop(Arc<Budget>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
 
 /// The rows of the semantic queries so far, and facts about them.
 #[derive(Default)]
@@ -32,7 +66,8 @@ struct Progress {
 /// Returns the first construct that cannot be evaluated, as far as it shows without data.
 pub(super) fn check(query: &BoundQuery, evaluation: &BoundEvaluation, access: &Access<'_>) -> Result<(), Problem> {
     let now = jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0);
-    match evaluate(query, evaluation, access, &Parameters::new(), now, &FetchedData::default()) {
+    let budget = Budget::new(CHECK_STEPS);
+    match evaluate(query, evaluation, access, &Parameters::new(), now, &FetchedData::default(), &budget) {
         Err(problem) if problem.code() == ProblemCode::NotSupported => Err(problem),
         _ => Ok(()),
     }
@@ -76,17 +111,40 @@ async fn finished(
     request: Request<'_>,
     with_sql: bool,
 ) -> Result<(ResultTable, Progress), DaxError> {
+    let _permit = permit().await?;
+    let budget = Arc::new(Budget::new(MAX_STEPS));
+    let _cancel = CancelOnDrop(Arc::clone(&budget));
+    let timeout = session.timeout();
+    let rounds = rounds(session, context, request, with_sql, &budget);
+    let finished = tokio::time::timeout(timeout, rounds).await;
+    finished.unwrap_or_else(|_| Err(QueryRunError::Timeout { timeout }.into()))
+}
+
+/// Evaluates until nothing is missing.
+async fn rounds(
+    session: &QuerySession<'_>,
+    context: &RequestContext,
+    request: Request<'_>,
+    with_sql: bool,
+    budget: &Arc<Budget>,
+) -> Result<(ResultTable, Progress), DaxError> {
     let mut progress = Progress { is_cached: true, ..Progress::default() };
     let mut fetched: Vec<(SemanticQuery, Answer)> = Vec::new();
+    let mut bytes = 0;
     loop {
         let data = std::mem::take(&mut progress.data);
-        let (data, round) = evaluate_round(session, context, request, data, std::mem::take(&mut fetched)).await?;
+        let (data, round) =
+            evaluate_round(session, context, request, data, std::mem::take(&mut fetched), budget).await?;
         progress.data = data;
         match round {
             Round::Done(result) => return Ok((result, progress)),
             Round::Needs(queries) => {
                 for query in queries {
                     let answer = fetch(session, &query, &mut progress, with_sql).await?;
+                    bytes += answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
+                    if bytes > MAX_BYTES as u64 {
+                        return Err(DaxError::TooManyBytes { limit: MAX_BYTES as u64 });
+                    }
                     fetched.push((query, answer));
                 }
             }
@@ -117,10 +175,11 @@ async fn evaluate_round(
     request: Request<'_>,
     mut data: FetchedData,
     fetched: Vec<(SemanticQuery, Answer)>,
+    budget: &Arc<Budget>,
 ) -> Result<(FetchedData, Round), DaxError> {
     let (snapshot, caller) = (session.shared_snapshot(), context.caller.clone());
     let (text, parameters, at) = (request.text.to_owned(), request.parameters.clone(), request.evaluation);
-    let now = session.now();
+    let (now, budget) = (session.now(), Arc::clone(budget));
     let evaluation = move || {
         for (query, answer) in fetched {
             data.add(query, values::fetched(&answer)?);
@@ -131,7 +190,7 @@ async fn evaluate_round(
             return Err(DaxError::Problems(bound.problems));
         };
         let parameters = by_names_of_query(&bound.query.parameters, &parameters);
-        let step = evaluate(&bound.query, evaluation, &access, &parameters, now, &data);
+        let step = evaluate(&bound.query, evaluation, &access, &parameters, now, &data, &budget);
         let round = match step.map_err(|problem| DaxError::Problems(vec![problem]))? {
             Step::Needs(queries) => Round::Needs(queries),
             Step::Done(table) => Round::Done(result_table(&access, table)?),
@@ -162,8 +221,14 @@ fn result_table(access: &Access<'_>, table: FinishedTable) -> Result<ResultTable
             _ => ColumnFormat::Plain,
         },
     });
+    let mut warnings = table.warnings;
+    for (at, column) in table.columns.iter().enumerate() {
+        if table.rows.iter().any(|row| matches!(row[at], Datum::Double(number) if !number.is_finite())) {
+            warnings.push(format!("`{}` has infinite or undefined numbers, which are null in JSON", column.name));
+        }
+    }
     let formats = table.columns.iter().map(|column| format_of(access.model(), column.measure)).collect();
-    Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings: table.warnings })
+    Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings })
 }
 
 async fn fetch(

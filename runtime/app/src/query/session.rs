@@ -65,6 +65,11 @@ impl QuerySession<'_> {
         self.environment.max_limit
     }
 
+    /// Returns the time that a query may take.
+    pub fn timeout(&self) -> Duration {
+        self.service.settings.timeout
+    }
+
     /// Authorizes a query: asks the governance hooks for their decisions.
     ///
     /// # Errors

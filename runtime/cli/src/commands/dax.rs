@@ -1,10 +1,13 @@
-//! `terrane dax`: runs or checks one DAX query.
+//! `terrane dax`: runs or checks one DAX query, or reads several from a terminal.
+
+mod repl;
 
 use std::path::PathBuf;
 
 use terrane_app::dax::{self, DaxError};
+use terrane_app::query::RequestContext;
 use terrane_app::security::Scopes;
-use terrane_compiler::Access;
+use terrane_app::services::Services;
 use terrane_expectations::Rows;
 use terrane_wire::dax as dax_wire;
 
@@ -23,14 +26,17 @@ Examples:
   terrane dax . @report.dax --json
   terrane dax . 'EVALUATE ROW(\"Orders\", orders[count])' --sql
   terrane dax . @report.dax --check
+  terrane dax .
 
 Tables are cubes, columns are dimensions, measures are measures and metrics. The first EVALUATE is answered.
+Without a query, queries are read from the terminal: each ends with `;` or an empty line, Tab completes names,
+and .terrane/dax_history holds the earlier ones.
 Without --as the caller is anonymous and has no roles, groups or attributes.")]
 pub struct DaxArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
-    /// The query; `@FILE` reads a file, `-` standard input
-    pub query: String,
+    /// The query; `@FILE` reads a file, `-` standard input. Without it, queries are read one after the other
+    pub query: Option<String>,
     /// Print the response of POST /api/v1/dax/execute
     #[arg(long, conflicts_with_all = ["sql", "check"])]
     pub json: bool,
@@ -45,28 +51,61 @@ pub struct DaxArguments {
     pub caller: Option<PathBuf>,
 }
 
+/// The form in which a query is answered.
+#[derive(Debug, Clone, Copy)]
+struct Output {
+    form: Form,
+    /// Rows are drawn for a reader.
+    is_terminal: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Rows,
+    Json,
+    Sql,
+    Problems,
+}
+
 /// Runs or checks the query. Returns whether it has no problems.
 ///
 /// # Errors
 /// The project has errors, or the query is refused.
 pub async fn run(arguments: &DaxArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
-    let text = query_text(&arguments.query)?;
+    let text = arguments.query.as_deref().map(query_text).transpose()?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
-    if arguments.check {
-        let snapshot = engine.catalog.snapshot();
-        let problems = dax::check(&text, &Access::of(&snapshot.model, &caller.caller));
-        let lines: String = problems.iter().map(|problem| format!("{}\n", problem.in_text(&text))).collect();
-        print(&lines);
-        return Ok(problems.is_empty());
+    let form = match arguments {
+        DaxArguments { check: true, .. } => Form::Problems,
+        DaxArguments { sql: true, .. } => Form::Sql,
+        DaxArguments { json: true, .. } => Form::Json,
+        _ => Form::Rows,
+    };
+    let output = Output { form, is_terminal: terminal.is_stdout_terminal };
+    match text {
+        Some(text) => answer(&engine, &caller, &text, output).await,
+        None => repl::run(&engine, &caller, &arguments.dir, output).await,
     }
-    let refusal = |error| refusal(&text, error);
-    if arguments.sql {
-        print(&format!("{}\n", dax::inline_sql(&engine.queries, &caller, &text).await.map_err(refusal)?));
-        return Ok(true);
+}
+
+/// Answers or checks one query. Returns whether it has no problems.
+async fn answer(engine: &Services, caller: &RequestContext, text: &str, output: Output) -> Result<bool, Failure> {
+    let refusal = |error| refusal(text, error);
+    match output.form {
+        Form::Problems => {
+            let problems = dax::check(&engine.queries, caller, text).await.map_err(refusal)?;
+            let lines: String = problems.iter().map(|problem| format!("{}\n", problem.in_text(text))).collect();
+            print(&lines);
+            return Ok(problems.is_empty());
+        }
+        Form::Sql => {
+            print(&format!("{}\n", dax::inline_sql(&engine.queries, caller, text).await.map_err(refusal)?));
+            return Ok(true);
+        }
+        Form::Rows | Form::Json => {}
     }
-    let answer = dax::execute(&engine.queries, &caller, &text).await.map_err(refusal)?;
-    if arguments.json || !terminal.is_stdout_terminal {
+    let answer = dax::execute(&engine.queries, caller, text).await.map_err(refusal)?;
+    if output.form == Form::Json || !output.is_terminal {
         print(&format!("{}\n", String::from_utf8_lossy(&dax_wire::result(&answer))));
         return Ok(true);
     }

@@ -13,6 +13,7 @@ use crate::bound::{
 use crate::functions::{self, Function, Operation};
 use crate::names::equal_names;
 use crate::place::Place;
+use crate::plan::may_lack_partners;
 use crate::problem::{ProblemKind, Shape};
 use crate::tree::{Expression, ExpressionKind, Literal};
 use crate::types::Type;
@@ -140,12 +141,14 @@ impl<'q> Binder<'q> {
         }
         let table = self.valid_table(&list[0])?;
         if has_unmatched {
-            if !matches!(table.kind, TableKind::Model(_)) {
+            let TableKind::Model(cube) = table.kind else {
                 let kind = ProblemKind::WrongShape { expected: Shape::TableOrColumn, found: Shape::Table };
                 self.problem(kind, list[0].place);
                 return None;
-            }
-            return Some(Table { place, ..table });
+            };
+            let is_open = may_lack_partners(self.model(), cube);
+            let kind = if is_open { TableKind::ModelWithUnmatched(cube) } else { table.kind };
+            return Some(Table { kind, place, columns: table.columns });
         }
         let columns = Arc::clone(&table.columns);
         Some(Table { kind: TableKind::DistinctRows(Box::new(table)), columns, place })

@@ -6,13 +6,20 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::environment::Environment;
-use super::operators::{add, divide};
+use super::operators::{add, compare_as_zero, divide};
 use super::rows::{Rows, compare_keys};
 use super::walk::{Need, Node, Scan};
 use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
 use crate::bound::{Iteration, Scalar};
 use crate::functions::{Aggregation, Operation};
 use crate::place::Place;
+
+/// Values in ascending order, with BLANK among the zeros.
+pub(super) struct Ranked {
+    all: Vec<Datum>,
+    /// Each value once.
+    distinct: Vec<Datum>,
+}
 
 /// Aggregates values.
 pub(super) fn fold<'d>(
@@ -93,6 +100,8 @@ impl<'q> Evaluator<'q> {
         let place = iteration.expression.place;
         let texts = values.iter().map(|(value, _)| super::operators::to_text(value, place));
         let texts = texts.collect::<Result<Vec<String>>>()?;
+        let length = texts.iter().map(|text| text.len() + delimiter.len()).sum();
+        self.string_of(length, place)?;
         Ok(if texts.is_empty() { Datum::Blank } else { Datum::Text(texts.join(&delimiter).into()) })
     }
 
@@ -107,16 +116,37 @@ impl<'q> Evaluator<'q> {
         let values = self.rank_values(iteration, environment);
         let (value, values) = (value?, values?);
         let [direction, ties] = iteration.words[..] else { return Err(not_supported("RANKX", place)) };
-        let is_before = |other: &Datum| {
-            let ordering = super::operators::compare_as_zero(other, &value);
-            if direction == "DESC" { ordering.is_gt() } else { ordering.is_lt() }
-        };
-        let before = values.rows.iter().map(|row| &row[0]).filter(|other| is_before(other));
-        let rank = match ties {
-            "DENSE" => before.collect::<HashSet<_>>().len(),
-            _ => before.count(),
+        let ranked = self.ranked(&values, place)?;
+        let sorted = if ties == "DENSE" { &ranked.distinct } else { &ranked.all };
+        let smaller = sorted.partition_point(|other| compare_as_zero(other, &value).is_lt());
+        let rank = match direction {
+            "DESC" => sorted.len() - sorted.partition_point(|other| compare_as_zero(other, &value).is_le()),
+            _ => smaller,
         };
         Ok(Datum::Integer(rank as i64 + 1))
+    }
+
+    /// Returns the values to rank in order; those of a remembered table are sorted once.
+    fn ranked(&self, values: &Rc<Rows>, place: Place) -> Result<Rc<Ranked>> {
+        let address = Rc::as_ptr(values) as usize;
+        if let Some((_, ranked)) = self.ranks.borrow().get(&address) {
+            return Ok(Rc::clone(ranked));
+        }
+        self.steps(values.rows.len(), place)?;
+        let is_text = |value: &Datum| matches!(value, Datum::Text(_));
+        let has_text = values.rows.iter().any(|row| is_text(&row[0]));
+        let zero = if has_text { Datum::Text("".into()) } else { Datum::Integer(0) };
+        let present = |value: &Datum| if value.is_blank() { zero.clone() } else { value.clone() };
+        let mut all: Vec<Datum> = values.rows.iter().map(|row| present(&row[0])).collect();
+        all.sort_by(Datum::compare);
+        let mut distinct = all.clone();
+        distinct.dedup_by(|one, two| one.compare(two).is_eq());
+        let ranked = Rc::new(Ranked { all, distinct });
+        if Rc::strong_count(values) > 1 {
+            self.hold(2 * values.rows.len() * size_of::<Datum>(), place)?;
+            self.ranks.borrow_mut().insert(address, (Rc::clone(values), Rc::clone(&ranked)));
+        }
+        Ok(ranked)
     }
 
     /// The value to rank is the expression in the row contexts around RANKX: the innermost one takes the place of the

@@ -9,7 +9,7 @@ use super::environment::Environment;
 use super::operators::{compare_as_zero, divide, negate, to_boolean, to_number, to_text};
 use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
 use crate::bound::Scalar;
-use crate::functions::{Function, Operation};
+use crate::functions::{Aggregation, Function, Operation};
 use crate::place::Place;
 
 type Arguments<'q> = &'q [Option<Scalar>];
@@ -51,9 +51,20 @@ impl<'q> Evaluator<'q> {
             Operation::Now => Ok(Datum::of_moment(self.now)),
             _ => {
                 let values = collected((0..arguments.len()).map(argument))?;
+                if function.operation == Operation::Substitute {
+                    self.check_substitution(&values, place)?;
+                }
                 of_values(function, &values, words, place)
             }
         }
+    }
+
+    /// Refuses a replacement whose result would be too long.
+    fn check_substitution(&self, values: &[Datum], place: Place) -> Result<()> {
+        let [text, old, new, ..] = values else { return Ok(()) };
+        let (text, old, new) = (to_text(text, place)?, to_text(old, place)?, to_text(new, place)?);
+        let occurrences = if old.is_empty() { 0 } else { text.matches(&*old).count() };
+        self.string_of(text.len().saturating_add(occurrences.saturating_mul(new.len())), place)
     }
 
     fn switch(&self, arguments: Arguments<'q>, environment: &Environment) -> Result<Datum> {
@@ -101,6 +112,13 @@ fn of_values(function: &'static Function, values: &[Datum], words: &[&str], plac
                 Operation::Month => i64::from(date.month()),
                 _ => i64::from(date.day()),
             }))
+        }
+        Operation::Aggregate(aggregation) if values.len() == 2 => {
+            let is_first = match aggregation {
+                Aggregation::Max => compare_as_zero(&values[0], &values[1]).is_ge(),
+                _ => compare_as_zero(&values[0], &values[1]).is_le(),
+            };
+            Ok(values[usize::from(!is_first)].clone())
         }
         Operation::Date => date(values, place),
         Operation::Format => Ok(Datum::Text(super::format::format(&values[0], &to_text(&values[1], place)?).into())),

@@ -29,6 +29,12 @@ impl FetchedData {
         self.queries.push((query, Arc::new(rows)));
     }
 
+    /// Returns the bytes of all rows, without their strings.
+    pub(super) fn bytes(&self) -> usize {
+        let of = |rows: &FetchedRows| rows.rows.len() * rows.rows.first().map_or(0, Vec::len) * size_of::<Datum>();
+        self.queries.iter().map(|(_, rows)| of(rows)).sum()
+    }
+
     pub fn len(&self) -> usize {
         self.queries.len()
     }

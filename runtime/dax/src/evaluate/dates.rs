@@ -55,8 +55,12 @@ impl<'q> Evaluator<'q> {
                 all.into_iter().filter(|date| date.date() >= start && date <= last).collect()
             }
             Operation::PreviousYear => {
+                let end = to_text(&argument(0)?, place)?;
+                let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
                 let Some(first) = current.iter().min() else { return Ok(empty(table)) };
-                all.into_iter().filter(|date| date.year() + 1 == first.year()).collect()
+                let this_year = start_of_year(first.date(), year_end);
+                let before = this_year.yesterday().map(|last| start_of_year(last, year_end)).unwrap_or(this_year);
+                all.into_iter().filter(|date| (before..this_year).contains(&date.date())).collect()
             }
             Operation::SamePeriodLastYear => shifted(&all, &current, (-1).years()),
             Operation::DateAdd => {

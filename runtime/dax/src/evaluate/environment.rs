@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use terrane_compiler::model::DimensionId;
 
-use super::Datum;
 use super::context::{FilterContext, FilterList};
 use super::rows::Rows;
+use super::{Datum, Result};
 use crate::bound::VariableId;
 
 /// The contexts of an expression.
@@ -36,7 +36,8 @@ pub(super) struct Frame {
 pub(super) struct Binding {
     pub id: VariableId,
     pub environment: Environment,
-    pub value: OnceCell<Value>,
+    /// Also the reason why it has none.
+    pub value: OnceCell<Result<Value>>,
     pub outer: Option<Rc<Binding>>,
 }
 

@@ -68,6 +68,11 @@ impl<'q> Evaluator<'q> {
             None => Vec::new(),
         };
         let row_of = table.rows_of.filter(|_| !key.is_empty());
+        // Equal rows of a table without a key are one row; the rows of one with a key are not.
+        let has_hidden_key = |cube: CubeId| key.is_empty() && !self.model.cube(cube).primary_key.is_empty();
+        if table.rows_of.is_some_and(has_hidden_key) {
+            return Err(not_supported("a filter by the rows of a table whose key is not visible", place));
+        }
         let mut pins = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
             let Some(id) = column.lineage else { continue };
@@ -147,6 +152,16 @@ impl<'q> Evaluator<'q> {
 
     /// Returns whether an expression is evaluated under exactly the filters around it.
     fn retains_filters(&self, node: Node<'q>) -> bool {
+        let address = node.address();
+        if let Some(found) = self.retains.borrow().get(&address) {
+            return *found;
+        }
+        let retains = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.finds_retained_filters(node));
+        self.retains.borrow_mut().insert(address, retains);
+        retains
+    }
+
+    fn finds_retained_filters(&self, node: Node<'q>) -> bool {
         let retains = match node {
             Node::Scalar(scalar) => match &scalar.kind {
                 ScalarKind::Calculate { .. } => false,
@@ -422,7 +437,9 @@ impl<'q> Evaluator<'q> {
     /// Returns the table of the model whose rows a table has.
     fn source_table(&self, table: &Table) -> Option<SourceTable> {
         match &table.kind {
-            TableKind::Model(cube) | TableKind::Related { table: cube, .. } => Some(SourceTable::Seen(*cube)),
+            TableKind::Model(cube) | TableKind::ModelWithUnmatched(cube) | TableKind::Related { table: cube, .. } => {
+                Some(SourceTable::Seen(*cube))
+            }
             TableKind::All { of: AllOf::Table(cube), .. } => Some(SourceTable::All(*cube)),
             TableKind::Filter { table, .. }
             | TableKind::TopN { table, .. }

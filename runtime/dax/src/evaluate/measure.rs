@@ -24,9 +24,15 @@ impl<'q> Evaluator<'q> {
         match call.source {
             MeasureSource::Query(id) => {
                 let expression = &self.query.measures[id.0 as usize].expression;
-                stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || {
-                    self.scalar(expression, &environment.of_definition())
-                })
+                let environment = environment.of_definition();
+                let key = super::TableKey::of(std::ptr::from_ref(expression) as usize, &environment);
+                if let Some(found) = self.measures.borrow().get(&key) {
+                    return found.clone();
+                }
+                let value = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.scalar(expression, &environment));
+                self.hold(size_of::<super::TableKey>() + 64 * key.pins.len(), place)?;
+                self.measures.borrow_mut().insert(key, value.clone());
+                value
             }
             source => self.model_measure(source, &environment.context, place),
         }

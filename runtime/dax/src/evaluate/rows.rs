@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use terrane_compiler::model::{CubeId, DimensionId};
 
+use super::budget::Charge;
 use super::environment::Environment;
 use super::{Datum, Evaluator, Halt, MAX_ROWS, Result};
 use crate::bound::{BoundOrder, TableColumn};
@@ -26,11 +27,13 @@ pub(super) struct Rows {
     /// The rows are those of a table of the model.
     pub rows_of: Option<CubeId>,
     pub rows: Vec<Rc<[Datum]>>,
+    /// The memory of the rows.
+    pub charge: Option<Rc<Charge>>,
 }
 
 impl Rows {
     pub(super) fn new(columns: &Arc<[TableColumn]>, rows: Vec<Rc<[Datum]>>) -> Rows {
-        Rows { columns: Arc::clone(columns), fetched: None, related: Rc::from([]), rows_of: None, rows }
+        Rows { columns: Arc::clone(columns), fetched: None, related: Rc::from([]), rows_of: None, rows, charge: None }
     }
 
     /// Returns the table with other rows of its own.
@@ -45,6 +48,7 @@ impl Rows {
             related: Rc::clone(&self.related),
             rows_of: self.rows_of,
             rows: Vec::new(),
+            charge: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! In: a bound scalar and its environment. Out: its value.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::aggregate::count;
@@ -53,6 +54,7 @@ impl<'q> Evaluator<'q> {
             }
             ScalarKind::Concatenate(all) => {
                 let texts = collected(all.iter().map(|one| self.text(one, environment)))?;
+                self.string_of(texts.iter().map(String::len).sum(), place)?;
                 Ok(Datum::Text(texts.concat().into()))
             }
             ScalarKind::Compare { operator, blank, left, right } => {
@@ -109,7 +111,21 @@ impl<'q> Evaluator<'q> {
         let row = collected(values.iter().map(|value| self.scalar(value, environment)))?;
         let rows = self.table(table, environment, &Need::All)?;
         let width = row.len();
-        Ok(Datum::Boolean(rows.rows.iter().any(|other| other[..width] == row[..])))
+        // A table that is remembered is asked again for other rows.
+        if rows.rows.len() <= 16 || Rc::strong_count(&rows) == 1 {
+            self.steps(rows.rows.len(), table.place)?;
+            return Ok(Datum::Boolean(rows.rows.iter().any(|other| other[..width] == row[..])));
+        }
+        let address = Rc::as_ptr(&rows) as usize;
+        if let Some((_, set)) = self.sets.borrow().get(&address) {
+            return Ok(Datum::Boolean(set.contains(&row[..])));
+        }
+        self.steps(rows.rows.len(), table.place)?;
+        self.hold(rows.rows.len() * 64, table.place)?;
+        let set: HashSet<Rc<[Datum]>> = rows.rows.iter().map(|row| Rc::from(&row[..width])).collect();
+        let found = set.contains(&row[..]);
+        self.sets.borrow_mut().insert(address, (rows, Rc::new(set)));
+        Ok(Datum::Boolean(found))
     }
 
     // Variables
@@ -128,22 +144,28 @@ impl<'q> Evaluator<'q> {
     pub(super) fn variable(&self, id: VariableId, environment: &Environment) -> Result<Value> {
         if let Some(binding) = environment.variable(id) {
             if let Some(value) = binding.value.get() {
-                return Ok(value.clone());
+                return value.clone();
             }
-            let value = self.variable_value(id, &binding.environment)?;
-            return Ok(binding.value.get_or_init(|| value).clone());
+            let value = self.variable_value(id, &binding.environment);
+            return binding.value.get_or_init(|| value).clone();
         }
         if let Some(found) = self.definitions.borrow().get(&id) {
-            return Ok(found.clone());
+            return found.clone();
         }
-        let value = self.variable_value(id, &Environment::outermost(self.filter_list(Vec::new())))?;
+        let value = self.variable_value(id, &Environment::outermost(self.filter_list(Vec::new())));
         self.definitions.borrow_mut().insert(id, value.clone());
-        Ok(value)
+        value
     }
 
     fn variable_value(&self, id: VariableId, environment: &Environment) -> Result<Value> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || match &self.query.variables[id.0 as usize].value {
-            BoundExpression::Scalar(scalar) => self.scalar(scalar, environment).map(Value::Scalar),
+            BoundExpression::Scalar(scalar) => {
+                let value = self.scalar(scalar, environment)?;
+                if let Datum::Text(text) = &value {
+                    self.hold(text.len(), scalar.place)?;
+                }
+                Ok(Value::Scalar(value))
+            }
             BoundExpression::Table(table) => self.table(table, environment, &Need::All).map(Value::Table),
         })
     }
@@ -189,14 +211,7 @@ impl<'q> Evaluator<'q> {
         environment: &Environment,
         make: impl FnOnce() -> Result<Rc<super::Rows>>,
     ) -> Result<Rc<super::Rows>> {
-        let pins = environment.context.pins.iter().map(|pin| (pin.column, pin.value.clone())).collect();
-        let key = super::TableKey {
-            node,
-            filters: environment.context.filters.id,
-            selected: environment.selected.id,
-            pins,
-            relationships: Rc::clone(&environment.context.relationships),
-        };
+        let key = super::TableKey::of(node, environment);
         if let Some(found) = self.tables.borrow().get(&key) {
             return Ok(Rc::clone(found));
         }

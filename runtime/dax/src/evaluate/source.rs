@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use terrane_compiler::model::{CubeId, DimensionId};
+use terrane_compiler::model::{CubeId, DimensionId, Member};
 use terrane_compiler::query::{Filter, SemanticQuery};
 use terrane_compiler::types::Operator;
 
@@ -43,7 +43,12 @@ impl<'q> Evaluator<'q> {
         let text = format!("{filters:?}");
         let mut lists = self.filter_lists.borrow_mut();
         let next = lists.len() as u32;
+        let length = text.len();
         let id = *lists.entry(text).or_insert(next);
+        // The next work that is counted finds that there is no memory left.
+        if id == next {
+            self.held.set(self.held.get().saturating_add(length));
+        }
         Rc::new(FilterList { id, filters })
     }
 
@@ -146,7 +151,13 @@ impl<'q> Evaluator<'q> {
         if key.is_empty() {
             return Err(not_supported("the blank row of a table without a primary key", place));
         }
-        Ok(key.iter().map(|index| DimensionId { cube: table, index: *index }).collect())
+        let ids: Vec<DimensionId> = key.iter().map(|index| DimensionId { cube: table, index: *index }).collect();
+        let is_usable =
+            |id: &DimensionId| self.access.can_name(Member::Dimension(*id)) && self.access.mask(*id).is_none();
+        if !ids.iter().all(is_usable) {
+            return Err(not_supported("the blank row of a table whose key is not visible", place));
+        }
+        Ok(ids)
     }
 
     /// Returns the filters that apply to the rows of tables.

@@ -22,7 +22,7 @@ impl<'q> Evaluator<'q> {
     pub(super) fn table(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
         self.step(table.place)?;
         let scan = self.scan(Node::Table(table), environment.frames.len() as u32);
-        let make = || stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.table_kind(table, environment, need));
+        let make = || self.made(table, environment, need);
         let rows = if scan.is_open || self.sees_rows(&scan, environment) {
             make()?
         } else {
@@ -32,11 +32,34 @@ impl<'q> Evaluator<'q> {
         Ok(rows)
     }
 
+    /// Evaluates a table and charges it for its memory.
+    fn made(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
+        let rows = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.table_kind(table, environment, need))?;
+        // Rows that are there already were counted when they were made.
+        if rows.charge.is_some() {
+            return Ok(rows);
+        }
+        self.limited(rows.rows.len(), table.place)?;
+        self.steps(rows.rows.len(), table.place)?;
+        self.charged(rows, table.place)
+    }
+
     fn table_kind(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
         let place = table.place;
         let context = &environment.context;
         match &table.kind {
             TableKind::Model(cube) => self.model_table(*cube, table, context, need),
+            TableKind::ModelWithUnmatched(cube) => {
+                let rows = self.model_table(*cube, table, context, &Need::All);
+                let is_unmatched = self.has_unmatched(*cube, context, place);
+                let (rows, is_unmatched) = (rows?, is_unmatched?);
+                if !is_unmatched {
+                    return Ok(rows);
+                }
+                let blank: Rc<[Datum]> = table.columns.iter().map(|_| Datum::Blank).collect();
+                let all = rows.rows.iter().cloned().chain([blank]).collect();
+                Ok(Rc::new(Rows::new(&table.columns, all)))
+            }
             TableKind::Variable(id) => match self.variable(*id, environment)? {
                 Value::Table(rows) => Ok(rows),
                 Value::Scalar(_) => Err(not_supported("a value as a table", place)),
@@ -102,7 +125,7 @@ impl<'q> Evaluator<'q> {
         let empty = Rows { rows_of: Some(cube), ..Rows::new(&table.columns, Vec::new()) };
         let key = self.key_columns(cube, &empty);
         let is_needed = |at: usize, id: DimensionId| match need {
-            Need::All => true,
+            Need::All | Need::AllWith(_) => true,
             Need::Only(scan) => {
                 scan.columns.contains(&(at as u32)) || scan.has_transition && (key.is_empty() || key.contains(&id))
             }
@@ -111,6 +134,7 @@ impl<'q> Evaluator<'q> {
             ids.iter().enumerate().map(|(at, id)| id.is_some_and(|id| is_needed(at, id))).collect();
         let related: Vec<DimensionId> = match need {
             Need::All => Vec::new(),
+            Need::AllWith(related) => related.iter().copied().collect(),
             Need::Only(scan) => scan.related.iter().copied().collect(),
         };
         let own = ids.iter().zip(&fetched).filter(|(_, needed)| **needed).filter_map(|(id, _)| *id);
@@ -210,7 +234,7 @@ impl<'q> Evaluator<'q> {
         let width = of.columns.len();
         let scan = self.scan_all(values.iter().map(|value| &value.expression), context);
         let inner_need = match need {
-            Need::All => Need::All,
+            Need::All | Need::AllWith(_) => need.and(&scan),
             Need::Only(own) => {
                 let columns = own.columns.iter().copied().filter(|column| (*column as usize) < width).collect();
                 Need::Only(Scan { columns, ..own.clone() }).and(&scan)
@@ -291,9 +315,13 @@ impl<'q> Evaluator<'q> {
         for other in others {
             let other = own(other);
             match function.operation {
-                Operation::Union => rows.extend(other),
+                Operation::Union => {
+                    self.limited(rows.len() + other.len(), table.place)?;
+                    rows.extend(other);
+                }
                 Operation::CrossJoin => {
-                    self.limited(rows.len().saturating_mul(other.len()), table.place)?;
+                    let width = rows.first().map_or(0, |row| row.len()) + other.first().map_or(0, |row| row.len());
+                    self.room_for(rows.len().saturating_mul(other.len()), width, table.place)?;
                     let pairs =
                         rows.iter().flat_map(|one| other.iter().map(|two| [&one[..], &two[..]].concat().into()));
                     rows = pairs.collect();
@@ -318,9 +346,13 @@ impl<'q> Evaluator<'q> {
     ) -> Result<Rc<Rows>> {
         let rows = self.table(of, environment, &Need::All)?;
         let width = rows.columns.len();
+        let mut count = 0;
         let generated = rows.rows.iter().map(|row| {
             let inner = self.table(row_table, &environment.in_row(context, &rows, row), &Need::All)?;
             let inner_width = inner.columns.len();
+            count += inner.rows.len();
+            self.limited(count, table.place)?;
+            self.room_for(inner.rows.len(), width + inner_width, table.place)?;
             let pairs = inner.rows.iter().map(|other| [&row[..width], &other[..inner_width]].concat().into());
             Ok(pairs.collect::<Vec<Rc<[Datum]>>>())
         });

@@ -20,6 +20,15 @@ pub(super) enum Node<'q> {
     Table(&'q Table),
 }
 
+impl Node<'_> {
+    pub(super) fn address(self) -> usize {
+        match self {
+            Node::Scalar(scalar) => std::ptr::from_ref(scalar) as usize,
+            Node::Table(table) => std::ptr::from_ref(table) as usize,
+        }
+    }
+}
+
 /// The parts of a row context that an expression reads, and its dependence on current rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scan {
@@ -33,17 +42,31 @@ pub(super) struct Scan {
     pub has_aggregates: bool,
 }
 
+impl Scan {
+    fn add(&mut self, other: &Scan) {
+        self.columns.extend(&other.columns);
+        self.related.extend(&other.related);
+        self.has_transition |= other.has_transition;
+        self.is_open |= other.is_open;
+        self.has_aggregates |= other.has_aggregates;
+    }
+}
+
 /// The columns of a table that are needed.
 #[derive(Debug, Clone)]
 pub(super) enum Need {
     All,
+    /// All columns, and those of tables on the one side.
+    AllWith(BTreeSet<DimensionId>),
     Only(Scan),
 }
 
 impl Need {
     pub(super) fn and(&self, scan: &Scan) -> Need {
         match self {
-            Need::All => Need::All,
+            Need::All if scan.related.is_empty() => Need::All,
+            Need::All => Need::AllWith(scan.related.clone()),
+            Need::AllWith(own) => Need::AllWith(own.union(&scan.related).copied().collect()),
             Need::Only(own) => {
                 let mut both = own.clone();
                 both.columns.extend(&scan.columns);
@@ -110,6 +133,7 @@ fn scalar_parts<'q>(scalar: &'q Scalar, visit: &mut dyn FnMut(Node<'q>)) {
 fn table_parts<'q>(table: &'q Table, visit: &mut dyn FnMut(Node<'q>)) {
     match &table.kind {
         TableKind::Model(_)
+        | TableKind::ModelWithUnmatched(_)
         | TableKind::Variable(_)
         | TableKind::Values { .. }
         | TableKind::All { .. }
@@ -173,8 +197,6 @@ struct Scanner<'s, 'q> {
     evaluator: &'s Evaluator<'q>,
     /// The row context that is looked for.
     context: u32,
-    /// Variables that were followed.
-    seen: Vec<VariableId>,
     scan: Scan,
 }
 
@@ -233,29 +255,25 @@ impl<'q> Scanner<'_, 'q> {
     }
 
     fn variable(&mut self, id: VariableId) {
+        let node = match &self.evaluator.query.variables[id.0 as usize].value {
+            BoundExpression::Scalar(scalar) => Node::Scalar(scalar),
+            BoundExpression::Table(table) => Node::Table(table),
+        };
+        // A variable is scanned once, however many refer to it.
+        let scan = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.evaluator.scan(node, self.context));
+        self.scan.add(&scan);
         self.scan.is_open = true;
-        if self.seen.contains(&id) {
-            return;
-        }
-        self.seen.push(id);
-        match &self.evaluator.query.variables[id.0 as usize].value {
-            BoundExpression::Scalar(scalar) => self.node(Node::Scalar(scalar)),
-            BoundExpression::Table(table) => self.node(Node::Table(table)),
-        }
     }
 }
 
 impl<'q> Evaluator<'q> {
     /// Returns what a node reads of a row context. A node has the same answer each time.
     pub(super) fn scan(&self, node: Node<'q>, context: u32) -> Rc<Scan> {
-        let address = match node {
-            Node::Scalar(scalar) => std::ptr::from_ref(scalar) as usize,
-            Node::Table(table) => std::ptr::from_ref(table) as usize,
-        };
+        let address = node.address();
         if let Some(found) = self.scans.borrow().get(&(address, context)) {
             return Rc::clone(found);
         }
-        let mut scanner = Scanner { evaluator: self, context, seen: Vec::new(), scan: Scan::default() };
+        let mut scanner = Scanner { evaluator: self, context, scan: Scan::default() };
         scanner.node(node);
         let scan = Rc::new(scanner.scan);
         self.scans.borrow_mut().insert((address, context), Rc::clone(&scan));
@@ -266,12 +284,7 @@ impl<'q> Evaluator<'q> {
     pub(super) fn scan_all(&self, scalars: impl Iterator<Item = &'q Scalar>, context: u32) -> Scan {
         let mut all = Scan::default();
         for scalar in scalars {
-            let scan = self.scan(Node::Scalar(scalar), context);
-            all.columns.extend(&scan.columns);
-            all.related.extend(&scan.related);
-            all.has_transition |= scan.has_transition;
-            all.is_open |= scan.is_open;
-            all.has_aggregates |= scan.has_aggregates;
+            all.add(&self.scan(Node::Scalar(scalar), context));
         }
         all
     }

@@ -26,6 +26,7 @@ impl Planner<'_> {
         let place = table.place;
         match &table.kind {
             TableKind::Model(cube) => Ok(self.rows_of(*cube, table, context)),
+            TableKind::ModelWithUnmatched(_) => Err(not_supported("VALUES of a table", place)),
             TableKind::Variable(id) => match &self.query.variables[id.0 as usize].value {
                 // A variable has the value of the place where it is defined.
                 BoundExpression::Table(value) if context.filters.is_empty() => self.table(value, context),

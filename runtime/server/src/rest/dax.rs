@@ -47,10 +47,10 @@ async fn execute(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn validate(app: App, call: Call) -> Result<Response, ApiError> {
-    let caller = call.context.caller.clone();
+    let context = call.context.clone();
     let query = dax::query_from_wire(&call.json_body(&app).await?)?;
-    let snapshot = app.services.catalog.snapshot();
-    let problems = queries::check(&query, &Visible::of(&snapshot.model, &caller));
+    let problems = queries::check(&app.services.queries, &context, &query).await;
+    let problems = problems.map_err(|error| dax::refusal(&query, error, context.scopes))?;
     Ok(json_answer(&dax::validation(&query, &problems)))
 }
 

@@ -1,0 +1,142 @@
+//! The bounds of an evaluation: steps, memory, and the end of its caller's interest.
+//!
+//! In: work that is counted before it is done. Out: an error at the bound. Steps are counted over all rounds of an
+//! evaluation; memory is that of the tables, strings and rows that one round holds.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::rows::Rows;
+use super::{Datum, Evaluator, Halt, Result};
+use crate::place::Place;
+use crate::problem::{Problem, ProblemKind};
+
+/// The most expressions and rows that one evaluation computes, in all rounds.
+pub const MAX_STEPS: u64 = 100_000_000;
+/// The most bytes of one evaluation.
+pub const MAX_BYTES: usize = 256 * 1024 * 1024;
+/// The most bytes of a string that an expression makes.
+const MAX_STRING: usize = 1024 * 1024;
+/// The steps between two looks at the flag that ends an evaluation.
+const CHECK_INTERVAL: u64 = 1_024;
+
+/// The work that an evaluation may still do. It is shared by its rounds, and by the caller, who can cancel it.
+#[derive(Debug)]
+pub struct Budget {
+    max_steps: u64,
+    steps: AtomicU64,
+    is_cancelled: AtomicBool,
+}
+
+impl Budget {
+    pub fn new(max_steps: u64) -> Self {
+        Budget { max_steps, steps: AtomicU64::new(0), is_cancelled: AtomicBool::new(false) }
+    }
+
+    /// Ends the evaluation at its next step.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    fn take(&self, steps: u64, place: Place) -> Result<()> {
+        let before = self.steps.fetch_add(steps, Ordering::Relaxed);
+        if before + steps > self.max_steps {
+            let kind = ProblemKind::TooLarge { what: "steps of evaluation", limit: self.max_steps };
+            return Err(Problem::new(kind, place).into());
+        }
+        let is_due = before / CHECK_INTERVAL != (before + steps) / CHECK_INTERVAL;
+        if is_due && self.is_cancelled.load(Ordering::Relaxed) {
+            return Err(Problem::new(ProblemKind::Cancelled, place).into());
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a table holds; they are free again when the table is dropped.
+#[derive(Debug)]
+pub(super) struct Charge {
+    bytes: usize,
+    held: Rc<Cell<usize>>,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.held.set(self.held.get().saturating_sub(self.bytes));
+    }
+}
+
+impl<'q> Evaluator<'q> {
+    /// Counts a step of the evaluation.
+    pub(super) fn step(&self, place: Place) -> Result<()> {
+        self.steps(1, place)
+    }
+
+    /// Counts the steps of work over rows.
+    pub(super) fn steps(&self, steps: usize, place: Place) -> Result<()> {
+        self.budget.take(steps as u64, place)
+    }
+
+    /// Refuses rows that would not fit, before they are made.
+    pub(super) fn room_for(&self, rows: usize, width: usize, place: Place) -> Result<()> {
+        self.limited(rows, place)?;
+        self.steps(rows, place)?;
+        self.can_hold(rows.saturating_mul(row_bytes(width)), place)
+    }
+
+    /// Refuses bytes that would not fit; the tables that were remembered make room for them.
+    fn can_hold(&self, bytes: usize, place: Place) -> Result<()> {
+        if self.held.get().saturating_add(bytes) <= MAX_BYTES {
+            return Ok(());
+        }
+        self.forget_tables();
+        if self.held.get().saturating_add(bytes) <= MAX_BYTES {
+            return Ok(());
+        }
+        let kind = ProblemKind::TooLarge { what: "bytes of memory", limit: MAX_BYTES as u64 };
+        Err(Halt::Problem(Problem::new(kind, place)))
+    }
+
+    /// Charges bytes until the end of the round.
+    pub(super) fn hold(&self, bytes: usize, place: Place) -> Result<()> {
+        self.can_hold(bytes, place)?;
+        self.held.set(self.held.get() + bytes);
+        Ok(())
+    }
+
+    /// Returns a table that is charged for the rows that it does not share.
+    pub(super) fn charged(&self, rows: Rc<Rows>, place: Place) -> Result<Rc<Rows>> {
+        if rows.charge.is_some() {
+            return Ok(rows);
+        }
+        let own = rows.rows.iter().filter(|row| Rc::strong_count(row) == 1);
+        let own: usize = own.map(|row| row_bytes(row.len()) + row.iter().map(string_bytes).sum::<usize>()).sum();
+        let bytes = own + rows.rows.len() * size_of::<Rc<[Datum]>>();
+        self.hold(bytes, place)?;
+        let charge = Rc::new(Charge { bytes, held: Rc::clone(&self.held) });
+        let mut rows = Rc::unwrap_or_clone(rows);
+        rows.charge = Some(charge);
+        Ok(Rc::new(rows))
+    }
+
+    /// Refuses a string that is too long.
+    pub(super) fn string_of(&self, length: usize, place: Place) -> Result<()> {
+        self.steps(length / 1_024, place)?;
+        if length > MAX_STRING {
+            let kind = ProblemKind::TooLarge { what: "bytes of a string", limit: MAX_STRING as u64 };
+            return Err(Halt::Problem(Problem::new(kind, place)));
+        }
+        Ok(())
+    }
+}
+
+fn row_bytes(width: usize) -> usize {
+    width * size_of::<Datum>() + 2 * size_of::<usize>()
+}
+
+fn string_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Text(text) if std::sync::Arc::strong_count(text) == 1 => text.len(),
+        _ => 0,
+    }
+}

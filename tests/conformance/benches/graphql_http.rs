@@ -5,7 +5,11 @@
 //! for REST, and 8,000 requests a second, which two cores reach with 250 µs. The fakes of this package stand for
 //! the warehouse and the clock.
 
-#![allow(clippy::print_stdout, reason = "the results")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark reads the clock and prints its results"
+)]
 
 use std::fs;
 use std::net::SocketAddr;

@@ -49,10 +49,12 @@ impl<'q> Evaluator<'q> {
     pub(super) fn transitioned(&self, environment: &Environment, place: Place) -> Result<Environment> {
         let mut pins: Vec<Pin> = Vec::new();
         for frame in environment.visible_frames() {
-            for pin in self.pins_of_row(frame, place)? {
-                pins.retain(|other| other.column != pin.column);
-                pins.push(pin);
-            }
+            let own = self.pins_of_row(frame, place)?;
+            // An inner row takes the place of outer ones; a key stands for all columns of its table.
+            let is_own =
+                |column: DimensionId| own.iter().any(|pin| pin.column == column || pin.row_of == Some(column.cube));
+            pins.retain(|other| !is_own(other.column));
+            pins.extend(own);
         }
         let is_pinned = |column: DimensionId| pins.iter().any(|pin| pin.column == column);
         let mut context = self.without(&environment.context, &is_pinned, place)?;
@@ -489,8 +491,10 @@ impl<'q> Evaluator<'q> {
             TableKind::All { of: AllOf::Columns(_), function } if function.operation != Operation::AllSelected => {
                 (false, None, Replaced::Columns)
             }
-            TableKind::All { of: AllOf::Table(cube), function } if function.operation != Operation::AllSelected => {
-                (false, None, Replaced::Table(*cube))
+            TableKind::All { of: AllOf::Table(cube), function }
+                if function.operation != Operation::AllSelected && !self.model.cube(*cube).primary_key.is_empty() =>
+            {
+                (false, Some(*cube), Replaced::Table(*cube))
             }
             _ => return Ok(None),
         };
@@ -504,7 +508,7 @@ impl<'q> Evaluator<'q> {
             return Ok(None);
         }
         let Some(mut filter) = self.fixed_condition(condition, *context, &columns) else { return Ok(None) };
-        if let Some(cube) = rows_of {
+        if let Some(cube) = rows_of.filter(|_| sees_context) {
             // The rows are those of the table: its blank row is not one of them.
             let key = self.key_of(cube, place)?;
             let is_row = self.test(key[0], terrane_compiler::types::Operator::Set, Vec::new(), place)?;

@@ -343,7 +343,7 @@ fn transitioned(context: &Context, current: &[Row]) -> Context {
 impl Rows {
     /// Returns a row as a row context.
     fn current(&self, row: &Row) -> Row {
-        self.expanded.iter().map(|column| (*column, value(row, *column))).collect()
+        self.columns.iter().map(|column| (*column, value(row, *column))).collect()
     }
 }
 

@@ -1,5 +1,8 @@
 //! Tests `check`, `query` and `test` on the command line: output, streams, exit codes.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 use terrane_system_tests::{FLIGHTS, Program, Scratch, path};
 
@@ -15,6 +18,39 @@ fn the_example_has_no_problem() {
     let output = run("check", &path(FLIGHTS), &["--json"]);
     let json: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(json, json!({"ok": true, "errors": 0, "warnings": 0, "problems": []}));
+}
+
+#[test]
+fn queries_of_dax_are_read_one_after_the_other() {
+    let project = "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id\"]\n";
+    let cube = "cubes:\n  - name: orders\n    sql_table: orders\n    dimensions:\n      - {name: id, type: number, sql: id, \
+                primary_key: true}\n    measures: [{name: count, type: count}]\n";
+    let scratch = Scratch::empty().with("service_project.yml", project).with("cubes/orders.yml", cube);
+    let queries = "EVALUATE\n  ROW(\"a\", orders[count]);\n\nEVALUATE ordrs\n\nEVALUATE orders";
+    let output = program("dax", scratch.path()).input(queries).run().unwrap();
+    let answers: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let data: Vec<&Value> = answers.iter().map(|answer| &answer["data"]).collect();
+    assert_eq!(data, [&json!([{"[a]": 1}]), &json!([{"orders[id]": 1}])], "{}", output.stderr);
+    // A script with a query that fails has failed; the others are answered.
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert!(output.stderr.contains("unknown table or variable `ordrs`"), "{}", output.stderr);
+    on_a_terminal(&scratch);
+}
+
+/// Types queries into a pseudo-terminal, which `script` of util-linux makes.
+fn on_a_terminal(scratch: &Scratch) {
+    let command = format!("{BINARY} dax {}", scratch.path().display());
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else {
+        return crate::skip("a session of DAX on a terminal", "`script` of util-linux is missing");
+    };
+    child.stdin.take().unwrap().write_all(b"EVALUATE\r  orders;\rEVALUATE ROW(\"typed\", 2)\r\rexit\r").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && shown.contains("orders[id]") && shown.contains("[typed]"), "{shown}");
+    let history = std::fs::read_to_string(scratch.path().join(".terrane/dax_history")).unwrap();
+    assert!(history.contains("orders;") && history.contains("typed"), "{history}");
 }
 
 #[test]

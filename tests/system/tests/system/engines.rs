@@ -6,6 +6,7 @@ mod answers;
 mod builds;
 mod catalog;
 mod configuration;
+mod dax;
 mod faults;
 mod foreign_keys;
 mod lookups;

@@ -117,7 +117,7 @@ pub enum AnomalyError {
     FewerRows { rows: u64 },
     #[error("these are more than {limit} points with their history")]
     TooManyPoints { limit: u64 },
-    #[error("no step follows behind the {training_size} of history")]
+    #[error("the data has no step after the history ({training_size} steps)")]
     NothingToJudge { training_size: u32 },
 }
 

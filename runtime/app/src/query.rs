@@ -63,6 +63,7 @@ pub use session::QuerySession;
 
 use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
+use crate::domain::Surface;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
 use crate::ports::clock::Clock;
@@ -80,6 +81,21 @@ use runner::StatementRunner;
 /// The time that the warehouse has to show that it reads tables.
 const TABLES_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Returns the way to more rows than a request may have, for the message about its limit.
+fn limit_advice(context: &RequestContext) -> &'static str {
+    match (context.kind, context.surface) {
+        (QueryKind::Export | QueryKind::Job, _) => " (`query.max_export_rows`)",
+        (QueryKind::Graphql, _) | (_, Surface::Graphql) => "; for larger results use `createJob`",
+        (_, Surface::Internal) => {
+            "; read pages with `offset`, or ask a server by `POST /api/v1/query/async` or with `Accept: text/csv`"
+        }
+        _ => {
+            "; for larger results submit the query to `/api/v1/query/async`, or request CSV or Arrow with the \
+             `Accept` header"
+        }
+    }
+}
+
 /// The operator's settings of queries.
 #[derive(Clone)]
 pub struct QuerySettings {
@@ -96,6 +112,8 @@ pub struct QuerySettings {
     pub timezone: TimeZone,
     pub limiter: LimiterSettings,
     pub cache: CacheSettings,
+    /// Queries may read pre-aggregations.
+    pub pre_aggregations: bool,
 }
 
 /// The ports of the query pipeline.
@@ -147,6 +165,10 @@ impl QueryService {
             versions,
             settings: Arc::new(settings.cache.clone()),
         };
+        let rollups = match settings.pre_aggregations {
+            true => ReadyRollups::default(),
+            false => ReadyRollups::disabled(),
+        };
         QueryService {
             catalog,
             governance,
@@ -156,7 +178,7 @@ impl QueryService {
             runner,
             results,
             zones: TimeZoneDatabase::bundled(),
-            rollups: RwLock::default(),
+            rollups: RwLock::new(Arc::new(rollups)),
             history: QueryHistory::default(),
             time_zone: zone_name(&settings.timezone),
             settings,
@@ -241,6 +263,7 @@ impl QueryService {
                 QueryKind::Export | QueryKind::Job => self.settings.max_export_rows,
                 _ => self.settings.max_limit,
             },
+            limit_advice: limit_advice(context),
             rollups: self.ready_rollups(),
         };
         QuerySession { service: self, context, snapshot, environment }

@@ -71,7 +71,7 @@ impl Default for SessionSettings {
 /// The reason why a caller is not authenticated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthError {
-    #[error("unknown key")]
+    #[error("the API key is not known to this server")]
     UnknownKey,
     #[error("the key expired at {at}")]
     ExpiredKey { at: Timestamp },

@@ -341,7 +341,7 @@ fn dependents_of_a_left_out_part_name_it() {
         (15, "`orders.items`"),
         (16, "cube `tenants`"),
     ] {
-        assert!(text(line).contains(&format!("{needed}, which is not carried over")), "{line}: {}", text(line));
+        assert!(text(line).contains(&format!("{needed}, which is not imported")), "{line}: {}", text(line));
         assert!(!text(line).contains("unknown"), "{line}: {}", text(line));
     }
     // The author's own mistake is still the author's.
@@ -366,7 +366,7 @@ fn missing_join_is_the_reason_for_a_missing_path() {
     )]);
     let findings = imported.findings(8);
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].message.ends_with("it needs a join that is not carried over"), "{}", findings[0].message);
+    assert!(findings[0].message.ends_with("it needs a join that is not imported"), "{}", findings[0].message);
 }
 
 #[test]

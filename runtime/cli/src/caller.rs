@@ -20,9 +20,17 @@ use crate::failure::Failure;
 pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
     let Some(path) = path else { return Ok(RequestContext::operator(SecurityContext::default())) };
     let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(format!("{name} cannot be read: {error}")).hint("check the path after --as"))?;
-    let json: Json = serde_json::from_str(&text).map_err(|error| Failure::new(format!("{name}: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let argument = path.to_string_lossy();
+        let hint = match argument.chars().next() {
+            Some('@') => "--as takes the name of a file, without @",
+            Some('{') => "--as takes the name of a file that contains the JSON",
+            _ => "check the path after --as",
+        };
+        Failure::new(format!("{name} cannot be read: {error}")).hint(hint)
+    })?;
+    let json: Json =
+        serde_json::from_str(&text).map_err(|error| Failure::new(format!("{name} is not JSON: {error}")))?;
     let caller = caller_json::from_json(&json).map_err(|message| {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)

@@ -38,7 +38,7 @@ pub(crate) fn operator() -> Actor {
     // From the operating system: an environment variable can have any value.
     let user = rustix::process::getuid().as_raw();
     let user_id = format!("operator:uid={user}").into();
-    Actor { user_id, auth_method: "command_line".into(), ..Actor::default() }
+    Actor { user_id, auth_method: "operator".into(), ..Actor::default() }
 }
 
 /// Returns an audit record for an action of the operator on this machine.

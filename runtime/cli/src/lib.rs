@@ -20,6 +20,7 @@ mod reload;
 pub mod report;
 mod shutdown_signal;
 pub mod start_rules;
+mod swapped;
 mod table;
 pub mod wire;
 pub mod wiring;
@@ -111,7 +112,7 @@ enum Command {
     Test(test::TestArguments),
     /// Find anomalies in a measure
     Anomaly(anomaly::AnomalyArguments),
-    /// Show statistics and the data quality of a cube's columns
+    /// Profile the columns of a cube
     Profile(profile::ProfileArguments),
     /// Manage API keys, users and sessions
     Auth(auth::AuthArguments),
@@ -133,7 +134,8 @@ enum Command {
 
 /// Runs the program.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and the version are no errors; clap knows which stream and code are meant.
@@ -141,13 +143,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code().clamp(0, 255) as u8);
         }
     };
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let environment = Environment::of_process();
     let terminal = terminal(&environment);
     // A server has a log of its own.
     if !matches!(arguments.command, Command::Serve(_)) {
         plugin_lines::install();
     }
-    let outcome = on_large_stack(move || run(arguments.command, &environment, terminal));
+    let outcome = on_large_stack(move || run(arguments.command, &words, &environment, terminal));
     match outcome {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::FAILURE,
@@ -162,8 +165,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(command: Command, environment: &Environment, terminal: Terminal) -> Result<bool, Failure> {
-    let read = |dir: &Path| Project::read(dir, environment);
+fn run(command: Command, words: &[String], environment: &Environment, terminal: Terminal) -> Result<bool, Failure> {
+    let read = |dir: &Path| {
+        Project::read(dir, environment).map_err(|failure| match swapped::hint(words, dir) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        })
+    };
     match command {
         Command::Init(arguments) => in_runtime(None, init_command::run(&arguments, terminal))?.map(|()| true),
         Command::Import(arguments) => import_command::run(&arguments, terminal),

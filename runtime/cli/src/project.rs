@@ -2,6 +2,7 @@
 //!
 //! In: a folder and the environment. Out: a [`Project`]. Not here: connections (`wiring`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,7 +45,11 @@ impl Project {
         let unread_files = found.iter().filter(|problem| problem.is_error()).map(place).collect();
         let unread =
             found.iter().filter(|problem| problem.code == Code::NotUtf8).filter_map(|problem| problem.span.as_ref());
-        let unread = unread.flat_map(|span| folder.names_in(&span.file)).collect();
+        let mut unread: BTreeSet<Arc<str>> = unread.flat_map(|span| folder.names_in(&span.file)).collect();
+        // The names in a file without permission are unknown. Most files are named after their cube.
+        let closed = found.iter().filter(|problem| problem.code == Code::UnreadableFile);
+        let closed = closed.filter_map(|problem| Path::new(&*problem.span.as_ref()?.file).file_stem()?.to_str());
+        unread.extend(closed.map(Arc::from));
         problems.extend(found);
         let mut source = tree.clone();
         if let Some(definitions) = &config.definitions {

@@ -342,9 +342,8 @@ fn outside(path: &str) -> Diagnostic {
 
 fn missing_folder(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::NotFound => Failure::new(format!("folder {} does not exist", path.display())).hint(format!(
-            "Name the folder that contains {PROJECT_FILE}, for example `terrane check examples/flights`."
-        )),
+        io::ErrorKind::NotFound => Failure::new(format!("folder {} does not exist", path.display()))
+            .hint(format!("Name the folder that contains {PROJECT_FILE}, for example `examples/flights`.")),
         _ => Failure::new(format!("{} cannot be opened: {error}", path.display())),
     }
 }

@@ -70,11 +70,12 @@ fn row(argument: &Arg) -> String {
     let possible: Vec<_> =
         argument.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
     if !possible.is_empty() && argument.get_action().takes_values() {
-        let _ = write!(meaning, ": {}", possible.join(", "));
+        let separator = if meaning.is_empty() { "" } else { ": " };
+        let _ = write!(meaning, "{separator}{}", possible.join(", "));
     }
     let is_flag = !argument.get_action().takes_values();
-    let defaults =
-        argument.get_default_values().iter().filter(|_| !is_flag).map(|value| format!("`{}`", value.to_string_lossy()));
+    let defaults = argument.get_default_values().iter().filter(|value| !is_flag && !value.is_empty());
+    let defaults = defaults.map(|value| format!("`{}`", value.to_string_lossy()));
     let default =
         if argument.is_required_set() { "required".to_owned() } else { defaults.collect::<Vec<_>>().join(", ") };
     format!("| `{name}` | {meaning} | {default} |\n")

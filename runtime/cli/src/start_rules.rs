@@ -140,8 +140,7 @@ pub fn unused_definitions(config: &Config, definitions: &Definitions) -> Vec<Dia
 }
 
 fn unused(key: &str) -> Diagnostic {
-    Diagnostic::warning(Code::NotYet, format!("{key} has no effect in this version"))
-        .hint("Remove the key, or keep it for a later version.")
+    Diagnostic::warning(Code::NotYet, format!("{key} has no effect in this version")).hint("Remove the key.")
 }
 
 /// Reports answers that any page on the web may read.

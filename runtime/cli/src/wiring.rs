@@ -49,7 +49,7 @@ use terrane_plugin_host::{ComponentChecks, ComponentDetectors, Hooks};
 use terrane_results::ResultFolder;
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, TrustedProxies};
-use terrane_store::StateStore;
+use terrane_store::{OpenError, StateStore};
 use terrane_warehouse::RollupPlace;
 use terrane_wire::jobs::Texts;
 
@@ -138,6 +138,14 @@ pub async fn load_for_server(
     whole(project, open(project, observer, registered, usage).await)
 }
 
+/// Checks a warehouse type that is not read from a project file.
+///
+/// # Errors
+/// This version does not connect to warehouses of that type.
+pub fn check_warehouse_type(kind: &str) -> Result<(), Failure> {
+    warehouse::check_type(kind)
+}
+
 /// Returns whether built relations end with this process.
 pub fn is_in_memory(project: &Project) -> bool {
     warehouse::is_in_memory(project)
@@ -224,6 +232,7 @@ fn query_settings(config: &Config) -> QuerySettings {
             queued_per_tenant: config.limits.max_queued_per_tenant,
         },
         cache: CacheSettings::disabled(),
+        pre_aggregations: config.pre_aggregations.enabled,
     }
 }
 
@@ -269,11 +278,19 @@ pub fn log_shared_results(project: &Project) {
 pub async fn state(project: &Project) -> Result<Arc<StateStore>, Failure> {
     let url = project.config.state.url.expose();
     let store = StateStore::open(url, project.folder.root()).await;
-    store.map(Arc::new).map_err(|error| unwritable(&error))
+    store.map(Arc::new).map_err(|error| match &error {
+        OpenError::Folder { folder, .. } => {
+            let parent = folder.ancestors().skip(1).find(|parent| parent.is_dir()).unwrap_or(folder.as_path());
+            let parent = parent.display();
+            Failure::new(error.to_string())
+                .hint(format!("make {parent} writable for this user, or name another place in `state.url`"))
+        }
+        _ => unwritable(&error),
+    })
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(error.to_string()).hint("check `state.url`: a file's folder must be yours to write, a server must be there and its name, user and password right")
+    Failure::new(error.to_string()).hint("check `state.url`: this user must be able to write a file and its folder; a server must run, and accept the user and the password")
 }
 
 /// Returns the cubes that were registered while a server ran, oldest first.
@@ -410,6 +427,15 @@ pub fn process_id() -> Arc<str> {
 pub fn token_keys(project: &Project) -> Result<bool, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     security::accepts_tokens(project, &clock)
+}
+
+/// Returns whether Redis answers; `None` if the result cache does not use it.
+///
+/// # Errors
+/// `cache.url` is invalid, or the file of its authorities cannot be read.
+pub async fn redis_answers(project: &Project) -> Result<Option<bool>, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    cache::redis_answers(project, &clock).await
 }
 
 pub fn http_settings(config: &Config) -> HttpSettings {

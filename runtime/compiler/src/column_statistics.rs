@@ -22,6 +22,7 @@ use crate::query::{
 use crate::resolve::resolve;
 use crate::sql::CompiledSql;
 use crate::sql::dialect_profile::{DialectProfile, Op};
+use crate::text::nearest::nearest;
 use crate::types::{LogicalType, Value};
 
 /// A dimension, or the column that a measure aggregates.
@@ -243,9 +244,16 @@ struct Column {
     ty: LogicalType,
 }
 
+/// The largest number of names in a message.
+const MAX_SUGGESTIONS: usize = 20;
+
 fn public_cube<'m>(access: &Access<'m>, name: &str) -> Result<&'m Cube, QueryError> {
     let model = access.model();
-    let unknown = || QueryError::UnknownCube { name: name.into(), nearest: Vec::new() };
+    let known = model.cubes.iter().filter(|cube| cube.public && !access.is_closed(cube)).map(|cube| &*cube.name);
+    let unknown = || {
+        let nearest = nearest(name, known, MAX_SUGGESTIONS).into_iter().map(Arc::from).collect();
+        QueryError::UnknownCube { name: name.into(), nearest }
+    };
     let cube = model.cube_named(name).filter(|cube| cube.public).ok_or_else(unknown)?;
     if access.is_closed(cube) {
         Err(QueryError::ClosedCube { cube: Arc::clone(&cube.name), why: model.why_closed() })

@@ -225,7 +225,7 @@ fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnos
         let text = name(item);
         if let Some(first) = seen.get(&text.value) {
             diagnostics.push(
-                Diagnostic::error(Code::DuplicateName, format!("duplicate {} `{}`", plural_stem(what), text.value))
+                Diagnostic::error(Code::DuplicateName, format!("duplicate {what} `{}`", text.value))
                     .hint(format!("rename one; the first is at {}", first.span()))
                     .at(text.span()),
             );
@@ -234,10 +234,6 @@ fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnos
         seen.insert(Arc::clone(&text.value), text.origin.clone());
         true
     });
-}
-
-fn plural_stem(what: &str) -> &str {
-    if what == "policy" { "policie" } else { what }
 }
 
 fn printed_tables(

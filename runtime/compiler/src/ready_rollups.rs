@@ -37,6 +37,8 @@ impl BucketRange {
 pub struct ReadyRollups {
     /// By the names of the cube and of the rollup.
     cubes: FxHashMap<Arc<str>, FxHashMap<Arc<str>, ReadyTables>>,
+    /// Pre-aggregations are switched off, so none is ever built.
+    pub(crate) is_disabled: bool,
     planted: PlantedFlaw,
 }
 
@@ -192,6 +194,11 @@ pub struct ReadyPartition {
 }
 
 impl ReadyRollups {
+    /// Returns the state of a server whose pre-aggregations are switched off.
+    pub fn disabled() -> Self {
+        ReadyRollups { is_disabled: true, ..ReadyRollups::default() }
+    }
+
     /// Adds a rollup, or replaces its earlier generation.
     pub fn insert(&mut self, cube: impl Into<Arc<str>>, name: impl Into<Arc<str>>, rollup: ReadyRollup) {
         let tables = ReadyTables { rollup, timeline: OnceLock::new() };

@@ -15,7 +15,9 @@ pub(crate) use self::axis::{after, first};
 pub(crate) use self::filter::{number, refusal};
 pub(crate) use self::time::{bucket_start, micros_of, span_of, time_point};
 
-use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use self::axis::{Clock, axis};
 use self::groups::check_time_grain;
@@ -47,7 +49,10 @@ pub fn resolve(
     let zone = match &query.timezone {
         Some(name) => {
             let zone = environment.zones.get(name);
-            zone.map_err(|_| QueryError::UnknownTimezone { timezone: name.clone() })?
+            zone.map_err(|_| QueryError::UnknownTimezone {
+                timezone: name.clone(),
+                meant: zone_of_city(&environment.zones, name),
+            })?
         }
         None => environment.default_timezone.clone(),
     };
@@ -99,7 +104,8 @@ pub fn resolve(
     let metric_filters = resolver.metric_filters(&used)?;
     let limit = query.limit.unwrap_or(environment.default_limit);
     if limit > environment.max_limit {
-        return Err(QueryError::LimitTooLarge { limit, max: environment.max_limit });
+        let advice = environment.limit_advice;
+        return Err(QueryError::LimitTooLarge { limit, max: environment.max_limit, advice });
     }
     if query.offset > MAX_OFFSET {
         return Err(QueryError::TooMany { what: "rows to skip", limit: MAX_OFFSET as usize });
@@ -124,6 +130,15 @@ pub fn resolve(
         timezone: zone,
         wants_total: !query.skip_total,
     })
+}
+
+/// Returns the time zone that is named after a city: `Europe/Berlin` for `Berlin`.
+fn zone_of_city(zones: &TimeZoneDatabase, name: &str) -> Option<Arc<str>> {
+    let is_of_city = |zone: &str| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
+    zones
+        .available()
+        .find(|zone| zone.as_str().contains('/') && is_of_city(zone.as_str()))
+        .map(|zone| zone.as_str().into())
 }
 
 fn check_size(query: &SemanticQuery) -> Result<(), QueryError> {

@@ -108,6 +108,7 @@ fn environment() -> Environment {
         default_timezone: TimeZone::UTC,
         default_limit: 1000,
         max_limit: 1000,
+        limit_advice: "",
         rollups: Arc::default(),
     }
 }

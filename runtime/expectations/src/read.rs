@@ -11,6 +11,7 @@ use terrane_compiler::project::yaml::mapping::{Mapping, unknown_key};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 use terrane_compiler::text::nearest::likely;
+use terrane_wire::Code as ErrorCode;
 
 use crate::compare::RowOrder;
 use crate::refusal::{Refusal, parse};
@@ -111,7 +112,14 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         return None;
     };
     let mapping = Mapping::new(map, &"the case", diagnostics);
+    let unknown_from = diagnostics.len();
     mapping.report_unknown_keys(&KEYS, &"the case", diagnostics);
+    if let Some(key) = map.iter().map(|(key, _)| key).find(|key| &*key.text == "as") {
+        let hint = "Tests run as the operator. Try another caller with `terrane query DIR QUERY --as FILE`.";
+        let at = key.origin.span();
+        let of_key = |problem: &&mut Diagnostic| problem.span.as_ref() == Some(&at);
+        diagnostics[unknown_from..].iter_mut().filter(of_key).for_each(|problem| problem.hint = Some(hint.to_owned()));
+    }
     let field = |name: &str| mapping.get(name);
     let text = |name: &str| mapping.text(name).map(str::to_owned);
     let (name, query) = (text("name"), field("query"));
@@ -232,7 +240,18 @@ fn error(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expected> {
     let mapping = Mapping::new(map, &"`error`", diagnostics);
     mapping.report_unknown_keys(&["code", "contains"], &"`error`", diagnostics);
     let text = |name: &str| mapping.text(name).map(str::to_owned);
-    Some(Expected::Error { code: text("code")?, contains: text("contains") })
+    let code = text("code")?;
+    let known = || ErrorCode::ALL.iter().map(|code| code.as_str());
+    if !known().any(|known| known == code) {
+        let message = format!("unknown code `{code}` in `error`");
+        let hint = match likely(&code, known()) {
+            Some(meant) => format!("Write `{meant}`."),
+            None => "Write a code of runtime/docs/reference/query.md, such as `INVALID_MEASURE`.".to_owned(),
+        };
+        let place = mapping.get("code").unwrap_or(node).origin.span();
+        diagnostics.push(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(place));
+    }
+    Some(Expected::Error { code, contains: text("contains") })
 }
 
 /// Converts YAML to the JSON that a client would send. Unquoted numbers become numbers.

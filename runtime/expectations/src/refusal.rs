@@ -54,19 +54,44 @@ pub(crate) async fn compile(subject: Subject<'_>, query: &SemanticQuery) -> Resu
     async { session.prepare(query).await?.inline_sql().await }.await.map_err(Refusal::from)
 }
 
+/// Returns the first names, and the number of the others.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const MAX_NAMES: usize = 8;
+    let names: Vec<&str> = names.collect();
+    let more = match names.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", names[..names.len().min(MAX_NAMES)].join(", "))
+}
+
+/// Returns the reasons for which pre-aggregations do not answer, one for each pre-aggregation.
+fn misses(facts: &[Value]) -> Option<String> {
+    let misses = facts.iter().filter_map(|fact| fact["misses"].as_array()).flatten();
+    let reasons = misses.filter_map(|miss| {
+        let message = miss["message"].as_str()?.trim_end_matches('.');
+        let reason = miss["reason"].as_str()?;
+        Some(match miss["pre_aggregation"].as_str() {
+            Some(name) => format!("{name}: {reason}, {message}"),
+            None => format!("{reason}: {message}"),
+        })
+    });
+    let reasons: Vec<String> = reasons.collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
 /// Returns the facts of a refusal besides its message, such as available names and the warehouse's message.
 pub fn hint(error: &ErrorBody) -> Option<String> {
-    const MAX_NAMES: usize = 8;
     let hints = error.fields().filter_map(|(key, value)| {
         let text = match value {
-            Value::Array(names) => {
-                names.iter().filter_map(Value::as_str).take(MAX_NAMES).collect::<Vec<_>>().join(", ")
-            }
+            Value::Array(names) if key == "pre_aggregation" => return misses(names),
+            Value::Array(names) => listed(names.iter().filter_map(Value::as_str)),
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
-        (!text.is_empty()).then(|| format!("{}: {text}", key.replace('_', " ")))
+        // Most messages contain the value of a detail.
+        (!text.is_empty() && !error.message.contains(&text)).then(|| format!("{}: {text}", key.replace('_', " ")))
     });
     let text = hints.collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then_some(text)

@@ -36,9 +36,10 @@ pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
         return Err(invalid("it is too long"));
     }
     if token.bytes().filter(|byte| *byte == b'.').count() != 2 {
-        return Err(invalid("it is not a token"));
+        return Err(invalid("it is neither an API key (`trn_…`) nor an access token"));
     }
-    let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a token"))?;
+    let header = jsonwebtoken::decode_header(token)
+        .map_err(|_| invalid("it is neither an API key (`trn_…`) nor an access token"))?;
     // No extension that `crit` could name is supported, among them unencoded payloads (RFC 7797).
     if header.crit.is_some() || header.extras.inner().contains_key("b64") {
         return Err(invalid("it requires extensions that this server does not support"));

@@ -90,7 +90,7 @@ impl Tokens for Issuers {
         }
         // The token is not verified yet: this selects the issuer, which verifies it.
         let claims = jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token);
-        let claims = claims.map_err(|_| invalid("it is not a token"))?;
+        let claims = claims.map_err(|_| invalid("it is neither an API key (`trn_…`) nor an access token"))?;
         if claims.get("iss").and_then(serde_json::Value::as_str) == Some(&*self.external.expected.issuer) {
             self.external.verify(token, now).await
         } else {

@@ -28,7 +28,7 @@ pub enum SignatureError {
     #[error("is a weak key, for which anyone can sign")]
     Weak,
     /// The number of trusted keys, none of which signed this content.
-    #[error("is by none of the {keys} trusted keys, or is for other content")]
+    #[error("was made with none of the trusted keys ({keys}), or for another file")]
     Mismatch { keys: usize },
     #[error("the system provides no random bytes")]
     Randomness,

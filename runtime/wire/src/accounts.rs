@@ -63,7 +63,7 @@ fn optional_fields(schema: &mut Schema) {
 }
 
 fn key_state(_: &mut SchemaGenerator) -> Schema {
-    schema::words(&["good", "expired", "revoked"])
+    schema::words(&["active", "expired", "revoked"])
 }
 
 /// The fields of an account's rights, in a request.

@@ -327,7 +327,7 @@ fn of_problems(query: &str, problems: &[Problem]) -> ErrorBody {
     };
     let all: Vec<DaxProblem> = problems.iter().map(to_wire).collect();
     let Some(first) = all.first() else { return ErrorBody::new(Code::DaxSyntaxError, "the query has no EVALUATE") };
-    let message = format!("{} in line {}, column {}", first.message, first.line, first.column);
+    let message = format!("line {}, column {}: {}", first.line, first.column, first.message);
     let body = ErrorBody::new(Code::DaxSyntaxError, message).detail("line", first.line).detail("column", first.column);
     let body = match &first.suggestion {
         Some(suggestion) => body.extra("suggestion", suggestion.as_str()),

@@ -249,6 +249,11 @@ impl FieldError {
         FieldError { path: String::new(), problem: FieldProblem::Syntax { message, line, column } }
     }
 
+    /// Returns whether a required field is missing.
+    pub(crate) fn is_missing_field(&self) -> bool {
+        matches!(self.problem, FieldProblem::MissingField { .. })
+    }
+
     /// Returns whether the request has a form that the interface does not support, so that no field is invalid.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self.problem, FieldProblem::Unsupported(_))
@@ -260,12 +265,16 @@ impl From<FieldError> for ErrorBody {
         let place = if path.is_empty() { "the body".to_owned() } else { format!("`{path}`") };
         let invalid = |message: String| ErrorBody::new(Code::InvalidQuery, message);
         let body = match problem {
+            FieldProblem::Syntax { line: 1, column: 0, .. } => return invalid("the body is empty".to_owned()),
             FieldProblem::Syntax { message, line, column } => {
-                let message = format!("the body is not JSON: {message}, in line {line}, column {column}");
+                let message = format!("line {line}, column {column}: the body is not JSON: {message}");
                 return invalid(message).detail("line", line).detail("column", column);
             }
             FieldProblem::Query(error) => error.into(),
             FieldProblem::Unsupported(message) => return invalid(message.to_owned()),
+            FieldProblem::Type { found, expected } if path.is_empty() => {
+                invalid(format!("the body must be {expected}, found {found}"))
+            }
             FieldProblem::Type { found, expected } => invalid(format!("expected {expected} at {place}, found {found}")),
             FieldProblem::Value { found, expected } => {
                 invalid(format!("expected {expected} at {place}, found `{found}`"))

@@ -137,6 +137,7 @@ fn policies(criterion: &mut Criterion) {
         default_timezone: TimeZone::UTC,
         default_limit: 1_000,
         max_limit: 50_000,
+        limit_advice: "",
         rollups: Arc::default(),
     };
     let mut group = criterion.benchmark_group("compile");

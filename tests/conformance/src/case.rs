@@ -291,6 +291,7 @@ impl World {
                 queued_per_tenant: None,
             },
             cache: self.cache(),
+            pre_aggregations: true,
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {

@@ -142,7 +142,7 @@ async fn a_key_is_created_read_changed_and_revoked() {
         "tenant": "t1",
         "created_at": "2024-02-14T12:00:00Z",
         "expires_at": "2024-03-15T12:00:00Z",
-        "state": "good",
+        "state": "active",
     });
     let path = format!("{KEYS}/{id}");
     assert_eq!(house.ask("GET", &path, None).await, (200, expected.clone()));
@@ -181,7 +181,7 @@ async fn a_key_is_created_read_changed_and_revoked() {
     let revoked = &house.records("key_revoked").await[0].entry;
     assert_eq!(
         (&json_of(&revoked.before)["state"], &json_of(&revoked.after)["state"]),
-        (&json!("good"), &json!("revoked"))
+        (&json!("active"), &json!("revoked"))
     );
     let created = house.records("key_created").await;
     for record in changed.iter().chain(&created) {

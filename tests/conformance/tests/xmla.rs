@@ -402,7 +402,7 @@ async fn problems_are_faults_with_their_place() {
     let edge = world().edge();
     let (code, message) = fault(&post(&edge, &execute_body("EVALUATE ordrs", "")).await);
     assert_eq!(code, "XMLAnalysisError.0xc10e0002");
-    assert_eq!(message, "unknown table or variable `ordrs` in line 1, column 10. Did you mean `orders`?");
+    assert_eq!(message, "line 1, column 10: unknown table or variable `ordrs`. Did you mean `orders`?");
     let (_, message) = fault(&post(&edge, &execute_body("SELECT {[Measures].[count]} ON 0 FROM [orders]", "")).await);
     assert!(message.starts_with("MDX is not supported"), "{message}");
     for body in [

@@ -164,6 +164,7 @@ pub fn environment() -> Environment {
         default_timezone: TimeZone::UTC,
         default_limit: 1_000,
         max_limit: 50_000,
+        limit_advice: "",
         rollups: Arc::default(),
     }
 }

@@ -241,6 +241,7 @@ impl Product {
                     max_entry: CACHE_SIZE,
                     ..CacheSettings::disabled()
                 },
+                pre_aggregations: true,
             };
             let ports = ServicePorts {
                 warehouse: self.warehouse.clone(),

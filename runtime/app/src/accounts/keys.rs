@@ -58,7 +58,7 @@ impl KeyState {
     /// Returns the word for the state in responses and audit records.
     pub fn as_str(self) -> &'static str {
         match self {
-            KeyState::Valid => "good",
+            KeyState::Valid => "active",
             KeyState::Expired => "expired",
             KeyState::Revoked => "revoked",
         }

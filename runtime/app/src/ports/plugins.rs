@@ -280,7 +280,7 @@ pub enum PluginFault {
     Unreadable { message: String },
     #[error("is {bytes} bytes long, the limit is {limit}")]
     TooLarge { bytes: u64, limit: u64 },
-    #[error("is {found}, not a WebAssembly component")]
+    #[error("{found}")]
     NotAComponent { found: FileKind },
     #[error("is damaged or uses what this host does not run: {message}")]
     Malformed { message: String },
@@ -393,10 +393,10 @@ pub enum FileKind {
 impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FileKind::Precompiled => "a precompiled artefact",
-            FileKind::Native => "a native program or library",
-            FileKind::CoreModule => "a core WebAssembly module",
-            FileKind::Unknown => "a file of another kind",
+            FileKind::Precompiled => "is a precompiled artefact, not a WebAssembly component",
+            FileKind::Native => "is a native program or library, not a WebAssembly component",
+            FileKind::CoreModule => "is a core WebAssembly module, not a WebAssembly component",
+            FileKind::Unknown => "is not a WebAssembly component",
         })
     }
 }

@@ -259,7 +259,7 @@ fn join_yaml(join: &Join) -> Yaml {
     match (join.evidence, &join.columns[..]) {
         (Evidence::Sampled { found, of }, [(own, other)]) => {
             let comment =
-                format!("Found in the data: {found} of {of} sampled values of {own} are a {other} of {}.", join.cube);
+                format!("Found in the data: {found} of {of} sampled values of {own} occur in {}.{other}.", join.cube);
             Yaml::Commented(comment, Box::new(yaml))
         }
         _ => yaml,

@@ -70,11 +70,12 @@ pub fn list(folder: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<Stri
     }
     paths.sort();
     let mut taken = Taken::default();
-    let mut files = Vec::new();
+    let (mut files, mut found) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(stem) = stem(&name.to_lowercase()).and_then(|stem| name.get(..stem.len())) else { continue };
         let view = taken.take(&snake_or(stem, || format!("table_{}", files.len() + 1)));
+        found.push(view.clone());
         let is_selected =
             tables.is_empty() || tables.iter().any(|t| *t == view || *t == format!("{FILES_SCHEMA}.{view}"));
         if is_selected {
@@ -84,8 +85,12 @@ pub fn list(folder: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<Stri
         }
     }
     if files.is_empty() {
-        return Err(AuthoringError::new(format!("{} contains no selected Parquet or CSV file", folder.display()))
-            .hint("Name the folder that contains the files. Subfolders are not read."));
+        if found.is_empty() {
+            return Err(AuthoringError::new(format!("{} contains no Parquet, CSV or TSV file", folder.display()))
+                .hint("Name the folder that contains the files. Subfolders are not read."));
+        }
+        let message = format!("{} has no table `{}`", folder.display(), tables.join("`, `"));
+        return Err(AuthoringError::new(message).hint(format!("Its tables: {}.", found.join(", "))));
     }
     if files.len() > MAX_FILES {
         let message = format!("{} exceed the limit of {MAX_FILES}", plural(files.len(), "file"));

@@ -69,7 +69,7 @@ fn items<M: IntoIterator<Item = Member>>(
     read: impl Fn(&Node, &mut MemberReader<'_>) -> M,
 ) -> Vec<Member> {
     if entry.node(key).is_some_and(|node| !matches!(node.value, NodeValue::List(_))) {
-        let what = format!("`{key}` of {} are not carried over: expected a list", entry.what);
+        let what = format!("`{key}` of {} are not imported: expected a list", entry.what);
         reader.findings.push(left_out(entry.span_of(key), what, "Write `- name: …` for each."));
     }
     let nodes = entry.list(key);
@@ -82,7 +82,7 @@ fn items<M: IntoIterator<Item = Member>>(
     for node in nodes {
         match name(node).filter(|name| counts.get(name).is_some_and(|count| *count > 1)) {
             Some(name) => {
-                let what = format!("`{name}` of `{key}` of {} is not carried over: its name is not unique", entry.what);
+                let what = format!("`{name}` of `{key}` of {} is not imported: its name is not unique", entry.what);
                 reader.findings.push(left_out(node.origin.span(), what, "Rename or remove one of them."));
             }
             None => members.extend(read(node, reader)),
@@ -104,7 +104,7 @@ fn rows(
         if entry.has("extends") && !entry.has(key) {
             return Some(None);
         }
-        let what = format!("{} is not carried over: it has no `sql_table` and no `sql`", entry.what);
+        let what = format!("{} is not imported: it has no `sql_table` and no `sql`", entry.what);
         findings.push(left_out(item.span.clone(), what, "Name its table."));
         return None;
     };
@@ -116,7 +116,7 @@ fn rows(
             Some(Some((kind.to_owned(), Yaml::Text(sql))))
         }
         Err(Untranslatable { reason, cure }) => {
-            let what = format!("{} is not carried over: {reason}", entry.what);
+            let what = format!("{} is not imported: {reason}", entry.what);
             findings.push(left_out(item.span.clone(), what, cure));
             None
         }
@@ -251,7 +251,7 @@ pub(super) fn remove_other_sources(drafts: &mut Vec<CubeDraft>, findings: &mut V
         if !is_same {
             let source = |name: &Option<String>| name.clone().unwrap_or_else(|| "default".to_owned());
             let what = format!(
-                "cube `{}` is not carried over: it reads the data source `{}`, and most others read `{}`",
+                "cube `{}` is not imported: it reads the data source `{}`, and most others read `{}`",
                 draft.original,
                 source(&draft.data_source),
                 source(&most)

@@ -45,7 +45,7 @@ fn plain(entry: Entry<'_>, name: &str, ty: &str, reader: &mut MemberReader<'_>) 
     }
     for granularity in entry.list("granularities") {
         let word = Entry::open(granularity, "").and_then(|custom| custom.word("name")).unwrap_or_default();
-        let what = format!("the granularity `{word}` of {} is not carried over", entry.what);
+        let what = format!("the granularity `{word}` of {} is not imported", entry.what);
         let cure = "Write a dimension with the warehouse's SQL. The granularities of the calendar are built in.";
         reader.findings.push(left_out(granularity.origin.span(), what, cure));
     }

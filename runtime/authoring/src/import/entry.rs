@@ -107,7 +107,7 @@ impl<'n> Entry<'n> {
     /// Reports a key that has no counterpart, if it is present.
     pub(super) fn drop_key(&self, key: &str, cure: &str, findings: &mut Vec<Diagnostic>) {
         if self.has(key) {
-            findings.push(left_out(self.span_of(key), format!("`{key}` of {} is not carried over", self.what), cure));
+            findings.push(left_out(self.span_of(key), format!("`{key}` of {} is not imported", self.what), cure));
         }
     }
 
@@ -115,7 +115,7 @@ impl<'n> Entry<'n> {
     pub(super) fn finish(self, findings: &mut Vec<Diagnostic>) {
         let read = self.read.borrow();
         for (name, key, _) in self.entries.iter().filter(|(name, ..)| !read.contains(name)) {
-            let what = format!("`{}` of {} is not carried over: it has no counterpart", key.text, self.what);
+            let what = format!("`{}` of {} is not imported: it has no counterpart", key.text, self.what);
             let cure = format!("Remove `{name}`, or keep it in `meta` for people to read.");
             findings.push(left_out(key.origin.span(), what, cure));
         }

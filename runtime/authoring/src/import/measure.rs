@@ -124,7 +124,11 @@ fn rolling(
     let is_unbounded = window.word("trailing").as_deref() == Some("unbounded") && !window.has("leading");
     if window.word("type").is_some_and(|word| word != "fixed") || !is_unbounded {
         let cure = "Query the measure over the range itself (`time_range`), or compute the window in the client.";
-        reader.reject(entry, "its window moves, and running totals begin with the first row", cure);
+        reader.reject(
+            entry,
+            "it has a moving window; Terrane has only running totals from the start of the range",
+            cure,
+        );
         return None;
     }
     if !matches!(ty, "sum" | "count" | "running_total") || (ty == "count" && entry.has("sql")) {
@@ -132,8 +136,7 @@ fn rolling(
         return None;
     }
     if let Some(offset) = window.word("offset").filter(|offset| offset != "end") {
-        let what =
-            format!("{} has the offset `{offset}`, which is not carried over: it includes each step", entry.what);
+        let what = format!("{} has the offset `{offset}`, which is not imported: it includes each step", entry.what);
         reader.findings.push(left_out(
             entry.span_of("rolling_window"),
             what,

@@ -57,7 +57,7 @@ impl<'r> MemberReader<'r> {
 
     /// Reports an item that the project does not contain.
     pub(super) fn reject(&mut self, entry: &Entry<'_>, reason: &str, cure: &str) {
-        let what = format!("{} is not carried over: {reason}", entry.what);
+        let what = format!("{} is not imported: {reason}", entry.what);
         self.findings.push(left_out(entry.span.clone(), what, cure));
     }
 
@@ -96,7 +96,7 @@ impl<'r> MemberReader<'r> {
         match (entry.word("format"), entry.has("format")) {
             (Some(format), _) => yaml.set("format", Yaml::Text(format)),
             (None, true) => {
-                let what = format!("`format` of {} is not carried over: it is not a word", entry.what);
+                let what = format!("`format` of {} is not imported: it is not a word", entry.what);
                 self.findings.push(left_out(entry.span_of("format"), what, "Describe it in `meta` for clients."));
             }
             (None, false) => {}
@@ -131,7 +131,7 @@ impl<'r> MemberReader<'r> {
 /// Reads joins, which must be a list. Older models have a mapping by name.
 pub(super) fn joins(entry: &Entry<'_>, reader: &mut MemberReader<'_>) -> Vec<Member> {
     if entry.node("joins").is_some_and(|node| !matches!(node.value, NodeValue::List(_))) {
-        let what = format!("`joins` of cube `{}` are not carried over: expected a list", reader.cube);
+        let what = format!("`joins` of cube `{}` are not imported: expected a list", reader.cube);
         reader.findings.push(left_out(entry.span_of("joins"), what, "Write `- name: …` for each."));
     }
     entry.list("joins").iter().filter_map(|node| join(node, reader)).collect()
@@ -215,7 +215,7 @@ pub(super) fn pre_aggregation(node: &Node, reader: &mut MemberReader<'_>) -> Opt
         match key.word("every").filter(|every| refresh_interval(every).is_some()) {
             Some(every) => yaml.set("refresh", Yaml::map([("every", Yaml::Text(every))])),
             None => {
-                let what = format!("{} is not carried over", key.what);
+                let what = format!("{} is not imported", key.what);
                 reader.findings.push(left_out(key.span.clone(), what, CURE));
             }
         }

@@ -91,13 +91,18 @@ impl Documents {
         match extension {
             "yml" | "yaml" => {}
             "js" | "ts" | "py" if name.starts_with("cube.") => {
-                let what = format!("{path} was not read: access rules of its functions are not carried over");
+                let what = format!("{path} was not read: access rules of its functions are not imported");
                 let cure = "Write policies for what `query_rewrite`, `check_auth` and the like restrict.";
                 return self.findings.push(unread(path, 1, what, cure));
             }
             "js" | "ts" => {
-                let cure = "Write the model as YAML. The result of a program is only known by running it.";
-                return self.findings.push(unread(path, 1, format!("{path} is a program and was not read"), cure));
+                let cure = "Write the model as YAML.";
+                return self.findings.push(unread(
+                    path,
+                    1,
+                    format!("{path} is a program, which is not imported"),
+                    cure,
+                ));
             }
             "py" | "jinja" => {
                 let cure = "Write what it generates as YAML.";
@@ -140,13 +145,13 @@ impl Documents {
         for (key, value) in map {
             let is_view = &*key.text == "views";
             if !is_view && &*key.text != "cubes" {
-                let what = format!("`{}` of {path} is not carried over", key.text);
+                let what = format!("`{}` of {path} is not imported", key.text);
                 self.findings.push(left_out(key.origin.span(), what, "Only `cubes:` and `views:` are read."));
                 continue;
             }
             let NodeValue::List(items) = &value.value else {
                 if !matches!(value.value, NodeValue::Null) {
-                    let what = format!("`{}` of {path} is not carried over: expected a list", key.text);
+                    let what = format!("`{}` of {path} is not imported: expected a list", key.text);
                     self.findings.push(left_out(key.origin.span(), what, "Write `- name: …` for each."));
                 }
                 continue;
@@ -176,7 +181,7 @@ impl Documents {
         };
         match problem {
             Some((reason, cure)) => {
-                let what = format!("`{name}` of `{list}` is not carried over: {reason}");
+                let what = format!("`{name}` of `{list}` is not imported: {reason}");
                 self.findings.push(left_out(span, what, cure));
             }
             None => self.entries.push(ModelEntry { name, is_view, span, node: item.clone() }),

@@ -72,8 +72,8 @@ impl Reason<'_> {
     fn message(&self) -> String {
         match self {
             Reason::Problem(problem) => problem.message.clone(),
-            Reason::Needs(reference) => format!("it needs {reference}, which is not carried over"),
-            Reason::MissingJoin => "it needs a join that is not carried over".to_owned(),
+            Reason::Needs(reference) => format!("it needs {reference}, which is not imported"),
+            Reason::MissingJoin => "it needs a join that is not imported".to_owned(),
         }
     }
 
@@ -132,7 +132,7 @@ fn remove_drills(drafts: &mut [CubeDraft], scope: &ImportScope, findings: &mut V
             measure.drills = rest;
             for (reference, _) in missing {
                 let what = format!(
-                    "`drill_members` of measure `{}` of cube `{original}` lose {reference}, which is not carried over",
+                    "`drill_members` of measure `{}` of cube `{original}` lose {reference}, which is not imported",
                     measure.name
                 );
                 let cure = format!("Solve the problems of {reference} first.");
@@ -173,7 +173,7 @@ fn report(
 ) {
     let original = &draft.original;
     let Some((list, member)) = place.and_then(|(list, index)| Some((list, draft.lists[list].get(index)?))) else {
-        let what = format!("cube `{original}` is not carried over: {}", reason.message());
+        let what = format!("cube `{original}` is not imported: {}", reason.message());
         findings.push(left_out(draft.span.clone(), what, reason.cure()));
         return;
     };
@@ -186,8 +186,8 @@ fn report(
     let item = format!("{} `{}` of cube `{original}`", ITEMS[list], member.name);
     let is_drill = matches!(reason, Reason::Problem(problem) if removal(place, problem) == Removal::DrillMembers);
     let what = match is_drill {
-        true => format!("`drill_members` of {item} are not carried over: {}", reason.message()),
-        false => format!("{item} is not carried over: {}", reason.message()),
+        true => format!("`drill_members` of {item} are not imported: {}", reason.message()),
+        false => format!("{item} is not imported: {}", reason.message()),
     };
     findings.push(left_out(member.span.clone(), what, reason.cure()));
 }

@@ -1,7 +1,7 @@
 //! Reads views.
 //!
 //! In: an item of `views:`. Out: a cube over the first cube's rows, with the name of the view: the members of that
-//! cube, and dimensions of the cubes that it joins. Measures of joined cubes are not carried over, since a measure
+//! cube, and dimensions of the cubes that it joins. Measures of joined cubes are not imported, since a measure
 //! counts the rows of its own cube; a query may name both.
 
 use terrane_compiler::diagnostic::Diagnostic;
@@ -42,7 +42,7 @@ pub(super) fn view(
 ) -> Option<CubeDraft> {
     let entry = Entry::open(&item.node, format!("view `{}`", item.name))?;
     let rejected = |reason: &str, cure: &str| {
-        left_out(item.span.clone(), format!("{} is not carried over: {reason}", entry.what), cure)
+        left_out(item.span.clone(), format!("{} is not imported: {reason}", entry.what), cure)
     };
     entry.text("name");
     if entry.has("access_policy") {
@@ -71,7 +71,7 @@ pub(super) fn view(
         }
     }
     let Some(root) = parts.first() else {
-        findings.push(rejected("none of its cubes is carried over", "Query the cubes."));
+        findings.push(rejected("none of its cubes is imported", "Query the cubes."));
         return None;
     };
     if root.path.contains('.') {
@@ -126,7 +126,7 @@ fn part<'d>(
     let Some(path) = entry.word("join_path").map(|path| path.replace(['{', '}'], "")) else { return Ok(None) };
     let name = path.rsplit('.').next().unwrap_or_default();
     let Some(draft) = drafts.iter().find(|draft| draft.original == name) else {
-        let what = format!("{} does not contain cube `{name}`, which is not carried over", view.what);
+        let what = format!("{} does not contain cube `{name}`, which is not imported", view.what);
         findings.push(left_out(entry.span_of("join_path"), what, "Solve the problems of the cube first."));
         return Ok(None);
     };
@@ -184,7 +184,7 @@ fn report_unknown(
         known().any(|member| member.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')));
     if !is_known {
         let what = format!(
-            "`{key}` of {} names `{name}`, which cube `{}` does not have or which is not carried over",
+            "`{key}` of {} names `{name}`, which cube `{}` does not have or which is not imported",
             view.what, draft.original
         );
         findings.push(left_out(entry.span_of(key), what, suggest(name, "members", known())));

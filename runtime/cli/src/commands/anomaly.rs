@@ -57,11 +57,13 @@ pub enum AnomalyAction {
 pub struct RunArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
+    /// The cube of the measure
     #[arg(long)]
     pub cube: String,
     /// A measure of the cube
     #[arg(long)]
     pub measure: String,
+    /// The detector; `terrane anomaly detectors` lists them
     #[arg(long, default_value = "z_score")]
     pub detector: String,
     /// The detector's own, if not given
@@ -138,15 +140,16 @@ async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure
     let (points, series) =
         (plural(points, "point"), if series == 1 { "1 series".to_owned() } else { format!("{series} series") });
     print_error(&format!(
-        "{found} of {points} in {series} are out of the ordinary ({}, sensitivity {}, at most {} steps of history)\n",
+        "{found} of {points} in {series} are anomalous ({}, sensitivity {}, at most {} steps of history)\n",
         run.detector.kind, run.sensitivity, arguments.training_size
     ));
     for series in run.series.iter().filter(|series| series.points.is_empty()) {
         let least = run.detector.min_points;
         print_error(&format!(
-            "not judged: {}: {} of history, and at least {least} are needed\n",
+            "not judged: {}: the history has {}; {} needs at least {least}\n",
             key(&series.dimensions),
-            plural(series.history, "value")
+            plural(series.history, "value"),
+            run.detector.kind
         ));
     }
     Ok(())
@@ -182,7 +185,7 @@ fn failure(error: AnomalyError) -> Failure {
             Some(hint.to_owned())
         }
         AnomalyError::NothingToJudge { .. } => {
-            Some("say where to begin with --from, or ask for less history with --training-size".to_owned())
+            Some("set --from to an earlier date inside the data, or use less history with --training-size".to_owned())
         }
         AnomalyError::Detector(DetectorError::TooLong { .. }) => {
             Some("choose a coarser granularity or a shorter range".to_owned())

@@ -49,6 +49,7 @@ pub enum AuditAction {
         /// Only this user id
         #[arg(long)]
         actor: Option<String>,
+        /// The most records to list
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
         /// Print one JSON object per line, as the route /api/v1/audit returns records

@@ -23,7 +23,7 @@ use terrane_identity::{Argon2Passwords, OsRandomness};
 use terrane_json::accounts::{key_to_json, user_to_json};
 use terrane_json::caller::attribute_from_text;
 
-use super::{operator, print};
+use super::{operator, print, print_error};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::project::Project;
@@ -80,9 +80,10 @@ pub enum AuthAction {
         id: String,
         #[command(flatten)]
         place: PlaceArguments,
+        /// The new purpose of the key
         #[arg(long)]
         name: Option<String>,
-        /// A lifetime from now on, such as 365d, 12h or 2w
+        /// The lifetime, from now, such as 365d, 12h or 2w
         #[arg(long)]
         expires: Option<String>,
         /// Remove the expiry
@@ -117,6 +118,7 @@ pub enum AuthAction {
     },
     /// Change the rights of a user, and end the user's sessions
     ChangeUser {
+        /// The name to sign in with
         username: String,
         #[command(flatten)]
         place: PlaceArguments,
@@ -125,6 +127,7 @@ pub enum AuthAction {
     },
     /// Change the password of a user, and end the user's sessions
     ChangePassword {
+        /// The name to sign in with
         username: String,
         #[command(flatten)]
         place: PlaceArguments,
@@ -134,12 +137,14 @@ pub enum AuthAction {
     },
     /// Disable a user, and end the user's sessions
     DisableUser {
+        /// The name to sign in with
         username: String,
         #[command(flatten)]
         place: PlaceArguments,
     },
     /// Enable a user who was disabled
     EnableUser {
+        /// The name to sign in with
         username: String,
         #[command(flatten)]
         place: PlaceArguments,
@@ -223,11 +228,13 @@ pub struct ChangeArguments {
     /// All attributes after the change, one each: name=value, as for a new account
     #[arg(long = "attribute")]
     pub attributes: Option<Vec<String>>,
+    /// The e-mail address that policies see
     #[arg(long)]
     pub email: Option<String>,
     /// The user id that policies see
     #[arg(long)]
     pub user_id: Option<String>,
+    /// The tenant of the account
     #[arg(long)]
     pub tenant: Option<String>,
     /// Remove these; `user-id` restores the account's own
@@ -309,6 +316,13 @@ pub async fn run(arguments: &AuthArguments, project: &Project) -> Result<(), Fai
             let request = UserRequest { username, password: password()?, grants: grants(caller)? };
             let user = accounts.create_user(&actor, request).await.map_err(failed)?;
             print(&line(place, &user_to_json(&user), &format!("created user {}", user.username)));
+            if !project.config.security.jwt.is_signing() {
+                print_error(&format!(
+                    "warning: this server issues no tokens, so {} cannot sign in\n  hint: set security.jwt.secret, at \
+                     least 32 bytes, for example SERVICE_SECURITY__JWT_SECRET=$(openssl rand -base64 48)\n",
+                    user.username
+                ));
+            }
         }
         AuthAction::ListUsers { place } => print(&users_text(place, &accounts.users().await.map_err(failed)?)),
         AuthAction::ChangeUser { username, place, change } => {
@@ -353,7 +367,11 @@ async fn revoke_tokens(
     let revocation = accounts.revoke_tokens(actor, tokens).await.map_err(failed)?;
     let revoked_at = revocation.revoked_at.to_string();
     let shown = json!({"jti": arguments.jti, "sub": arguments.subject, "revoked_at": revoked_at});
-    print(&line(place, &shown, &format!("revoked tokens of {}", revocation.tokens.resource())));
+    let what = match (&arguments.jti, &arguments.subject) {
+        (Some(id), _) => format!("the token with jti {id}"),
+        (None, subject) => format!("all tokens of {}", subject.as_deref().unwrap_or_default()),
+    };
+    print(&line(place, &shown, &format!("revoked {what}")));
     Ok(())
 }
 
@@ -390,7 +408,7 @@ fn keys_text(place: &PlaceArguments, keys: &[ApiKey], now: Timestamp) -> String 
 }
 
 fn expiry_text(key: &ApiKey) -> String {
-    key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string())
+    key.expires_at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 fn users_text(place: &PlaceArguments, users: &[User]) -> String {
@@ -400,7 +418,7 @@ fn users_text(place: &PlaceArguments, users: &[User]) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_header(["USER", "SCOPES", "ROLES", "STATE"]);
     for user in users {
-        let state = if user.disabled_at.is_some() { "disabled" } else { "good" };
+        let state = if user.disabled_at.is_some() { "disabled" } else { "active" };
         table.add_row([&*user.username, &user.scopes.names().join(","), &user.caller.roles.join(","), state]);
     }
     format!("{table}\n")
@@ -529,11 +547,10 @@ fn lifetime(text: &str) -> Result<Span, Failure> {
 fn failed(error: AccountError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        AccountError::UnknownKey { .. } | AccountError::RevokedKey { .. } => {
-            failure.hint("`terrane auth list-keys` lists the keys.")
-        }
+        AccountError::UnknownKey { .. } | AccountError::RevokedKey { .. } => failure
+            .hint("Name the key by its ID, the 16 digits after `trn_`; `terrane auth list-keys DIR` lists the keys."),
         AccountError::UnknownUser { .. } | AccountError::UserExists { .. } | AccountError::DisabledUser { .. } => {
-            failure.hint("`terrane auth list-users` lists the users.")
+            failure.hint("`terrane auth list-users DIR` lists the users.")
         }
         AccountError::Invalid { problem: FieldProblem::ShortPassword { .. }, .. } => {
             failure.hint("Several words are easy to remember and hard to guess.")

@@ -40,6 +40,7 @@ The output names keys of failing rows without regard to policies. Each statement
 Exit code: 0 without errors (warnings are allowed), 1 with errors.")]
 pub struct CheckArguments {
     /// The project: the folder that holds service_project.yml
+    #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Check keys and joins on the rows of the warehouse
     #[arg(long)]

@@ -31,7 +31,7 @@ Examples:
 Tables are cubes, columns are dimensions, measures are measures and metrics. The first EVALUATE is answered.
 Without a query, queries are read from the terminal: each ends with `;` or an empty line, Tab completes names,
 and .terrane/dax_history holds the earlier ones.
-Without --as the caller is anonymous and has no roles, groups or attributes.")]
+Without --as the caller is the operator, who has no id, roles, groups or attributes.")]
 pub struct DaxArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

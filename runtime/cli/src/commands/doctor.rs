@@ -66,6 +66,7 @@ async fn examine(project: &Project, findings: &mut Findings) {
     rules(project, findings);
     warehouse(project, findings).await;
     state::examine(project, findings).await;
+    cache(project, findings).await;
     keys(project, findings);
     machine::log(project, findings);
     machine::port(project, findings).await;
@@ -91,15 +92,15 @@ fn rules(project: &Project, findings: &mut Findings) {
     let config = &project.config;
     let mut refused = start_rules::refusals(config);
     match start_rules::address(&config.security, &config.server.host, config.server.port) {
-        Ok(address) if refused.is_empty() => findings.ok("start rules", format!("may listen on {address}")),
+        Ok(address) if refused.is_empty() => findings.ok("security rules", format!("may listen on {address}")),
         Ok(_) => {}
         Err(problem) => refused.push(problem),
     }
     for problem in &refused {
-        findings.diagnostic("start rules", CheckStatus::Fail, problem);
+        findings.diagnostic("security rules", CheckStatus::Fail, problem);
     }
     for warning in start_rules::warnings(config) {
-        findings.diagnostic("start rules", CheckStatus::Warn, &warning);
+        findings.diagnostic("security rules", CheckStatus::Warn, &warning);
     }
 }
 
@@ -150,10 +151,31 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
 }
 
 fn keys(project: &Project, findings: &mut Findings) {
+    let jwt = &project.config.security.jwt;
+    let kind = match (&jwt.secret, &jwt.private_key_path) {
+        (_, Some(_)) => "usable; the private key is readable by this user only",
+        (Some(_), None) => "the secret is set and long enough",
+        (None, None) => "usable; this server verifies tokens and signs none",
+    };
     match wiring::token_keys(project) {
-        Ok(true) => findings.ok("keys of tokens", "usable, and only this user can read the private one"),
-        Ok(false) => findings.ok("keys of tokens", "not set: callers use API keys"),
-        Err(failure) => findings.failure("keys of tokens", &failure),
+        Ok(true) => findings.ok("token keys", kind),
+        Ok(false) => findings.ok("token keys", "not set: callers use API keys"),
+        Err(failure) => findings.failure("token keys", &failure),
+    }
+}
+
+/// Checks Redis, if the result cache uses it. A server starts without it.
+async fn cache(project: &Project, findings: &mut Findings) {
+    match wiring::redis_answers(project).await {
+        Ok(None) => {}
+        Ok(Some(true)) => findings.ok("cache", "Redis answers"),
+        Ok(Some(false)) => findings.add(
+            "cache",
+            CheckStatus::Warn,
+            "Redis cannot be reached; queries go to the warehouse",
+            "check `cache.url`, and that its server runs",
+        ),
+        Err(failure) => findings.failure("cache", &failure),
     }
 }
 

@@ -19,7 +19,8 @@ Examples:
   terrane explain . @question.json --json | jq .warehouse_plan
 
 The output shows the meaning of each key, the joins and the reasons for them, the plan, the SQL with its
-values, and the plan of the warehouse. The query is not run. Without --as the caller is anonymous.")]
+values, and the plan of the warehouse. The query is not run. Without --as the caller is the operator, who has no
+id, roles, groups or attributes.")]
 pub struct ExplainArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -105,10 +106,13 @@ fn pre_aggregation(fact: &Json) -> Vec<Tree> {
         lines.push(Tree::new(format!("pre-aggregation {name}, as of {built_at}: {} rows{rest}", served["rows"])));
     }
     for miss in fact["misses"].as_array().into_iter().flatten() {
-        let of = miss["pre_aggregation"].as_str().map_or(String::new(), |name| format!(" {name}"));
+        let of = match miss["pre_aggregation"].as_str() {
+            Some(name) => format!("pre-aggregation {name} not used"),
+            None => "no pre-aggregation".to_owned(),
+        };
         let members: Vec<&str> = miss["members"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         let members = if members.is_empty() { String::new() } else { format!(" ({})", members.join(", ")) };
-        let title = format!("not pre-aggregation{of}: {}{members}", word(&miss["message"]).trim_end_matches('.'));
+        let title = format!("{of}: {}{members}", word(&miss["message"]).trim_end_matches('.'));
         let add = miss["add"].as_str().map(|line| Tree::new(format!("add `{line}`")));
         lines.push(Tree::with(title, add.into_iter()));
     }

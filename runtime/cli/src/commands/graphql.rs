@@ -26,7 +26,8 @@ Examples:
 Jobs, pre-aggregations, mutations of the cache and subscriptions need a running server.
 runtime/docs/reference/graphql.md describes the schema.
 
-Without --as the caller is anonymous and has no roles, groups or attributes, also if security.anonymous grants some.")]
+Without --as the caller is the operator, who has no id, roles, groups or attributes; security.anonymous does not
+apply.")]
 pub struct GraphqlArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(required_unless_present = "schema")]

@@ -13,6 +13,7 @@ use super::{Terminal, print};
 use crate::config::PROJECT_FILE;
 use crate::failure::Failure;
 use crate::report::{DiagnosticJson, draw, plural};
+use crate::wiring;
 
 #[derive(Debug, clap::Args)]
 pub struct ImportArguments {
@@ -72,6 +73,7 @@ struct ImportJson<'a> {
 /// The model cannot be read, or the project cannot be written.
 pub fn run(arguments: &ImportArguments, terminal: Terminal) -> Result<bool, Failure> {
     let ImportAction::Cube(arguments) = &arguments.action;
+    wiring::check_warehouse_type(&arguments.warehouse)?;
     let folder = arguments.out.as_ref().map(|out| NewFolder::begin(out, &[PROJECT_FILE])).transpose()?;
     let mut report = import::import(&arguments.dir, &arguments.warehouse)?;
     let place =
@@ -129,7 +131,7 @@ fn summary(report: &ImportReport, out: Option<&str>, arguments: &CubeArguments) 
         ),
         None if cubes == 0 => format!("no cube could be imported; {findings}\n"),
         None => format!(
-            "would create {counts}; {findings}\nnothing was written; to write it: terrane import cube {} --out DIR\n",
+            "would create {counts}; {findings}\nNothing was written. To write it: terrane import cube {} --out DIR\n",
             arguments.dir.display()
         ),
     }

@@ -159,7 +159,7 @@ async fn draft_from(
 fn summary(dir: &str, draft: &ProjectDraft, variables: &[(&'static str, String)]) -> String {
     let joins: usize = draft.cubes.iter().map(|cube| cube.joins.len()).sum();
     let mut text = if draft.cubes.is_empty() {
-        format!("created {dir}, an empty project\n")
+        format!("created the empty project {dir}\n")
     } else {
         format!("created {dir}: {}, {}\n", plural(draft.cubes.len(), "cube"), plural(joins, "join"))
     };

@@ -14,7 +14,7 @@ use terrane_store::StateStore;
 use terrane_terminal::TerminalText;
 use terrane_wire::jobs::OperatorJob;
 
-use super::{json_line, operator_entry, print};
+use super::{json_line, operator_entry, print, print_error};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::project::Project;
@@ -49,6 +49,7 @@ pub enum JobsAction {
         /// Only jobs in this state
         #[arg(long, value_parser = state)]
         state: Option<JobState>,
+        /// The most jobs to list
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
         /// Print one JSON object per line
@@ -102,17 +103,24 @@ pub async fn run(arguments: &JobsArguments, project: &Project) -> Result<(), Fai
             let jobs: Vec<Job> = jobs.filter(|job| state.is_none_or(|state| state == job.state)).collect();
             if *json {
                 print(&jobs.iter().map(|job| json_line(&OperatorJob::from(job))).collect::<String>());
+            } else if jobs.is_empty() {
+                print_error("no jobs\n");
             } else {
                 print(&format!("{}\n", table(&jobs)));
             }
         }
         JobsAction::Show { id, json, .. } => show(&find(&store, id).await?, *json),
         JobsAction::Cancel { id, json, .. } => {
-            find(&store, id).await?;
+            let was_complete = find(&store, id).await?.state == JobState::Complete;
             let now = SystemClock::default().now();
             let entry = operator_entry("job_cancelled", now, format!("job:{id}"));
             store.cancel(id, now, entry).await.map_err(failed)?;
-            show(&ended(&store, id).await?, *json);
+            let job = ended(&store, id).await?;
+            if was_complete && !*json {
+                print(&format!("deleted the result of job {id}\n"));
+            } else {
+                show(&job, *json);
+            }
         }
     }
     Ok(())

@@ -50,7 +50,7 @@ pub enum PreaggAction {
     Status(StatusArguments),
     /// Build pre-aggregations now, and wait until they are built
     Build(BuildArguments),
-    /// Tell which pre-aggregation answers a query, or why none does
+    /// Show which pre-aggregation answers a query, or why none does
     Explain(ExplainArguments),
     /// Recommend pre-aggregations for the queries that a server computed from rows
     Recommend(RecommendArguments),
@@ -220,56 +220,124 @@ async fn build(
     place: &RollupPlace,
     terminal: Terminal,
 ) -> Result<bool, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
-    let leases: Arc<dyn Leases> = store.clone();
-    let settings = LeaseSettings::default();
-    // A server that builds holds the lease, and DuckDB's file of the tables.
-    let lease = HeldLease::acquire(&leases, BUILDING, &wiring::process_id(), settings).await;
-    let lease = lease.map_err(|error| failed(&error))?;
-    let usage = lease.as_ref().map_or(WarehouseUse::Read, |_| WarehouseUse::Rollups(place.clone()));
-    let (services, tables, problems) = wiring::load_with_tables(project, usage).await?;
-    print_problems(&problems, &project.tree, terminal.stderr);
-    let tables = tables.unwrap_or_else(|| wiring::tables_elsewhere(place));
-    let service = wiring::preaggregations(project, &services, store, tables);
-    let wanted = wanted(arguments);
-    let requested = service.refresh(&wanted, &request()).await.map_err(|error| explain_refusal(&error))?;
+    let builder = Builder { project, store, place, terminal };
     let mut shutdown = ShutdownSignal::listen()?;
-    match &lease {
-        Some(lease) => {
-            let working = async {
-                // A build that failed is tried again when its time has come.
-                while !ended(store, &requested).await? {
-                    service.work(lease.lease()).await.map_err(|error| failed(&error))?;
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Ok::<_, Failure>(())
-            };
-            tokio::select! {
-                outcome = working => outcome?,
-                _ = lease.until_lost(&*services.clock, settings) => {
-                    return Err(Failure::new("another process took over; it goes on with the builds"));
-                }
-                () = shutdown.received() => return Err(Failure::new("stopped; a server or the next command goes on")),
-            }
-        }
+    let requested = match builder.acquire().await? {
+        Some(lease) => builder.run(lease, Work::Request(wanted(arguments)), &mut shutdown).await?,
         None => {
-            print_error("a server of this project builds; waiting for it\n");
-            let waiting = async {
-                while !ended(store, &requested).await? {
-                    tokio::time::sleep(PAUSE).await;
+            let (services, problems) = wiring::load(project, WarehouseUse::Read).await?;
+            print_problems(&problems, &project.tree, terminal.stderr);
+            let service = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
+            let requested = service.refresh(&wanted(arguments), &request()).await;
+            let requested = requested.map_err(|error| explain_refusal(&error))?;
+            print_error("another process holds the builds of this project; waiting for it\n");
+            let lease = tokio::select! {
+                lease = builder.wait(&requested) => lease?,
+                () = shutdown.received() => {
+                    let message = "stopped waiting; the build stays pending, and the next server or command runs it";
+                    return Err(Failure::new(message));
                 }
-                Ok::<_, Failure>(())
             };
-            tokio::select! {
-                outcome = waiting => outcome?,
-                () = shutdown.received() => return Err(Failure::new("stopped waiting; the server goes on")),
+            match lease {
+                Some(lease) => builder.run(lease, Work::Requested(requested), &mut shutdown).await?,
+                None => requested,
             }
         }
-    }
-    if let Some(lease) = lease {
-        lease.release().await.map_err(|error| failed(&error))?;
-    }
+    };
     report(arguments, store, &requested).await
+}
+
+/// The builds that a command runs.
+enum Work {
+    Request(RefreshRequest),
+    /// Builds that are in the queue already.
+    Requested(Vec<RollupBuild>),
+}
+
+/// Runs builds in this process, or waits for the process that runs them.
+struct Builder<'a> {
+    project: &'a Project,
+    store: &'a Arc<StateStore>,
+    place: &'a RollupPlace,
+    terminal: Terminal,
+}
+
+impl Builder<'_> {
+    /// Acquires the lease of builds; `None` while another process holds it, with DuckDB's file of the tables.
+    async fn acquire(&self) -> Result<Option<HeldLease>, Failure> {
+        let leases: Arc<dyn Leases> = self.store.clone();
+        let lease = HeldLease::acquire(&leases, BUILDING, &wiring::process_id(), LeaseSettings::default()).await;
+        lease.map_err(|error| Failure::new(error.to_string()))
+    }
+
+    /// Waits until builds have ended. Returns the lease if its holder gave it up or let it expire before that.
+    async fn wait(&self, requested: &[RollupBuild]) -> Result<Option<HeldLease>, Failure> {
+        let renewal = LeaseSettings::default().renewal;
+        let mut waited = Duration::ZERO;
+        while !ended(self.store, requested).await? {
+            tokio::time::sleep(PAUSE).await;
+            waited += PAUSE;
+            if waited >= renewal {
+                waited = Duration::ZERO;
+                if let Some(lease) = self.acquire().await? {
+                    return Ok(Some(lease));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs builds under the lease, and releases it also if they fail.
+    async fn run(
+        &self,
+        lease: HeldLease,
+        work: Work,
+        shutdown: &mut ShutdownSignal,
+    ) -> Result<Vec<RollupBuild>, Failure> {
+        let outcome = self.run_under(&lease, work, shutdown).await;
+        let released = lease.release().await;
+        let requested = outcome?;
+        released.map_err(|error| Failure::new(error.to_string()))?;
+        Ok(requested)
+    }
+
+    async fn run_under(
+        &self,
+        lease: &HeldLease,
+        work: Work,
+        shutdown: &mut ShutdownSignal,
+    ) -> Result<Vec<RollupBuild>, Failure> {
+        let Builder { project, store, place, terminal } = *self;
+        let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
+        let usage = WarehouseUse::Rollups(place.clone());
+        let (services, tables, problems) = wiring::load_with_tables(project, usage).await?;
+        print_problems(&problems, &project.tree, terminal.stderr);
+        let tables = tables.unwrap_or_else(|| wiring::tables_elsewhere(place));
+        let service = wiring::preaggregations(project, &services, store, tables);
+        let requested = match work {
+            Work::Request(wanted) => {
+                let requested = service.refresh(&wanted, &request()).await;
+                requested.map_err(|error| explain_refusal(&error))?
+            }
+            Work::Requested(requested) => requested,
+        };
+        let working = async {
+            // A build that failed is tried again when its time has come.
+            while !ended(store, &requested).await? {
+                service.work(lease.lease()).await.map_err(|error| failed(&error))?;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Ok::<_, Failure>(())
+        };
+        tokio::select! {
+            outcome = working => outcome?,
+            _ = lease.until_lost(&*services.clock, LeaseSettings::default()) => {
+                return Err(Failure::new("another process took over; it goes on with the builds"));
+            }
+            () = shutdown.received() => return Err(Failure::new("stopped; a server or the next command goes on")),
+        }
+        Ok(requested)
+    }
 }
 
 /// Prints the builds as they ended. Returns whether all succeeded.
@@ -320,7 +388,11 @@ fn explain_refusal(error: &RefreshError) -> Failure {
         RefreshError::UnknownCube { nearest, .. } | RefreshError::UnknownRollup { nearest, .. }
             if !nearest.is_empty() =>
         {
-            failure.hint(format!("There are {}.", nearest.join(", ")))
+            let what = match error {
+                RefreshError::UnknownRollup { cube, .. } => format!("pre-aggregations of {cube}"),
+                _ => "cubes with pre-aggregations".to_owned(),
+            };
+            failure.hint(format!("{what}: {}", nearest.join(", ")))
         }
         _ => failure,
     }

@@ -37,6 +37,7 @@ runtime/docs/reference/detectors-and-checks.md says what is computed and how it 
 pub struct ProfileArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
+    /// The name of the cube
     pub cube: String,
     /// Only rows in this range: `2013-Q1`, `last 7 days`, `from 2013-01-01 to 2013-03-31`
     #[arg(long, value_name = "RANGE")]
@@ -72,7 +73,9 @@ pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), F
     let score = profile.overall_quality_score.map_or("not scored".to_owned(), |score| format!("quality {score:.3}"));
     let sides = profile.quality_scores.iter().map(|(side, score)| format!("{} {score:.3}", side.as_str()));
     let rows = plural(usize::try_from(profile.row_count).unwrap_or(usize::MAX), "row");
-    print_error(&format!("{rows}, {score} ({})\n", sides.collect::<Vec<_>>().join(", ")));
+    let sides = sides.collect::<Vec<_>>().join(", ");
+    let sides = if sides.is_empty() { sides } else { format!(" ({sides})") };
+    print_error(&format!("{rows}, {score}{sides}\n"));
     Ok(())
 }
 
@@ -89,7 +92,7 @@ fn tables(profile: &profiling::CubeProfile) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-    table.set_header(["column", "type", "nulls", "different", "min", "max", "mean", "deviation", "median", "outliers"]);
+    table.set_header(["column", "type", "nulls", "distinct", "min", "max", "mean", "std dev", "median", "outliers"]);
     for column in columns {
         let count = |count: Option<u64>| count.map_or("–".to_owned(), |count| count.to_string());
         let number = |number: Option<f64>| number.map_or("–".to_owned(), |number| format!("{number:.3}"));

@@ -35,7 +35,8 @@ The query is what POST /api/v1/query takes, a JSON object of
   numbers               \"string\" or \"number\": for the server's response, no effect here
 runtime/docs/reference/query.md describes each.
 
-Without --as the caller is anonymous and has no roles, groups or attributes, also if security.anonymous grants some.")]
+Without --as the caller is the operator, who has no id, roles, groups or attributes; security.anonymous does not
+apply.")]
 pub struct QueryArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

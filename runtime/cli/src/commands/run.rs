@@ -34,6 +34,7 @@ build by POST /api/v1/unified/compile with {\"full\": true}.
 Exit code: 0 where every model was built, 1 where one was not.")]
 pub struct RunArguments {
     /// The project: the folder that holds service_project.yml
+    #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Build only these models, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAME")]

@@ -39,6 +39,7 @@ Callers prove who they are with API keys (`terrane auth create-key`) or tokens (
 answered; SIGHUP loads the project anew, and one with errors leaves the old one serving.")]
 pub struct ServeArguments {
     /// The project: the folder that holds service_project.yml
+    #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// The address to listen on; default: `server.host`, or 127.0.0.1
     #[arg(long)]

@@ -104,7 +104,7 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
 /// Writes to a temporary name until the dump is complete, so that a part is never mistaken for a dump.
 async fn dump_into(store: &StateStore, output: &Path, now: jiff::Timestamp) -> Result<u64, Failure> {
     if output.symlink_metadata().is_ok() {
-        return Err(Failure::new(format!("{} is there already", output.display())).hint("name a new file"));
+        return Err(Failure::new(format!("{} already exists", output.display())).hint("name a new file"));
     }
     let mut partial = output.as_os_str().to_owned();
     partial.push(".partial");
@@ -150,7 +150,7 @@ fn explain(error: &RestoreError) -> Failure {
     let failure = Failure::new(format!("nothing was restored: {error}"));
     match error {
         RestoreError::NotEmpty { .. } => {
-            failure.hint("name a new database in `state.url`: what is in this one stays as it is")
+            failure.hint("restore into a new database (`state.url`); this one was not changed")
         }
         RestoreError::Schema { .. } => failure
             .hint("restore with the version of terrane that wrote the dump; a newer one then brings the database up"),

@@ -10,7 +10,7 @@ use terrane_terminal::TerminalText;
 use super::{Terminal, print};
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::report::{self, Style, plural};
+use crate::report::{self, Style};
 use crate::wiring::{self, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
@@ -30,6 +30,7 @@ roles, groups and attributes.
 Exit code: 0 when every case passes, 1 otherwise.")]
 pub struct TestArguments {
     /// The project: the folder that holds service_project.yml
+    #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Only cases whose name or file holds this text
     #[arg(long, value_name = "TEXT")]
@@ -58,6 +59,9 @@ struct CaseJson<'a> {
     failure: Option<String>,
     sql: Option<&'a str>,
 }
+
+/// The most names of cases in a hint.
+const MAX_NAMES: usize = 8;
 
 /// Runs the cases. Returns true if all of them pass.
 ///
@@ -103,10 +107,17 @@ pub async fn outcomes(
     let chosen: Vec<_> = cases.iter().filter(|case| is_chosen(&case.name) || is_chosen(&case.place.file)).collect();
     if chosen.is_empty() {
         let message = match filter {
-            Some(filter) => format!("none of {} has `{filter}` in its name or file", plural(cases.len(), "case")),
+            Some(filter) => format!("no case has `{filter}` in its name or file"),
             None => "the project has no expectations".to_owned(),
         };
-        return Err(Failure::new(message).hint("Write cases in tests/*.yml; `terrane test --help` describes them."));
+        let names: Vec<&str> = cases.iter().take(MAX_NAMES).map(|case| case.name.as_str()).collect();
+        let hint = match cases.len() {
+            0 => "Write cases in tests/*.yml; `terrane test --help` describes them.".to_owned(),
+            1 => format!("There is 1 case: {}.", names.join(", ")),
+            count if count > MAX_NAMES => format!("There are {count} cases: {}, …", names.join(", ")),
+            count => format!("There are {count} cases: {}.", names.join(", ")),
+        };
+        return Err(Failure::new(message).hint(hint));
     }
     let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);

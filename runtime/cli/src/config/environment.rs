@@ -99,8 +99,12 @@ impl ExpandError {
     pub(super) fn explain(&self, key: &str) -> Diagnostic {
         match self {
             ExpandError::Unset { name } => {
-                Diagnostic::error(Code::MissingVariable, format!("environment variable {name} is not set"))
-                    .hint(format!("set {name}, or write the value of {key} into the file"))
+                // A secret belongs into the environment, never into the file.
+                let hint = match super::settings::sounds_secret(key.trim_matches('`')) {
+                    true => format!("set {name}"),
+                    false => format!("set {name}, or write the value of {key} into the file"),
+                };
+                Diagnostic::error(Code::MissingVariable, format!("environment variable {name} is not set")).hint(hint)
             }
             ExpandError::Unclosed => Diagnostic::error(Code::MissingVariable, format!("`${{` in {key} has no `}}`"))
                 .hint("write ${NAME}, or $${ where the characters themselves are meant"),

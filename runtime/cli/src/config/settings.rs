@@ -16,8 +16,8 @@ const REFERENCE: &str = include_str!("../../../docs/reference/settings.md");
 const HIDDEN: &str = "***";
 /// Words in the names of keys whose values are secret.
 const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];
-/// Endings of names that are not secret although they contain one of these words.
-const NO_SECRETS: [&str; 3] = ["_expiry", "_path", "_url"];
+/// Ends of names that contain such a word and are not secret.
+const NO_SECRETS: [&str; 6] = ["_age", "_auth", "_expiry", "_path", "_tokens", "_url"];
 /// The key whose SQL statements may contain a credential, so that only their number is shown.
 const COUNTED: &str = "warehouse.init";
 
@@ -116,7 +116,8 @@ impl ReadKeys {
     }
 }
 
-fn sounds_secret(key: &str) -> bool {
+/// Returns whether the name of a key says that its value is secret.
+pub(super) fn sounds_secret(key: &str) -> bool {
     let name = key.rsplit('.').next().unwrap_or(key);
     SECRET_WORDS.iter().any(|word| name.contains(word)) && !NO_SECRETS.iter().any(|end| name.ends_with(end))
 }
@@ -236,6 +237,7 @@ mod tests {
         assert_eq!(shown("security.jwt.secret", "hidden", true), "***");
         assert_eq!(shown("security.jwt.secret", "a://hidden-too", true), "***");
         assert!(sounds_secret("a.client_secret") && !sounds_secret("security.jwt.refresh_token_expiry"));
+        assert!(!sounds_secret("security.jwt.max_token_age"));
     }
 
     #[test]

@@ -30,14 +30,7 @@ pub(super) async fn settings(
     if config.enabled && config.max_size > 0 {
         tiers.push(Arc::new(MemoryCache::new(config.max_size)));
     }
-    if let Some(url) = config.url.as_ref().filter(|_| config.enabled) {
-        let (url, max_entry) = (url.expose().to_owned(), config.max_entry);
-        let authorities = authorities(&project.config, project.folder.root())?.map(|(_, pem)| pem);
-        let settings = RedisSettings { url, authorities, secret: secret.clone(), max_entry, stale };
-        let redis = RedisCache::new(settings, Arc::clone(clock)).map_err(|error| {
-            Failure::new(error.to_string())
-                .hint("set `cache.url` to an address like redis://host:6379/0, or rediss://host:6379/0 for TLS")
-        })?;
+    if let Some(redis) = redis(project, secret.clone(), clock)? {
         tiers.push(Arc::new(redis));
     }
     Ok(CacheSettings {
@@ -48,6 +41,36 @@ pub(super) async fn settings(
         max_entry: config.max_entry,
         stale,
     })
+}
+
+/// Returns the tier in Redis; `None` if the cache is off or has no `cache.url`.
+fn redis(project: &Project, secret: CacheSecret, clock: &Arc<dyn Clock>) -> Result<Option<RedisCache>, Failure> {
+    let config = &project.config.cache;
+    let Some(url) = config.url.as_ref().filter(|_| config.enabled) else { return Ok(None) };
+    let settings = RedisSettings {
+        url: url.expose().to_owned(),
+        authorities: authorities(&project.config, project.folder.root())?.map(|(_, pem)| pem),
+        secret,
+        max_entry: config.max_entry,
+        stale: Duration::from_secs(config.stale_seconds),
+    };
+    let redis = RedisCache::new(settings, Arc::clone(clock)).map_err(|error| {
+        Failure::new(error.to_string())
+            .hint("set `cache.url` to an address like redis://host:6379/0, or rediss://host:6379/0 for TLS")
+    })?;
+    Ok(Some(redis))
+}
+
+/// Returns whether Redis answers; `None` if the cache does not use it.
+///
+/// # Errors
+/// `cache.url` is invalid, or the file of its authorities cannot be read.
+pub(super) async fn redis_answers(project: &Project, clock: &Arc<dyn Clock>) -> Result<Option<bool>, Failure> {
+    // A ping reads no result, so the secret is not needed.
+    match redis(project, CacheSecret::new(&[0; 32]), clock)? {
+        Some(redis) => Ok(Some(redis.ping().await)),
+        None => Ok(None),
+    }
 }
 
 /// Returns a string that distinguishes the warehouse from others; only its digest is used. It contains the statements

@@ -149,7 +149,7 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let prefix = format!("{role}-");
     let (message, hint) = if !name.starts_with(&prefix) {
         let message =
-            format!("{shown} is a {role} that nothing uses: without being listed, those called `{prefix}…` are found");
+            format!("nothing uses {shown}, a {role}: only files named `{prefix}*.wasm` are found without being listed");
         let hint = match role {
             PluginRole::Dialect => {
                 "give it an id, and its file a name, of `dialect-` and the warehouse's type".to_owned()

@@ -18,6 +18,7 @@ use terrane_warehouse::{
 
 use super::{WarehouseUse, mark, preaggregations};
 use crate::config::{WarehouseConfig, WithPlace};
+use crate::failure::Failure;
 use crate::project::Project;
 
 /// Statements that a warehouse runs at once.
@@ -26,6 +27,14 @@ const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 
 /// The hint for unknown warehouse types.
 const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too) and sqlite";
+
+/// Checks that this version connects to warehouses of a type.
+pub(super) fn check_type(kind: &str) -> Result<(), Failure> {
+    match kind {
+        "duckdb" | "postgres" | "mysql" | "sqlite" => Ok(()),
+        other => Err(Failure::new(format!("unknown warehouse type `{other}`")).hint(KNOWN)),
+    }
+}
 
 /// An open warehouse.
 pub(super) struct Opened {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::model::{CubeId, DimensionId, Join, Model, Snippet, SqlPart};
-use crate::query::QueryError;
+use crate::query::{JoinDirection, QueryError};
 
 /// The index of a cube in the tree; 0 is the fact's own cube.
 pub type NodeId = usize;
@@ -80,7 +80,7 @@ impl<'m> JoinTree<'m> {
         asker: Asker<'_>,
     ) -> Result<NodeId, QueryError> {
         let start = self.cube_of(owner);
-        let hops = path(model, start, cube).ok_or_else(|| unreachable(model, start, asker))?;
+        let hops = path(model, start, cube).ok_or_else(|| unreachable(model, start, cube, asker))?;
         let mut node = owner;
         for (from, index) in hops {
             let join = &model.cube(from).joins[index];
@@ -176,11 +176,14 @@ pub(crate) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(Cu
     Some(hops)
 }
 
-fn unreachable(model: &Model, from: CubeId, asker: Asker<'_>) -> QueryError {
+fn unreachable(model: &Model, from: CubeId, to: CubeId, asker: Asker<'_>) -> QueryError {
     // A cube that isn't public stays unnamed.
     let reached = std::iter::once(from).chain(model.join_paths(from).all()).map(|id| model.cube(id));
     let reachable = reached.filter(|cube| cube.public).map(|cube| cube.name.clone()).take(20).collect();
-    QueryError::NoJoinPath { what: asker.value.into(), target: asker.target.into(), reachable }
+    let (from, to) = (model.cube(from), model.cube(to));
+    let is_reversed = from.public && to.public && model.join_paths(to.id).reaches(from.id);
+    let reversed = is_reversed.then(|| JoinDirection { from: to.name.clone(), to: from.name.clone() });
+    QueryError::NoJoinPath { what: asker.value.into(), target: asker.target.into(), reachable, reversed }
 }
 
 /// Returns a tree that ends with one join of a cube, after the joins that its condition needs.

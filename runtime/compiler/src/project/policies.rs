@@ -206,7 +206,7 @@ pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<P
         // A value that is missing or of the wrong kind has been reported.
         let is_reported = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
         if !is_reported {
-            let message = format!("{} hides nothing", fields.what());
+            let message = format!("{} has no effect: it has neither `row_filter`, `mask` nor `deny`", fields.what());
             let hint = format!(
                 "add one of `{}`, `{}` and `{}`",
                 fields.example("row_filter"),

@@ -41,6 +41,29 @@ impl fmt::Display for ExpectedMember {
     }
 }
 
+/// Returns the end of a message about an unknown name.
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// Returns the end of a message about joins that lead the other way.
+fn direction(joins: Option<&JoinDirection>) -> String {
+    joins.map(ToString::to_string).unwrap_or_default()
+}
+
+/// Joins from one cube to another, which do not lead back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinDirection {
+    pub from: Arc<str>,
+    pub to: Arc<str>,
+}
+
+impl fmt::Display for JoinDirection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "; joins lead from `{}` to `{}`, and are followed in their direction only", self.from, self.to)
+    }
+}
+
 /// The reasons for which a query can be refused before SQL exists. Lists of names have at most 20 names, nearest first,
 /// and contain only names that the caller may see.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -78,7 +101,7 @@ pub enum QueryError {
     },
     #[error("value `{value}` does not fit `{member}`: expected {expected}")]
     ValueDoesNotFit { member: Arc<str>, value: String, expected: &'static str },
-    #[error("operator `{operator}` on `{member}` takes {expected}, {found} given")]
+    #[error("operator `{operator}` on `{member}` takes {expected}; found {found}")]
     ValueCount { member: Arc<str>, operator: &'static str, expected: &'static str, found: usize },
     #[error("the range of `{member}` ends before it starts: {start} to {end}")]
     ReversedRange { member: Arc<str>, start: String, end: String },
@@ -88,23 +111,27 @@ pub enum QueryError {
     TooMany { what: &'static str, limit: usize },
     #[error("`{dimension}` in a filter on a measure must be selected too")]
     GroupFilterNotSelected { dimension: Arc<str> },
-    #[error("unknown time zone `{timezone}`")]
-    UnknownTimezone { timezone: Arc<str> },
-    #[error(
-        "limit {limit} exceeds the maximum of {max}; for larger results submit the query to `/api/v1/query/async`, or \
-         request CSV or Arrow with the `Accept` header"
-    )]
-    LimitTooLarge { limit: u64, max: u64 },
+    #[error("unknown time zone `{timezone}`{}", did_you_mean(.meant.as_deref()))]
+    UnknownTimezone { timezone: Arc<str>, meant: Option<Arc<str>> },
+    #[error("limit {limit} exceeds the maximum of {max}{advice}")]
+    LimitTooLarge { limit: u64, max: u64, advice: &'static str },
     #[error("`{field}` must be selected to order by it")]
     OrderNotSelected { field: Arc<str> },
     #[error(
-        "cube `{cube}` has no primary time dimension, which `metric_time` and a `time_range` without `dimension` require"
+        "cube `{cube}` has no primary time dimension; name a time dimension in `time_range.dimension`, or instead of \
+         `metric_time`"
     )]
     NoPrimaryTime { cube: Arc<str> },
     #[error("`time_range` needs a `dimension`: the query's measures do not share one primary time dimension")]
     AmbiguousTimeRange,
-    #[error("no join path from `{what}` to `{target}`")]
-    NoJoinPath { what: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
+    #[error("no join path from `{what}` to `{target}`{}", direction(.reversed.as_ref()))]
+    NoJoinPath {
+        what: Arc<str>,
+        target: Arc<str>,
+        reachable: Vec<Arc<str>>,
+        /// The joins that lead from the target's cube to the cube of the value.
+        reversed: Option<JoinDirection>,
+    },
     #[error("no join path from `{cube}` to `{target}`, and no other cube of these dimensions reaches all of them")]
     NoCommonCube { cube: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]
@@ -168,7 +195,7 @@ impl QueryError {
             | QueryError::FinerThanTimeGrain { metric: name, .. }
             | QueryError::ReversedRange { member: name, .. }
             | QueryError::GroupFilterNotSelected { dimension: name }
-            | QueryError::UnknownTimezone { timezone: name }
+            | QueryError::UnknownTimezone { timezone: name, .. }
             | QueryError::OrderNotSelected { field: name }
             | QueryError::NoPrimaryTime { cube: name }
             | QueryError::NeedsOneAxis { what: name, .. }

@@ -158,7 +158,11 @@ impl<'a> Names<'a> {
             let metrics = metrics.map(|(_, m)| m.name.clone());
             let of_cube = self.cube.into_iter().flat_map(|cube| self.measure_names(cube));
             let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(metrics).collect();
-            return QueryError::UnknownMetric { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) };
+            // A measure is named with its cube.
+            let measures = public_cubes(self.model).flat_map(|cube| self.measure_names(cube));
+            let measures = measures.filter(|(_, own)| **own == *name.text).map(|(full, _)| full);
+            let nearest = measures.take(MAX_SUGGESTIONS).chain(suggest(&name.text, all.iter())).collect();
+            return QueryError::UnknownMetric { name: name.text.clone(), nearest };
         }
         let all = public_cubes(self.model)
             .flat_map(|cube| self.measure_names(cube))

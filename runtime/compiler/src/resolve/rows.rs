@@ -80,7 +80,7 @@ impl Resolver<'_> {
             match member {
                 Some(member) => self.range(self.time_dimension(member)?, &member.text, range, facts, &mut ranges)?,
                 None if facts.is_empty() => return Err(QueryError::AmbiguousTimeRange),
-                None => self.range(GroupBy::MetricTime, METRIC_TIME, range, facts, &mut ranges)?,
+                None => self.range(GroupBy::MetricTime, "time_range", range, facts, &mut ranges)?,
             }
         }
         Ok(ranges)

@@ -156,9 +156,10 @@ fn credentials(protocol: &dyn Protocol, request: &Request) -> Result<Credentials
         let (reason, message) = match error {
             CredentialsError::Several => ("several credentials", "more than one credential"),
             CredentialsError::InvalidKey => ("malformed credential", "`api_key` is not an API key"),
-            CredentialsError::InvalidHeader => {
-                ("malformed credential", "expected `Authorization: Bearer <API key or access token>`")
-            }
+            CredentialsError::InvalidHeader => (
+                "malformed credential",
+                "expected `Authorization: Bearer <API key or access token>`, or Basic with an API key as the password",
+            ),
         };
         Denial { reason, error: ApiError::new(Code::Unauthorized, message) }
     })

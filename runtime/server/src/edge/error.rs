@@ -53,7 +53,7 @@ impl ApiError {
 
     pub(crate) fn not_found(path: &str) -> Self {
         let path: String = path.chars().take(MAX_ECHO_CHARS).collect();
-        ApiError::new(Code::NotFound, format!("route `{path}` does not exist"))
+        ApiError::new(Code::NotFound, format!("route `{path}` does not exist; `GET /docs` lists the routes"))
     }
 
     /// Reports a method that the route does not have. `allow` lists those that it has.

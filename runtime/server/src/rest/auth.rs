@@ -83,7 +83,7 @@ static SIGN_IN: Doc = Doc {
 static REFRESH: Doc = Doc {
     id: "refresh",
     tag: TAG,
-    summary: "Go on with a session; the refresh token is used up",
+    summary: "Renew a session; a refresh token can be used once",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<terrane_wire::auth::RefreshToken>())),
     answers: TOKENS,

@@ -160,7 +160,7 @@ static LIVE: Doc = Doc::simple(
 static READY: Doc = Doc {
     id: "ready",
     tag: TAG,
-    summary: "Queries can be sent here",
+    summary: "Whether the server is ready for queries",
     parameters: &[],
     body: None,
     answers: &[

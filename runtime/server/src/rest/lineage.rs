@@ -79,7 +79,7 @@ static MEASURE: Doc = Doc {
 static IMPACT: Doc = Doc {
     id: "lineage_impact",
     tag: TAG,
-    summary: "What a change of a column reaches",
+    summary: "What depends on a column",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<LineageImpact>())),
     answers: &[ResponseDoc {

@@ -200,7 +200,7 @@ static CUBE: Doc = Doc {
 static REGISTER: Doc = Doc {
     id: "register_cube",
     tag: TAG,
-    summary: "Register a cube; it outlives the server",
+    summary: "Register a cube; it is kept across restarts",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<CubeRegistration>())),
     answers: &[ResponseDoc {

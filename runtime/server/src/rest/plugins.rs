@@ -129,7 +129,7 @@ static RELOAD: Doc = Doc {
 static DISABLE: Doc = Doc {
     id: "plugin_disable",
     tag: TAG,
-    summary: "Call it no more; behind a required hook every query is then refused",
+    summary: "Disable it; while a required hook is disabled, every query is refused",
     parameters: ID,
     body: None,
     answers: PLUGIN,

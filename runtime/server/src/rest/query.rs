@@ -146,7 +146,7 @@ static RUN_BODY: Doc = Doc {
 static RUN_PARAMETERS: Doc = Doc {
     id: "query_by_address",
     tag: TAG,
-    summary: "Answer a query that stands in the address",
+    summary: "Answer a query given in the URL",
     parameters: &[
         Parameter::query("query", ParameterKind::String, "the whole query as JSON, instead of everything else here"),
         Parameter::query("metrics", ParameterKind::Members, "metrics and measures"),

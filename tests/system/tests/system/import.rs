@@ -147,7 +147,7 @@ fn a_shop_of_cube_becomes_a_project_and_tells_what_it_lacks() {
 fn without_a_place_nothing_is_written() {
     let output = Program::new(BINARY, &["import", "cube"], &path(MODEL)).run().unwrap();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    for words in ["cubes/orders.yml:70:", "warning[not-carried-over]", "hint:", "would create", "nothing was written"] {
+    for words in ["cubes/orders.yml:70:", "warning[not-carried-over]", "hint:", "would create", "Nothing was written"] {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
 }

@@ -349,7 +349,7 @@ fn an_empty_project_loads() {
     let place = Scratch::empty();
     let project = place.path().join("shop");
     let output = run("init", &project, &[]);
-    assert!(output.code == Some(0) && output.stdout.contains("an empty project"), "{output:?}");
+    assert!(output.code == Some(0) && output.stdout.contains("created the empty project"), "{output:?}");
     let output = run("check", &project, &[]);
     assert!(output.code == Some(0) && output.stdout.contains("no-cubes"), "{}{}", output.stdout, output.stderr);
     assert!(output.stdout.contains("0 errors, 1 warning; 0 cubes"), "{}", output.stdout);

@@ -397,10 +397,10 @@ fn an_unused_component_is_reported() {
     assert!(output.code == Some(0) && reported.matches("[plugin-idle]").count() == 5, "{reported}");
     assert!(!reported.contains("plugin-refused"), "each is reported once: {reported}");
     for words in [
-        "my-detector.wasm is a detector that nothing uses",
+        "my-detector.wasm, a detector",
         "id: detector-template, role: detector, source: plugins/my-detector.wasm",
         "calls itself `detector-template`, and its file's name says `detector-mine`",
-        "my-check.wasm is a check that nothing uses",
+        "my-check.wasm, a check",
         "is a governance hook that is not listed",
         "text.wasm is not a plugin of any role",
     ] {

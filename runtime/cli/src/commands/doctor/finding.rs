@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::report::Style;
+use crate::report::{Style, plural};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckStatus {
@@ -78,7 +78,8 @@ impl Findings {
         }
         let failed = self.0.iter().filter(|finding| finding.outcome == CheckStatus::Fail).count();
         let warned = self.0.iter().filter(|finding| finding.outcome == CheckStatus::Warn).count();
-        text.push_str(&format!("{} checks, {failed} failed, {warned} to look at\n", self.0.len()));
+        let (checks, warnings) = (plural(self.0.len(), "check"), plural(warned, "warning"));
+        text.push_str(&format!("{checks}: {failed} failed, {warnings}\n"));
         text
     }
 }

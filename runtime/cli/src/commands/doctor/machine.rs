@@ -21,7 +21,7 @@ const PROBE_BYTES: u64 = 4_096;
 /// Checks the log file, if there is one.
 pub(super) fn log(project: &Project, findings: &mut Findings) {
     let LogOutput::File(file) = wiring::log_settings(project).output else {
-        return findings.ok("log", "goes to a stream of the program");
+        return findings.ok("log", "written to standard output or standard error");
     };
     // Where it is there it can be opened, and else its folder can be written; neither leaves a trace.
     let outcome = if file.path.exists() {

@@ -52,7 +52,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
 fn not_made_yet(file: &Path, findings: &mut Findings) {
     let folder = file.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(file);
     match super::machine::try_to_write(folder) {
-        Ok(()) => findings.ok("state database", format!("{} is made by the first start", file.display())),
+        Ok(()) => findings.ok("state database", format!("{} will be created at the first start", file.display())),
         Err(error) => findings.add(
             "state database",
             CheckStatus::Fail,
@@ -112,7 +112,7 @@ fn schema(condition: &Condition, took_ms: f64, findings: &mut Findings) {
 
 fn writable(condition: &Condition, findings: &mut Findings) {
     match &condition.unwritable {
-        None => findings.ok("state writes", "a transaction that writes was begun and taken back"),
+        None => findings.ok("state writes", "a test write was rolled back"),
         Some(error) => findings.add(
             "state writes",
             CheckStatus::Fail,
@@ -141,7 +141,8 @@ fn times(condition: &Condition, now: jiff::Timestamp, findings: &mut Findings) {
 
 fn chain(condition: &Condition, findings: &mut Findings) {
     match condition.broken {
-        None => findings.ok("audit log", format!("its last {} records follow one another", condition.looked_at)),
+        None if condition.looked_at == 0 => findings.ok("audit log", "empty"),
+        None => findings.ok("audit log", format!("the last {} records form an unbroken chain", condition.looked_at)),
         Some(sequence) => findings.add(
             "audit log",
             CheckStatus::Fail,

@@ -16,6 +16,7 @@ pub struct BenchArguments {
     /// A case file: {"call": "detect", "args": {…}}
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
+    /// The number of calls to measure
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub calls: u32,
     /// Print one JSON object

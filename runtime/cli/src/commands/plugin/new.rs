@@ -19,6 +19,7 @@ Examples:
 pub struct NewArguments {
     /// The new folder
     pub dir: PathBuf,
+    /// The role of the plugin
     #[arg(long, value_enum)]
     pub role: Role,
     /// The plugin's name: a-z, 0-9 and `-`; `dialect-`, `detector-` or `check-` is added in these roles. The default is

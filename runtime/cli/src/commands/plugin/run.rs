@@ -20,9 +20,10 @@ Example:
 The limits are those of a server; the instance is a fresh one.")]
 pub struct RunArguments {
     /// The component
+    #[arg(value_name = "COMPONENT")]
     pub file: PathBuf,
     /// A case file: {"call": "detect", "args": {…}}
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "CASE")]
     pub input: PathBuf,
     /// Print one JSON object with the answer and its cost
     #[arg(long)]

@@ -21,9 +21,10 @@ pub struct KeygenArguments {
 #[derive(Debug, clap::Args)]
 pub struct SignArguments {
     /// The component
+    #[arg(value_name = "COMPONENT")]
     pub file: PathBuf,
     /// The file that `terrane plugin keygen` wrote
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "KEY")]
     pub key: PathBuf,
     /// Print one JSON object
     #[arg(long)]

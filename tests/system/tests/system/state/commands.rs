@@ -26,7 +26,7 @@ fn a_state_moves_from_sqlite_to_postgres_and_back() {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let again = run(&old, &["state", "dump"], &["--output", file.to_str().unwrap()]);
-    assert!(again.code == Some(1) && again.stderr.contains("is there already"), "{}", again.stderr);
+    assert!(again.code == Some(1) && again.stderr.contains("already exists"), "{}", again.stderr);
 
     let mut worlds = vec![World::over("sqlite://other.db")];
     let engine = start(Kind::Postgres);
@@ -106,12 +106,12 @@ fn a_healthy_place_has_nothing_that_fails_and_is_left_as_it_is() {
     let doctor = || world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &port.to_string());
     let (code, json) = examine(doctor());
     assert_eq!(code, Some(0), "{json:#}");
-    assert!(finding(&json, "state database").1.contains("made by the first start"), "{json:#}");
+    assert!(finding(&json, "state database").1.contains("created at the first start"), "{json:#}");
     assert!(!world.project.path().join(".terrane/state.db").exists(), "nothing was made");
     world.add_user("ada");
     let (code, json) = examine(doctor());
     assert_eq!(code, Some(0), "{json:#}");
-    for check in ["project", "configuration", "start rules", "components", "warehouse", "cubes", "state database"] {
+    for check in ["project", "configuration", "security rules", "components", "warehouse", "cubes", "state database"] {
         assert_eq!(finding(&json, check).0, "ok", "{json:#}");
     }
     for check in ["state writes", "file permissions", "clock", "audit log", "log", "port", "open files"] {
@@ -131,7 +131,7 @@ fn each_thing_that_would_fail_is_found() {
     let taken = taken.local_addr().unwrap().port().to_string();
     for (check, variables, words) in [
         ("configuration", &[("SERVICE_SERVER__PORT", "many")][..], "must be an integer"),
-        ("start rules", &[("SERVICE_SECURITY__ENABLED", "false")], "security.enabled"),
+        ("security rules", &[("SERVICE_SECURITY__ENABLED", "false")], "security.enabled"),
         ("warehouse", &[("SERVICE_WAREHOUSE__TYPE", "oracle")], "`oracle`"),
         ("warehouse", &[("SERVICE_WAREHOUSE__INIT", "[SELECT nothing]")], "init"),
         ("state database", &[("SERVICE_STATE__URL", "mysql://me:hidden@db/x")], "mysql://***@db/x"),
@@ -141,7 +141,7 @@ fn each_thing_that_would_fail_is_found() {
         ("log", &[("SERVICE_LOG_OUTPUT", "file"), ("SERVICE_LOG_FILE", "/proc/no/such.log")], "cannot be written"),
         ("port", &[("SERVICE_SERVER__PORT", &taken)], "in use by another program"),
         (
-            "keys of tokens",
+            "token keys",
             &[
                 ("SERVICE_SECURITY__JWT_ALGORITHM", "RS256"),
                 ("SERVICE_SECURITY__JWT__PRIVATE_KEY_PATH", "service_project.yml"),

@@ -249,11 +249,6 @@ impl FieldError {
         FieldError { path: String::new(), problem: FieldProblem::Syntax { message, line, column } }
     }
 
-    /// Returns whether a required field is missing.
-    pub(crate) fn is_missing_field(&self) -> bool {
-        matches!(self.problem, FieldProblem::MissingField { .. })
-    }
-
     /// Returns whether the request has a form that the interface does not support, so that no field is invalid.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self.problem, FieldProblem::Unsupported(_))

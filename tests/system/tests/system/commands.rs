@@ -1,4 +1,5 @@
 //! Tests `check`, `query` and `test` on the command line: output, streams, exit codes.
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -43,11 +43,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_compiler::Environment;
-use terrane_compiler::model::ColumnName;
 use terrane_compiler::query::{FactMatch, QueryError};
-use terrane_compiler::rollup::{ReadyRollup, ReadyRollups, Served};
-use terrane_compiler::sql::dialect_profile::DialectProfile;
-use terrane_compiler::sql::tables_probe;
+use terrane_compiler::rollup::ReadyRollups;
 
 pub use answer::{Answer, AnswerStream, Freshness, Opened, Piece, Totals};
 pub use authorization::Denied;
@@ -71,24 +68,17 @@ use crate::ports::governance::Governance;
 use crate::ports::observer::{Observer, QueryOutcome};
 use crate::ports::preaggregations::ComputedQueries;
 use crate::ports::result_cache::{CacheStatistics, ResultCache};
-use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
+use crate::ports::warehouse::Warehouse;
 use crate::security::AccessRecorder;
 use cache::CachedExecutor;
 use flights::Executor;
 use history::QueryHistory;
 use runner::StatementRunner;
 
-/// The time that the warehouse has to show that it reads tables.
-const TABLES_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// Returns the way to more rows than a request may have, for the message about its limit.
 fn limit_advice(context: &RequestContext) -> &'static str {
-    match (context.kind, context.surface) {
-        (QueryKind::Export | QueryKind::Job, _) => " (`query.max_export_rows`)",
-        (QueryKind::Graphql, _) | (_, Surface::Graphql) => "; for larger results use `createJob`",
-        (_, Surface::Internal) => {
-            "; read pages with `offset`, or ask a server by `POST /api/v1/query/async` or with `Accept: text/csv`"
-        }
+    match context.kind {
+        QueryKind::Export | QueryKind::Job => " (`query.max_export_rows`)",
         _ => {
             "; for larger results submit the query to `/api/v1/query/async`, or request CSV or Arrow with the \
              `Accept` header"
@@ -191,39 +181,24 @@ impl QueryService {
         *self.rollups.write().unwrap_or_else(PoisonError::into_inner) = ready;
     }
 
-    /// Looks for the tables of a refused statement, which was answered from rows. Those that cannot be read are not read
-    /// by anyone until a generation is published. Otherwise the statement was refused for the expressions of its query,
-    /// which concern no other caller.
-    async fn check_tables(&self, profile: &DialectProfile, facts: &[FactMatch], error: &QueryRunError) {
-        let ready = self.ready_rollups();
+    /// Stops reading the pre-aggregations whose tables the warehouse refused to read, until a generation is published.
+    fn suspend_rollups(&self, facts: &[FactMatch], error: &QueryRunError) {
+        let mut ready = self.rollups.write().unwrap_or_else(PoisonError::into_inner);
+        let mut left = ReadyRollups::clone(&ready);
         for (cube, served) in facts.iter().filter_map(|fact| Some((&fact.cube, fact.served.as_ref()?))) {
+            let name = &served.rollup;
             // A generation that was published meanwhile has other tables.
-            let is_it = |rollup: &&ReadyRollup| rollup.generation == served.generation;
-            let Some(rollup) = ready.get(cube, &served.rollup).filter(is_it) else { continue };
-            let is_readable = self.is_readable(profile, rollup).await;
-            let event = if is_readable { "preagg_statement_refused" } else { "preagg_table_unreadable" };
-            tracing::warn!(event, cube = &**cube, preagg = &*served.rollup, error_message = %error);
-            if !is_readable {
-                self.suspend_rollup(cube, served);
+            if left.get(cube, name).is_some_and(|rollup| rollup.generation == served.generation) {
+                left.remove(cube, name);
+                tracing::warn!(
+                    event = "preagg_table_unreadable",
+                    cube = &**cube,
+                    preagg = &**name,
+                    error_message = %error
+                );
             }
         }
-    }
-
-    /// Returns whether the warehouse reads all tables of a generation, or does not answer.
-    async fn is_readable(&self, profile: &DialectProfile, rollup: &ReadyRollup) -> bool {
-        let tables: Vec<&[ColumnName]> = rollup.partitions.iter().map(|partition| &*partition.relation).collect();
-        let Ok(text) = tables_probe(&tables, profile) else { return true };
-        let read = self.runner.warehouse.execute(Statement::plain(&text), TABLES_TIMEOUT).await;
-        !read.is_err_and(|error| error.kind == WarehouseErrorKind::Refused)
-    }
-
-    fn suspend_rollup(&self, cube: &str, served: &Served) {
-        let mut ready = self.rollups.write().unwrap_or_else(PoisonError::into_inner);
-        if ready.get(cube, &served.rollup).is_some_and(|rollup| rollup.generation == served.generation) {
-            let mut left = ReadyRollups::clone(&ready);
-            left.remove(cube, &served.rollup);
-            *ready = Arc::new(left);
-        }
+        *ready = Arc::new(left);
     }
 
     /// Takes the queries that were computed from rows since the last call.

@@ -34,6 +34,5 @@ pub use place::{Culprit, culprit, relation_place};
 pub use print::{Parameters, print, print_explain};
 pub(crate) use print::{print_queries, print_rows_of};
 pub use probe::{
-    ProbedMember, SourceProbe, TypeProbe, columns_probe, rows_probe, single_probes, source_probes, tables_probe,
-    type_probe,
+    ProbedMember, SourceProbe, TypeProbe, columns_probe, rows_probe, single_probes, source_probes, type_probe,
 };

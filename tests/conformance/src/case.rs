@@ -76,8 +76,6 @@ pub struct World {
     pub warehouse_ping: FakeBehavior,
     /// The answers to lookups of tables.
     pub warehouse_catalog: FakeBehavior,
-    /// Texts of which the warehouse refuses each statement that has one.
-    pub refused_statements: Vec<String>,
     pub database_ping: FakeBehavior,
     /// The columns of every result set.
     pub columns: Vec<Column>,
@@ -272,7 +270,6 @@ impl World {
             batches: self.repeats + 1,
             stream_ends: self.stream_ends,
             catalog: self.warehouse_catalog,
-            refused: self.refused_statements.clone(),
             builder: builder.clone(),
             statements: Arc::clone(&self.statements),
             running: Arc::clone(&self.running),

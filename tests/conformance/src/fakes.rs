@@ -96,8 +96,6 @@ pub struct FakeWarehouse {
     pub stream_ends: FakeBehavior,
     /// The answers to lookups of tables.
     pub catalog: FakeBehavior,
-    /// Statements with one of these texts are refused.
-    pub refused: Vec<String>,
     /// The relations that were built in it.
     pub builder: MemoryBuilder,
     /// The number of statements that it ran.
@@ -164,8 +162,7 @@ impl Warehouse for FakeWarehouse {
     async fn execute(&self, statement: Statement<'_>, _: Duration) -> Result<ResultSet, WarehouseError> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         let _running = RunningStatement::begin(&self.running);
-        let is_refused = self.refused.iter().any(|text| statement.text.contains(text));
-        Self::act(if is_refused { FakeBehavior::Refuses } else { self.behavior }).await?;
+        Self::act(self.behavior).await?;
         let ungrouped = self.ungrouped_columns.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let ungrouped = ungrouped.filter(|_| !statement.text.contains("GROUP BY"));
         let batch = ungrouped.map_or_else(|| self.batch(), |columns| Self::batch_of(&columns));

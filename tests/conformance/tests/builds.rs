@@ -38,7 +38,6 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         batches: 1,
         stream_ends: FakeBehavior::Answers,
         catalog: FakeBehavior::Answers,
-        refused: Vec::new(),
         statements: Arc::default(),
         running: Arc::default(),
         builder: builder.clone(),

@@ -206,33 +206,3 @@ async fn a_client_with_the_current_rows_gets_none() {
     body(&ask(&edge, &asked("POST", "/api/v1/cache/invalidate", &[], None)).await);
     assert_eq!(ask(&edge, &conditional(&tag, orders())).await.status.as_u16(), 200, "the data changed");
 }
-
-/// Returns whether an answer is from the table of a pre-aggregation, after one for which the warehouse refused each
-/// statement that contains a string.
-async fn reads_tables_after(refused: &str) -> bool {
-    let column = |ty: &str, values: Json| Column { ty: ty.to_owned(), values: values.as_array().unwrap().clone() };
-    let world = World {
-        has_tables: true,
-        has_cache: false,
-        columns: vec![column("text", json!(["north"])), column("integer", json!([3]))],
-        refused_statements: vec![refused.to_owned()],
-        ..world()
-    };
-    let edge = world.edge();
-    let tables = json!({ "measures": ["sales.count"], "dimensions": ["sales.region"] });
-    let first = body(&ask(&edge, &query(tables)).await);
-    assert_eq!(first["meta"]["pre_aggregation"][0]["served_by"], Json::Null, "{first}");
-    let explained = json!({ "measures": ["sales.count"], "pre_aggregations": "auto" });
-    let explained = body(&ask(&edge, &asked("POST", "/api/v1/query/sql", &[], Some(explained))).await);
-    explained["sql"].as_str().unwrap().contains("terrane_preaggregations")
-}
-
-#[tokio::test]
-async fn a_table_that_cannot_be_read_is_suspended() {
-    assert!(!reads_tables_after("terrane_preaggregations").await);
-}
-
-#[tokio::test]
-async fn a_refused_query_over_a_readable_table_concerns_no_other_query() {
-    assert!(reads_tables_after("stored.d0").await);
-}

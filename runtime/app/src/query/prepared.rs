@@ -176,7 +176,7 @@ impl Prepared<'_> {
         let (sql, tables) = self.forget_tables()?;
         let left = self.time_left();
         let answer = tokio::time::timeout(left, self.run_whole(sql)).await.unwrap_or_else(|_| Err(self.timeout()))?;
-        self.session.check_tables(&tables, &error).await;
+        self.session.service.suspend_rollups(&tables, &error);
         Ok(answer)
     }
 
@@ -185,7 +185,7 @@ impl Prepared<'_> {
         let (sql, tables) = self.forget_tables()?;
         let left = self.time_left();
         let begun = tokio::time::timeout(left, self.begin(&sql)).await.unwrap_or_else(|_| Err(self.timeout()))?;
-        self.session.check_tables(&tables, &error).await;
+        self.session.service.suspend_rollups(&tables, &error);
         Ok((sql, begun))
     }
 

@@ -16,7 +16,7 @@ use terrane_compiler::column_statistics::{
     statistics_columns,
 };
 use terrane_compiler::explanation::Explanation;
-use terrane_compiler::query::{DateRange, FactMatch, QueryError, SemanticQuery};
+use terrane_compiler::query::{DateRange, QueryError, SemanticQuery};
 use terrane_compiler::sql::CompiledSql;
 
 use super::answer::row_count;
@@ -199,11 +199,6 @@ impl QuerySession<'_> {
         let caller = CallerOfJob { model: &self.snapshot.model, tenant: self.context.tenant.as_ref() };
         let fetch = self.service.results.fetch(job, control, caller, &recorder.origin);
         self.service.runner.in_time(fetch).await
-    }
-
-    /// Looks for the tables of a refused statement ([`QueryService::check_tables`]).
-    pub(super) async fn check_tables(&self, facts: &[FactMatch], error: &QueryRunError) {
-        self.service.check_tables(&self.snapshot.profile, facts, error).await;
     }
 
     fn without_hooks(&self) -> Authorized<'_> {

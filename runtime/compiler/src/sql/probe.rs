@@ -107,26 +107,6 @@ pub fn rows_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
     star(Source::Cube { cube: model.cube(cube), alias: PROBED }, profile)
 }
 
-/// A statement without rows that the warehouse refuses if it cannot read one of the tables.
-///
-/// # Errors
-/// As [`columns_probe`].
-pub fn tables_probe(tables: &[&[ColumnName]], profile: &DialectProfile) -> Result<String, QueryError> {
-    let parts = Query::UnionAll(tables.iter().map(|table| no_rows(table)).collect());
-    let items = vec![(SqlExpr::Integer(1), Name::Numbered('t', 0))];
-    let select = Select::new(items, Source::Derived(Box::new(parts), PROBED));
-    let lowered = Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None };
-    print(&lowered, profile, Parameters::Inline).map(|(text, _)| text)
-}
-
-/// The rows of a table that meet no condition.
-fn no_rows(table: &[ColumnName]) -> Select<'_> {
-    let items = vec![(SqlExpr::Integer(1), Name::Numbered('t', 0))];
-    let mut select = Select::new(items, Source::Table { name: table, alias: PROBED });
-    select.filters = vec![SqlExpr::Boolean(false)];
-    select
-}
-
 const PROBED: &str = "probed";
 
 fn star(source: Source<'_>, profile: &DialectProfile) -> Result<String, QueryError> {

@@ -44,7 +44,6 @@ pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered}
 use crate::diagnostic::{self, Code, Diagnostic, Span};
 use jinja::{Renderer, TemplateContext};
 use keys::{Key, Kind, Shape};
-use reserved::Reserved;
 use yaml::Node;
 
 /// The files of a project: the content of each by its path in the project, with forward slashes.
@@ -148,7 +147,6 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         has_unread_vars: settings.has_unread_vars,
         env: inputs.env.clone(),
         unread: unread.clone(),
-        reserved: Reserved::find(tree, inputs),
     });
     let renderer = Renderer::new(Arc::clone(&context));
     let (models, broken_models) = models::read(&model_names, &settings, &renderer, &mut diagnostics);
@@ -172,7 +170,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
-    diagnostics.extend(context.reserved.iter().flat_map(Reserved::files));
+    diagnostics.extend(reserved::uses(tree, inputs));
 
     let definitions = Definitions {
         project: settings.name,

@@ -15,7 +15,6 @@ use sqlparser::dialect::Dialect;
 
 use super::definitions::{Materialization, Reference, RelationDefinition};
 use super::limits;
-use super::reserved::Reserved;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::nearest::{likely, suggest};
 use crate::text::{SqlText, Text};
@@ -37,11 +36,9 @@ pub(super) struct TemplateContext {
     pub(super) has_unread_vars: bool,
     pub(super) env: BTreeMap<String, String>,
     pub(super) unread: BTreeSet<Arc<str>>,
-    pub(super) reserved: Option<Reserved>,
 }
 
 pub(super) struct Renderer {
-    context: Arc<TemplateContext>,
     environment: Environment<'static>,
     record: Arc<Mutex<Record>>,
 }
@@ -82,17 +79,16 @@ pub(super) struct RenderedModel {
 impl Renderer {
     pub(super) fn new(context: Arc<TemplateContext>) -> Renderer {
         let record = Arc::new(Mutex::new(Record::default()));
-        let environment = environment(Arc::clone(&context), &record);
-        Renderer { context, environment, record }
+        let environment = environment(context, &record);
+        Renderer { environment, record }
     }
 
     /// Renders a member's SQL, in which `ref` is not allowed: a model can only be used as a relation.
     pub(super) fn snippet(&self, text: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
         if !has_tags(&text.value) {
-            return self.checked(SqlText::plain(text), None, diagnostics);
+            return Some(SqlText::plain(text));
         }
         let (sql, record) = self.render(text, true, diagnostics)?;
-        let sql = self.checked(sql, None, diagnostics)?;
         if let Some(name) = record.refs.first() {
             diagnostics.push(
                 Diagnostic::error(Code::MisplacedRef, format!("`ref('{name}')` is not allowed in the SQL of a member"))
@@ -112,7 +108,7 @@ impl Renderer {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<RelationDefinition> {
         if !has_tags(&text.value) {
-            let sql = self.checked(SqlText::plain(text), None, diagnostics)?;
+            let sql = SqlText::plain(text);
             return Some(RelationDefinition {
                 sql,
                 is_table,
@@ -122,7 +118,6 @@ impl Renderer {
             });
         }
         let (sql, record) = self.render(text, false, diagnostics)?;
-        let sql = self.checked(sql, None, diagnostics)?;
         let refs = references(&record.refs, &sql);
         Some(RelationDefinition { sql, is_table, refs, sources: record.sources, catalog_name: None })
     }
@@ -133,7 +128,6 @@ impl Renderer {
         } else {
             (SqlText::plain(text), Record::default())
         };
-        let sql = self.checked(sql, record.schema.as_deref(), diagnostics)?;
         let refs = references(&record.refs, &sql);
         Some(RenderedModel {
             sql,
@@ -185,14 +179,6 @@ impl Renderer {
                 Some((sql, record))
             }
         }
-    }
-
-    /// Returns the SQL unless it names the reserved schema or is built into it.
-    fn checked(&self, sql: SqlText, built_in: Option<&str>, diagnostics: &mut Vec<Diagnostic>) -> Option<SqlText> {
-        let report = self.context.reserved.as_ref().and_then(|reserved| reserved.check(&sql, built_in));
-        let is_wrong = report.is_some();
-        diagnostics.extend(report);
-        (!is_wrong).then_some(sql)
     }
 }
 

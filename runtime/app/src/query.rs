@@ -60,7 +60,6 @@ pub use session::QuerySession;
 
 use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
-use crate::domain::Surface;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
 use crate::ports::clock::Clock;

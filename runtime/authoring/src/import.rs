@@ -72,7 +72,6 @@ pub fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, AuthoringErro
     drafts.extend(views);
     cube::close_derived(&mut drafts, &mut findings);
     let files = validate::validate(&mut drafts, &scope, warehouse, &mut findings);
-    finding::remove_closed_without_item(&mut findings);
     diagnostic::sort(&mut findings);
     Ok(ImportReport { counts: cube_draft::counts(&drafts), files, findings, tree })
 }

@@ -188,7 +188,7 @@ struct Evaluator<'q> {
     warnings: RefCell<Vec<String>>,
     /// The values of the query's measures, each once for a filter context.
     measures: RefCell<HashMap<TableKey, Result<Datum>>>,
-    /// Whether expressions leave the filters around them as they are, by the addresses of their nodes.
+    /// True for expressions that leave the filters around them unchanged, by the addresses of their nodes.
     retains: RefCell<HashMap<usize, bool>>,
     /// The rows of remembered tables, for IN.
     sets: RefCell<HashMap<usize, OfTable<RowSet>>>,

@@ -260,7 +260,9 @@ impl From<FieldError> for ErrorBody {
         let place = if path.is_empty() { "the body".to_owned() } else { format!("`{path}`") };
         let invalid = |message: String| ErrorBody::new(Code::InvalidQuery, message);
         let body = match problem {
-            FieldProblem::Syntax { line: 1, column: 0, .. } => return invalid("the body is empty".to_owned()),
+            FieldProblem::Syntax { line: line @ 1, column: column @ 0, .. } => {
+                return invalid("the body is empty".to_owned()).detail("line", line).detail("column", column);
+            }
             FieldProblem::Syntax { message, line, column } => {
                 let message = format!("line {line}, column {column}: the body is not JSON: {message}");
                 return invalid(message).detail("line", line).detail("column", column);

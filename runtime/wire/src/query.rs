@@ -163,7 +163,7 @@ impl JsonSchema for GranularityName {
     }
 }
 
-const QUERY: &str = "a query, which is a JSON object,";
+const QUERY: &str = "a query, which is a JSON object";
 pub(crate) const FIELDS_FOR_SQL: &[&str] = &[
     "metrics",
     "measures",

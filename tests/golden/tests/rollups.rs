@@ -18,7 +18,7 @@ use terrane_compiler::rollup::{
     BucketRange, Fingerprint, MissReason, ReadyPartition, ReadyRollup, ReadyRollups, RollupOf,
 };
 use terrane_compiler::sql::dialect_profile::DialectProfile;
-use terrane_compiler::{Authorized, Environment, compile};
+use terrane_compiler::{Authorized, Environment, SecurityContext, compile};
 use terrane_golden_tests::case::{environment, model, read_caller, read_query};
 use terrane_golden_tests::{checked, first_party_profiles};
 
@@ -167,6 +167,14 @@ fn every_reason_has_a_case() {
         let explanation = explain(profile, &query, &authorized, &environment).unwrap();
         found.extend(explanation.facts.iter().flat_map(|fact| &fact.rollups.misses).map(|miss| miss.reason));
     }
+    // No pre-aggregation is built where they are switched off.
+    let disabled = Environment { rollups: Arc::new(ReadyRollups::disabled()), ..environment() };
+    let query = read_query(&cases()[0].query).unwrap();
+    let caller = SecurityContext::default();
+    let explanation = explain(profile, &query, &Authorized::without_hooks(&model, &caller), &disabled).unwrap();
+    let misses: Vec<_> = explanation.facts.iter().flat_map(|fact| &fact.rollups.misses).map(|miss| miss.reason).collect();
+    assert_eq!(misses, [MissReason::Disabled]);
+    found.extend(misses);
     // Refused at load; sketches are states of no dialect yet.
     let elsewhere = [MissReason::NotDeterministic, MissReason::SketchUnsupported];
     for reason in MissReason::ALL {

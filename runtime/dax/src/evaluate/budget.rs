@@ -84,7 +84,7 @@ impl<'q> Evaluator<'q> {
         self.can_hold(rows.saturating_mul(row_bytes(width)), place)
     }
 
-    /// Refuses bytes that would not fit; the tables that were remembered make room for them.
+    /// Refuses bytes that would not fit; tables that were remembered are forgotten first.
     fn can_hold(&self, bytes: usize, place: Place) -> Result<()> {
         if self.held.get().saturating_add(bytes) <= MAX_BYTES {
             return Ok(());

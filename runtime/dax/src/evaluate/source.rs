@@ -45,7 +45,7 @@ impl<'q> Evaluator<'q> {
         let next = lists.len() as u32;
         let length = text.len();
         let id = *lists.entry(text).or_insert(next);
-        // The next work that is counted finds that there is no memory left.
+        // The next work that is counted exceeds the bound of the memory.
         if id == next {
             self.held.set(self.held.get().saturating_add(length));
         }

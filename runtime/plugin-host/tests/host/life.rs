@@ -119,8 +119,8 @@ fn a_signature_must_be_there_be_one_and_be_of_this_content_and_by_a_trusted_key(
         (None, "cannot read a signature"),
         (Some("rubbish".to_owned()), "128 hexadecimal digits"),
         (Some("a".repeat(100_000)), "cannot read a signature"),
-        (Some(other.sign(&bytes).to_string()), "none of the 1 trusted keys"),
-        (Some(ours.sign(b"another content").to_string()), "none of the 1 trusted keys"),
+        (Some(other.sign(&bytes).to_string()), "none of the trusted keys (1)"),
+        (Some(ours.sign(b"another content").to_string()), "none of the trusted keys (1)"),
     ] {
         if let Some(text) = written {
             fs::write(&sig, text).unwrap();

@@ -195,7 +195,7 @@ impl World<'_, '_> {
                 self.differs(&text, &found, &expected);
             }
             Err(_) if is_filtered || self.is_denied(&text) => {}
-            // Without a value there is no statement with the filter.
+            // Without a value, no statement has the filter.
             Ok(found) if is_filtered && found.is_empty() => {}
             found => {
                 let found = found.map_err(|error| error.message);
@@ -214,7 +214,7 @@ impl World<'_, '_> {
                 let expected = self.evaluator.evaluate(query);
                 self.differs(&text, &found, &expected);
             }
-            // Without rows there is no statement with the member; a table does not show its denied columns.
+            // Without rows, no statement has the member; a table does not show its denied columns.
             Ok(found) if is_denied && found.is_empty() => {}
             Ok(_) if is_partial => {}
             // Nor is there one for the branch of IF that is not taken.

@@ -301,7 +301,7 @@ fn planted_flaws_are_a_feature_of_the_fuzz_alone() {
     };
     let members = tree(&["--workspace", "--depth", "0"]).into_iter().map(|(_, member)| member);
     let found: Vec<String> = members.filter(has_flaws).collect();
-    assert_eq!(found, ["terrane-oracle-tests"]);
+    assert_eq!(found, ["terrane-attack-tests", "terrane-oracle-tests"]);
 }
 
 fn violations(graph: &BTreeMap<String, Dependencies>) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Tests `check`, `query` and `test` on the command line: output, streams, exit codes.
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -46,10 +46,30 @@ fn on_a_terminal(scratch: &Scratch) {
     let Ok(mut child) = script.spawn() else {
         return crate::skip("a session of DAX on a terminal", "`script` of util-linux is missing");
     };
-    child.stdin.take().unwrap().write_all(b"EVALUATE\r  orders;\rEVALUATE ROW(\"typed\", 2)\r\rexit\r").unwrap();
-    let output = child.wait_with_output().unwrap();
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && shown.contains("orders[id]") && shown.contains("[typed]"), "{shown}");
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = String::new();
+    // Keys that are typed while a query runs can be lost, so each line waits for what the one before it shows.
+    for (line, expected) in [
+        ("", "dax> "),
+        ("EVALUATE\r", "EVALUATE\r\n"),
+        ("  orders;\r", "ms"),
+        ("", "dax> "),
+        ("EVALUATE ROW(\"typed\", 2)\r", "2)\r\n"),
+        ("\r", "[typed]"),
+        ("", "dax> "),
+        ("exit\r", ""),
+    ] {
+        let seen = shown.len();
+        input.write_all(line.as_bytes()).unwrap();
+        while !shown[seen..].contains(expected) {
+            let mut bytes = [0; 4096];
+            let read = output.read(&mut bytes).unwrap();
+            assert_ne!(read, 0, "{shown}");
+            shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+    }
+    assert!(child.wait().unwrap().success(), "{shown}");
+    assert!(shown.contains("orders[id]"), "{shown}");
     let history = std::fs::read_to_string(scratch.path().join(".terrane/dax_history")).unwrap();
     assert!(history.contains("orders;") && history.contains("typed"), "{history}");
 }

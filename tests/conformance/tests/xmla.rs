@@ -149,7 +149,9 @@ fn is_value(ty: &str, text: &str) -> bool {
         "xsd:double" => matches!(text, "INF" | "-INF" | "NaN") || text.parse::<f64>().is_ok_and(f64::is_finite),
         "xsd:decimal" => {
             let digits = text.strip_prefix('-').unwrap_or(text);
-            !digits.is_empty() && digits.split('.').count() <= 2 && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+            !digits.is_empty()
+                && digits.split('.').count() <= 2
+                && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
         }
         "xsd:dateTime" => text.len() >= 19 && text.as_bytes()[10] == b'T',
         "uuid" => text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12]),

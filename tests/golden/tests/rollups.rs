@@ -172,7 +172,8 @@ fn every_reason_has_a_case() {
     let query = read_query(&cases()[0].query).unwrap();
     let caller = SecurityContext::default();
     let explanation = explain(profile, &query, &Authorized::without_hooks(&model, &caller), &disabled).unwrap();
-    let misses: Vec<_> = explanation.facts.iter().flat_map(|fact| &fact.rollups.misses).map(|miss| miss.reason).collect();
+    let misses: Vec<_> =
+        explanation.facts.iter().flat_map(|fact| &fact.rollups.misses).map(|miss| miss.reason).collect();
     assert_eq!(misses, [MissReason::Disabled]);
     found.extend(misses);
     // Refused at load; sketches are states of no dialect yet.

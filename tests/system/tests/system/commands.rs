@@ -47,31 +47,26 @@ fn on_a_terminal(scratch: &Scratch) {
         return crate::skip("a session of DAX on a terminal", "`script` of util-linux is missing");
     };
     let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let mut shown = String::new();
-    // Keys that are typed while a query runs can be lost, so each line waits for what the one before it shows.
-    for (line, expected) in [
-        ("", "dax> "),
-        ("EVALUATE\r", "EVALUATE\r\n"),
-        ("  orders;\r", "ms"),
-        ("", "dax> "),
-        ("EVALUATE ROW(\"typed\", 2)\r", "2)\r\n"),
-        ("\r", "[typed]"),
-        ("", "dax> "),
-        ("exit\r", ""),
-    ] {
-        let seen = shown.len();
+    let (mut shown, mut position) = (String::new(), 0);
+    // Keys that are typed while a query runs can be lost, so each line is typed at a prompt.
+    for (line, expected) in [("", "dax> "), ("EVALUATE orders;\r", " ms"), ("", "dax> "), ("exit\r", "exit")] {
         input.write_all(line.as_bytes()).unwrap();
-        while !shown[seen..].contains(expected) {
+        loop {
+            if let Some(at) = shown[position..].find(expected) {
+                position += at + expected.len();
+                break;
+            }
             let mut bytes = [0; 4096];
             let read = output.read(&mut bytes).unwrap();
             assert_ne!(read, 0, "{shown}");
             shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
     }
+    output.read_to_end(&mut Vec::new()).unwrap();
     assert!(child.wait().unwrap().success(), "{shown}");
     assert!(shown.contains("orders[id]"), "{shown}");
     let history = std::fs::read_to_string(scratch.path().join(".terrane/dax_history")).unwrap();
-    assert!(history.contains("orders;") && history.contains("typed"), "{history}");
+    assert!(history.contains("EVALUATE orders;"), "{history}");
 }
 
 #[test]
@@ -192,7 +187,7 @@ fn expectations_pass_and_fail_visibly() {
     let json: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((output.code, &json["ok"], &json["passed"]), (Some(0), &json!(true), &json!(1)));
     let output = run("test", project.path(), &["--filter", "nothing"]);
-    assert!(output.code == Some(1) && output.stderr.contains("none of 2 cases"), "{}", output.stderr);
+    assert!(output.code == Some(1) && output.stderr.contains("no case has `nothing`"), "{}", output.stderr);
 }
 
 #[test]

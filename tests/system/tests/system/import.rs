@@ -38,7 +38,7 @@ const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("cubes/orders.yml", 41, "not-carried-over", "`{created_at.month}`"),
     ("cubes/orders.yml", 44, "not-carried-over", "sub_query"),
     ("cubes/orders.yml", 54, "not-carried-over", "`nothing` can't be drilled into"),
-    ("cubes/orders.yml", 70, "not-carried-over", "its window moves"),
+    ("cubes/orders.yml", 70, "not-carried-over", "it has a moving window"),
     ("cubes/orders.yml", 80, "not-carried-over", "type `string`"),
     ("cubes/orders.yml", 83, "not-carried-over", "ranks"),
     ("cubes/orders.yml", 95, "changed", "divides exactly"),

@@ -367,7 +367,7 @@ fn invalid_sources_of_a_project_are_reported_and_leave_no_files() {
         (at("gone"), "gone"),
         (at("shop.sqlite"), "SQLite"),
         (at("notes.txt"), "not a DuckDB database"),
-        (at("empty"), "no selected Parquet or CSV file"),
+        (at("empty"), "no Parquet, CSV or TSV file"),
         ("mysql://me:hidden@db/x".to_owned(), "`mysql://`"),
         ("postgres://me:hidden@127.0.0.1:1/x".to_owned(), "cannot be reached"),
     ];

@@ -1,5 +1,5 @@
 //! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, Chromium,
-//! and a C compiler for WebAssembly.
+//! a C compiler for WebAssembly, Java, and the XMLA client olap4j.
 //!
 //! In: the machine. Out: the installed packages, or a note of the tests that are skipped. Deliberately absent: starting
 //! the programs, which each test does by itself, and failing, since the tests report a missing program themselves.
@@ -32,13 +32,19 @@ const SERVERS: &[Program] = &[
         is_present: || is_installed("clang") && is_installed("wasm-ld"),
     },
     Program { name: "Chromium", package: "chromium", is_present: || Path::new("/usr/bin/chromium").is_file() },
+    Program { name: "Java", package: "default-jdk-headless", is_present: || is_installed("javac") },
+    Program {
+        name: "olap4j",
+        package: "libolap4j-java",
+        is_present: || Path::new("/usr/share/java/olap4j-xmla.jar").is_file(),
+    },
 ];
 
 /// Installs the missing packages, if no password is needed.
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang and lld for the system tests");
+        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang, lld, Java and olap4j for the system tests");
         return;
     }
     let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();

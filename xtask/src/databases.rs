@@ -44,7 +44,9 @@ const SERVERS: &[Program] = &[
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
-        println!("ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang, lld, Java and olap4j for the system tests");
+        println!(
+            "ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang, lld, Java and olap4j for the system tests"
+        );
         return;
     }
     let packages: Vec<&str> = missing.iter().flat_map(|program| program.package.split(' ')).collect();

@@ -296,9 +296,13 @@ impl Stretch {
         self.start.zip(self.end).is_some_and(|(start, end)| start >= end)
     }
 
+    #[inline]
     pub(crate) fn overlaps(self, other: Stretch) -> bool {
         let start = self.start.max(other.start);
-        let end = [self.end, other.end].into_iter().flatten().min();
+        let end = match (self.end, other.end) {
+            (Some(end), Some(other)) => Some(end.min(other)),
+            (end, other) => end.or(other),
+        };
         !Stretch { start, end }.is_empty()
     }
 

@@ -135,7 +135,8 @@ impl<'r> Timed<'r> {
             stretch = Some(Stretch { start, end: piece.moments.end });
             tables += 1;
             rows += piece.partition.rows;
-            built_at = built_at.into_iter().chain([piece.partition.built_at]).min();
+            let built = piece.partition.built_at;
+            built_at = Some(built_at.map_or(built, |oldest| oldest.min(built)));
             is_ranged |= piece.partition.range.is_some();
         }
         let Some(stretch) = stretch else {

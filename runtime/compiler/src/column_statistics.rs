@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, DimensionId, Governed, MeasureId, MeasureKind, Member, Model, Snippet, SqlPart,
 };
-use crate::plan::{PlannedAggregate, Shape, plan_statistics, secure};
+use crate::plan::{ArgumentForm, PlannedAggregate, plan_statistics, secure};
 use crate::query::{
     DateRange, Filter, Group, GroupBy, MemberRef, Operand, Predicate, QueryError, ResolvedQuery, RowFilter,
     SemanticQuery, Test, TimeRange,
@@ -204,8 +204,8 @@ pub fn compile_statistics(
         let column = name.as_ref().map(|name| column(&access, cube, name)).transpose()?;
         part(column, statistic, &mut conditions)
     });
-    let parts: Vec<(Aggregate, Shape)> = parts.collect::<Result<_, _>>()?;
-    let (aggregates, shapes): (Vec<Aggregate>, Vec<Shape>) = parts.into_iter().unzip();
+    let parts: Vec<(Aggregate, ArgumentForm)> = parts.collect::<Result<_, _>>()?;
+    let (aggregates, shapes): (Vec<Aggregate>, Vec<ArgumentForm>) = parts.into_iter().unzip();
     let planned = aggregates.iter().zip(shapes);
     let planned =
         planned.map(|(aggregate, shape)| PlannedAggregate { fact: 0, aggregate, metrics: Vec::new(), shape }).collect();
@@ -316,29 +316,32 @@ fn part(
     column: Option<Column>,
     statistic: &Statistic,
     conditions: &mut impl Iterator<Item = Predicate>,
-) -> Result<(Aggregate, Shape), QueryError> {
+) -> Result<(Aggregate, ArgumentForm), QueryError> {
     use AggregateFunction::{Avg, Count, CountDistinct, CountDistinctApprox, Max, Min};
     let (function, shape) = match statistic {
-        Statistic::Rows | Statistic::Values => (Count, Shape::Statistic),
-        Statistic::Distinct => (CountDistinct, Shape::Statistic),
-        Statistic::ApproxDistinct => (CountDistinctApprox, Shape::Statistic),
-        Statistic::Min => (Min, Shape::Statistic),
-        Statistic::Max => (Max, Shape::Statistic),
-        Statistic::Mean => (Avg, Shape::Statistic),
-        Statistic::Moment { about, power } => (Avg, Shape::Moment { about: Value::Float(*about), power: *power }),
+        Statistic::Rows | Statistic::Values => (Count, ArgumentForm::Statistic),
+        Statistic::Distinct => (CountDistinct, ArgumentForm::Statistic),
+        Statistic::ApproxDistinct => (CountDistinctApprox, ArgumentForm::Statistic),
+        Statistic::Min => (Min, ArgumentForm::Statistic),
+        Statistic::Max => (Max, ArgumentForm::Statistic),
+        Statistic::Mean => (Avg, ArgumentForm::Statistic),
+        Statistic::Moment { about, power } => {
+            (Avg, ArgumentForm::Moment { about: Value::Float(*about), power: *power })
+        }
         // `Display` of a double has no exponent, so these are digits and one point.
         Statistic::Quantile(fraction) => {
-            (Avg, Shape::Quantile { fraction: fraction.clamp(0.0, 1.0).to_string().into() })
+            (Avg, ArgumentForm::Quantile { fraction: fraction.clamp(0.0, 1.0).to_string().into() })
         }
-        Statistic::Passing(test) => (Count, Shape::Passing(test.clone())),
-        Statistic::Where(_) => (Count, Shape::Where(conditions.next().ok_or(QueryError::Empty)?)),
+        Statistic::Passing(test) => (Count, ArgumentForm::Passing(test.clone())),
+        Statistic::Where(_) => (Count, ArgumentForm::Where(conditions.next().ok_or(QueryError::Empty)?)),
     };
     let is_of_rows = matches!(statistic, Statistic::Rows | Statistic::Where(_));
     let column = column.filter(|_| !is_of_rows);
     if column.is_none() && !is_of_rows {
         return Err(QueryError::Empty);
     }
-    let is_double = matches!(shape, Shape::Moment { .. } | Shape::Quantile { .. } | Shape::Passing(_));
+    let is_double =
+        matches!(shape, ArgumentForm::Moment { .. } | ArgumentForm::Quantile { .. } | ArgumentForm::Passing(_));
     let ty = column.as_ref().map_or(LogicalType::Unknown, |column| column.ty);
     let argument_type = if is_double { LogicalType::Float } else { ty };
     Ok((Aggregate { function, argument: column.map(|c| c.sql), filters: Vec::new(), argument_type }, shape))

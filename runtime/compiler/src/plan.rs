@@ -110,12 +110,12 @@ pub struct PlannedAggregate<'m> {
     pub aggregate: &'m Aggregate,
     /// The metrics whose filters restrict the aggregate, outermost first.
     pub metrics: Vec<MetricId>,
-    pub shape: Shape,
+    pub shape: ArgumentForm,
 }
 
 /// The form of an aggregate's argument.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Shape {
+pub enum ArgumentForm {
     /// The argument of a measure, unchanged.
     #[default]
     Measure,

@@ -43,7 +43,7 @@ pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered}
 
 use crate::diagnostic::{self, Code, Diagnostic, Span};
 use jinja::{Renderer, TemplateContext};
-use keys::{Key, Kind, Shape};
+use keys::{Key, Kind, MappingKeys};
 use yaml::Node;
 
 /// The files of a project: the content of each by its path in the project, with forward slashes.
@@ -74,7 +74,7 @@ pub struct Inputs {
 /// The code of an empty file. No definition is lost with it.
 const EMPTY_FILE: Code = Code::EmptyFile;
 
-static FILE: Shape = Shape::new(
+static FILE: MappingKeys = MappingKeys::new(
     "the file",
     "Definitions of a project. Any of the lists may stand in any file.",
     &[

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::join_path::{Asker, JoinTree};
 use super::semi_join;
 use super::{
-    Fact, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder, PlannedTarget,
-    PlannedValue, RowKey, Shape, ValueExpr,
+    ArgumentForm, Fact, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder,
+    PlannedTarget, PlannedValue, RowKey, ValueExpr,
 };
 use crate::model::{Aggregate, CubeId, DimensionId, MeasureKind, MetricId, Model, Snippet, SqlPart};
 use crate::query::{
@@ -231,7 +231,12 @@ impl<'m> Values<'m> {
         if let Some(index) = self.aggregates.iter().position(same) {
             return index;
         }
-        self.aggregates.push(PlannedAggregate { fact, aggregate, metrics: metrics.to_vec(), shape: Shape::Measure });
+        self.aggregates.push(PlannedAggregate {
+            fact,
+            aggregate,
+            metrics: metrics.to_vec(),
+            shape: ArgumentForm::Measure,
+        });
         self.aggregates.len() - 1
     }
 
@@ -396,7 +401,7 @@ where
                 reach_filter(&mut tree, filter)?;
             }
         }
-        if let Shape::Where(filter) = &planned.shape {
+        if let ArgumentForm::Where(filter) = &planned.shape {
             reach_filter(&mut tree, filter)?;
         }
     }

@@ -4,7 +4,7 @@
 //! the rollup's own filters. Absent: policies, which apply when the stored rows are read.
 
 use super::join_path::Asker;
-use super::{Fact, JoinTree, LogicalPlan, Period, PlannedAggregate, Shape};
+use super::{ArgumentForm, Fact, JoinTree, LogicalPlan, Period, PlannedAggregate};
 use crate::model::{Aggregate, Cube, Model, Rollup, Snippet};
 use crate::query::{Bound, Group, GroupBy, Operand, Predicate, QueryError, Test};
 use crate::types::{Granularity, Value};
@@ -62,7 +62,8 @@ pub(crate) fn plan_rollup<'m>(model: &'m Model, rows: &RollupRows<'m>) -> Result
             high: Some(Bound { value: end, inclusive: false }),
         },
     });
-    let planned = |aggregate| PlannedAggregate { fact: 0, aggregate, metrics: Vec::new(), shape: Shape::default() };
+    let planned =
+        |aggregate| PlannedAggregate { fact: 0, aggregate, metrics: Vec::new(), shape: ArgumentForm::default() };
     Ok(LogicalPlan {
         model,
         facts: vec![Fact {

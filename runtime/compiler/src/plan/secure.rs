@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::build::member_name;
 use super::join_path::{JoinTree, NodeId, joins_for};
 use super::user_values::{fitted, type_of};
-use super::{Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, Shape, rules};
+use super::{ArgumentForm, Fact, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, rules};
 use crate::access::AuthorizedAccess;
 use crate::access::{Access, ColumnUse};
 use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserPart, UserValue};
@@ -279,11 +279,11 @@ impl Check<'_, '_> {
             let mut snippets = aggregate.argument.iter().chain(&aggregate.filters);
             let cube = self.plan.facts[planned.fact].tree.cube;
             // A mask may let measures read its column; a smallest or most frequent value shows it.
-            let column_use = if planned.shape == Shape::Measure { ColumnUse::Aggregate } else { ColumnUse::Row };
+            let column_use = if planned.shape == ArgumentForm::Measure { ColumnUse::Aggregate } else { ColumnUse::Row };
             if snippets.any(|snippet| self.access.check(snippet, column_use).is_err()) {
                 return Err(QueryError::Covered { member: self.measure_of(cube, planned.aggregate) });
             }
-            if let Shape::Where(filter) = &planned.shape {
+            if let ArgumentForm::Where(filter) = &planned.shape {
                 self.row_filter(filter)?;
             }
             for metric in &planned.metrics {

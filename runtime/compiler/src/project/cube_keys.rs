@@ -3,13 +3,13 @@
 //! Contains only tables; [`cubes`](super::cubes) reads files by them.
 
 use super::definitions::MeasureType;
-use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, PUBLIC, Shape, TITLE, Words};
+use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, PUBLIC, TITLE, Words};
 use crate::snippet::AggregateFunction;
 use crate::types::Granularity;
 use crate::types::{DimensionType, Relationship, TimeKind};
 
-pub(super) static CUBE: Shape =
-    Shape {
+pub(super) static CUBE: MappingKeys =
+    MappingKeys {
         called: "cube",
         about: "A table or query whose rows can be measured, grouped and joined.",
         keys: &[
@@ -74,8 +74,8 @@ pub(super) static CUBE: Shape =
         apart: &["sql_table", "sql"],
     };
 
-pub(super) static MEASURE: Shape =
-    Shape::new(
+pub(super) static MEASURE: MappingKeys =
+    MappingKeys::new(
         "measure",
         "A value computed from many rows.",
         &[
@@ -113,13 +113,13 @@ pub(super) static MEASURE: Shape =
         ],
     );
 
-pub(super) static FILTER: Shape = Shape::new(
+pub(super) static FILTER: MappingKeys = MappingKeys::new(
     "filter",
     "A condition on the rows of a measure.",
     &[Key::required("sql", Kind::Text, "\"{CUBE}.status = 'paid'\"", "The condition, in SQL.")],
 );
 
-pub(super) static DIMENSION: Shape = Shape::new(
+pub(super) static DIMENSION: MappingKeys = MappingKeys::new(
     "dimension",
     "What rows are grouped and filtered by.",
     &[
@@ -168,7 +168,7 @@ pub(super) static DIMENSION: Shape = Shape::new(
     ],
 );
 
-pub(super) static SEGMENT: Shape = Shape::new(
+pub(super) static SEGMENT: MappingKeys = MappingKeys::new(
     "segment",
     "A condition with a name.",
     &[
@@ -183,7 +183,7 @@ pub(super) static SEGMENT: Shape = Shape::new(
     ],
 );
 
-pub(super) static JOIN: Shape = Shape::new(
+pub(super) static JOIN: MappingKeys = MappingKeys::new(
     "join",
     "Another cube that can be reached from this one.",
     &[
@@ -225,7 +225,7 @@ pub(super) static JOIN: Shape = Shape::new(
     ],
 );
 
-pub(super) static PRE_AGGREGATION: Shape = Shape::new(
+pub(super) static PRE_AGGREGATION: MappingKeys = MappingKeys::new(
     "pre-aggregation",
     "Stored groups and aggregates that answer queries instead of the rows.",
     &[
@@ -275,7 +275,7 @@ pub(super) static PRE_AGGREGATION: Shape = Shape::new(
 /// The kinds of pre-aggregation.
 pub(super) static ROLLUP: Words<()> = Words { list: &[("rollup", ())], also: &[] };
 
-pub(super) static REFRESH: Shape = Shape::new(
+pub(super) static REFRESH: MappingKeys = MappingKeys::new(
     "refresh",
     "When it is computed again.",
     &[
@@ -307,7 +307,7 @@ pub(super) static REFRESH: Shape = Shape::new(
     ],
 );
 
-pub(super) static BUILD_RANGE: Shape = Shape::new(
+pub(super) static BUILD_RANGE: MappingKeys = MappingKeys::new(
     "build_range",
     "The days that are computed ahead, both included.",
     &[
@@ -316,7 +316,7 @@ pub(super) static BUILD_RANGE: Shape = Shape::new(
     ],
 );
 
-pub(super) static CUBE_REFRESH: Shape = Shape::new(
+pub(super) static CUBE_REFRESH: MappingKeys = MappingKeys::new(
     "refresh",
     "When the rows of a cube count as changed.",
     &[

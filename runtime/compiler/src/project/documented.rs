@@ -1,6 +1,6 @@
 //! Tests that `project.md` and `policies.md` document every key that a file may have, and no other.
 
-use super::keys::{Key, Kind, Shape, WordList as _};
+use super::keys::{Key, Kind, MappingKeys, WordList as _};
 use super::{FILE, Inputs, SourceTree, cube_keys as cubes, metrics, policies, read, settings, sources};
 
 const PAGES: [&str; 2] =
@@ -28,7 +28,7 @@ fn first_cells(section: &str) -> Vec<&str> {
 
 #[test]
 fn every_key_is_documented() {
-    let shapes: [(&str, &Shape); 13] = [
+    let shapes: [(&str, &MappingKeys); 13] = [
         ("## Sources", &sources::SOURCE),
         ("## Sources", &sources::TABLE),
         ("## Sources", &sources::COLUMN),
@@ -72,7 +72,7 @@ fn every_word_is_documented() {
 
 #[test]
 fn what_is_documented_is_read() {
-    let shapes: [(&str, &Shape); 7] = [
+    let shapes: [(&str, &MappingKeys); 7] = [
         ("## Sources", &sources::SOURCE),
         ("## Cubes", &cubes::CUBE),
         ("### Measures", &cubes::MEASURE),
@@ -93,7 +93,7 @@ fn what_is_documented_is_read() {
 }
 
 /// Returns a mapping with its required keys and one more, as YAML on one line.
-fn mapping(shape: &Shape, more: &str) -> String {
+fn mapping(shape: &MappingKeys, more: &str) -> String {
     let is_there = |key: &&Key| key.is_required && !more.starts_with(&format!("{}:", key.name));
     let wanted = shape.keys.iter().filter(is_there).map(|key| format!("{}: {}", key.name, sound(&key.kind)));
     let one_of = shape.one_of.first().filter(|_| !shape.one_of.iter().any(|key| more.starts_with(&format!("{key}:"))));
@@ -127,7 +127,7 @@ fn unsound(kind: &Kind) -> Option<&'static str> {
 }
 
 /// Visits every key of a shape and of the shapes below it. `around` makes a file that contains the mapping.
-fn each_key(shape: &'static Shape, around: &dyn Fn(&str) -> String, check: &mut dyn FnMut(&Key, &str, &str)) {
+fn each_key(shape: &'static MappingKeys, around: &dyn Fn(&str) -> String, check: &mut dyn FnMut(&Key, &str, &str)) {
     for key in shape.keys {
         if let Some(wrong) = unsound(&key.kind) {
             check(key, &around(&mapping(shape, &format!("{}: {wrong}", key.name))), wrong);

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::keys::{self, Kind, Shape, Words};
+use super::keys::{self, Kind, MappingKeys, Words};
 use super::yaml::mapping::{self, Mapping};
 use super::yaml::{Key, Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
@@ -40,7 +40,7 @@ enum Ownership {
 
 /// One mapping whose keys are known.
 pub(super) struct Fields<'n, 'd> {
-    shape: &'static Shape,
+    shape: &'static MappingKeys,
     what: What<'n>,
     /// The place of diagnostics about the mapping: its name, or else its first key.
     origin: Origin,
@@ -51,14 +51,18 @@ pub(super) struct Fields<'n, 'd> {
 
 impl<'n, 'd> Fields<'n, 'd> {
     /// Opens a mapping. Reports missing required keys. `None` if the node is not a mapping, which is reported.
-    pub(super) fn open(node: &'n Node, shape: &'static Shape, diagnostics: &'d mut Vec<Diagnostic>) -> Option<Self> {
+    pub(super) fn open(
+        node: &'n Node,
+        shape: &'static MappingKeys,
+        diagnostics: &'d mut Vec<Diagnostic>,
+    ) -> Option<Self> {
         Fields::open_as(node, shape, shape.called, diagnostics)
     }
 
     /// Opens a mapping under another name for messages.
     pub(super) fn open_as(
         node: &'n Node,
-        shape: &'static Shape,
+        shape: &'static MappingKeys,
         what: impl Into<Cow<'static, str>>,
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
@@ -69,7 +73,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// certainly a typing mistake of a key of `shape`.
     pub(super) fn open_partly(
         node: &'n Node,
-        shape: &'static Shape,
+        shape: &'static MappingKeys,
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
         Fields::open_all(node, shape, shape.called, Ownership::Shared, diagnostics)
@@ -77,7 +81,7 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     fn open_all(
         node: &'n Node,
-        shape: &'static Shape,
+        shape: &'static MappingKeys,
         what: impl Into<Cow<'static, str>>,
         ownership: Ownership,
         diagnostics: &'d mut Vec<Diagnostic>,
@@ -439,7 +443,7 @@ enum Meant {
 }
 
 impl Meant {
-    fn of(key: &str, shape: &Shape) -> Meant {
+    fn of(key: &str, shape: &MappingKeys) -> Meant {
         let lower = key.to_ascii_lowercase();
         let likely = likely(key, shape.names());
         let also = shape.keys.iter().find(|known| known.also.contains(&&*lower)).map(|known| known.name);
@@ -468,7 +472,7 @@ pub(super) fn is_typing_mistake(key: &str, meant: &str) -> bool {
     key == meant || (key.len() > 2 && strsim::osa_distance(&key, &meant) <= allowed)
 }
 
-fn unknown_key(key: &Key, what: &dyn fmt::Display, shape: &Shape, meant: Option<&str>) -> Diagnostic {
+fn unknown_key(key: &Key, what: &dyn fmt::Display, shape: &MappingKeys, meant: Option<&str>) -> Diagnostic {
     let names: Vec<&str> = shape.names().collect();
     let diagnostic = mapping::unknown_key(key, &names, what);
     let holds = |known: &&keys::Key| matches!(known.kind, Kind::Mapping(inner) if inner.key(&key.text).is_some());
@@ -501,7 +505,7 @@ pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) ->
 }
 
 /// Returns an example of a mapping for a place with another kind of value.
-fn mapping_example(shape: &Shape, found: &Node) -> String {
+fn mapping_example(shape: &MappingKeys, found: &Node) -> String {
     let mut shown: Vec<&keys::Key> = shape.keys.iter().filter(|key| key.is_required).collect();
     if shown.len() < 2 {
         shown = shape.keys.iter().take(3).collect();
@@ -523,7 +527,7 @@ fn mapping_example(shape: &Shape, found: &Node) -> String {
 }
 
 /// Returns an example of a list for a place with another kind of value.
-pub(super) fn list_example(found: &Node, shape: Option<&Shape>) -> String {
+pub(super) fn list_example(found: &Node, shape: Option<&MappingKeys>) -> String {
     match (&found.value, shape) {
         (NodeValue::Map(map), _) => {
             let (key, value) = map.first().map_or(("name", "…"), |(key, node)| {
@@ -532,7 +536,7 @@ pub(super) fn list_example(found: &Node, shape: Option<&Shape>) -> String {
             });
             format!("begin each entry with a dash: `- {key}: {}`", shorten(value))
         }
-        (NodeValue::Scalar { text, .. }, Some(Shape { keys: [only], .. })) => {
+        (NodeValue::Scalar { text, .. }, Some(MappingKeys { keys: [only], .. })) => {
             format!("write a list: `- {}: \"{}\"`", only.name, shorten(text))
         }
         (NodeValue::Scalar { text, .. }, _) => format!("write a list: [{}]", shorten(text)),

@@ -5,7 +5,7 @@
 //! of them. Not here: the effect of a value.
 
 /// The keys of one kind of mapping.
-pub(super) struct Shape {
+pub(super) struct MappingKeys {
     /// The name in messages: `measure`.
     pub(super) called: &'static str,
     /// One sentence, which editors show.
@@ -17,9 +17,9 @@ pub(super) struct Shape {
     pub(super) apart: &'static [&'static str],
 }
 
-impl Shape {
-    pub(super) const fn new(called: &'static str, about: &'static str, keys: &'static [Key]) -> Shape {
-        Shape { called, about, keys, one_of: &[], apart: &[] }
+impl MappingKeys {
+    pub(super) const fn new(called: &'static str, about: &'static str, keys: &'static [Key]) -> MappingKeys {
+        MappingKeys { called, about, keys, one_of: &[], apart: &[] }
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
@@ -70,16 +70,16 @@ pub(super) enum Kind {
     Texts,
     /// A list of words, or one word.
     Words(&'static dyn WordList),
-    Mapping(&'static Shape),
-    List(&'static Shape),
+    Mapping(&'static MappingKeys),
+    List(&'static MappingKeys),
     /// A list of mappings, or of the names of such entries.
-    ListOrNames(&'static Shape),
+    ListOrNames(&'static MappingKeys),
     /// A string, number, boolean or null, or a list of them.
     Values,
     /// Names to [`Kind::Values`].
     ValuesByName,
     /// A mapping from names to one of the words, or to a mapping.
-    WordsByName(&'static dyn WordList, &'static Shape),
+    WordsByName(&'static dyn WordList, &'static MappingKeys),
     /// Names to anything.
     ByName,
     Anything,

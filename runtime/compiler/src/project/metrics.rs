@@ -9,14 +9,14 @@ use super::cubes::wording;
 use super::definitions::{LocatedValue, MetricBody, MetricDefinition, MetricFilterDefinition};
 use super::fields::Fields;
 use super::jinja::Renderer;
-use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, NAME, Shape, TITLE, WordList, Words};
+use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, TITLE, WordList, Words};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::SqlText;
 use crate::types::Value;
 use crate::types::{MetricKind, Operator};
 
-pub(super) static METRIC: Shape = Shape {
+pub(super) static METRIC: MappingKeys = MappingKeys {
     called: "metric",
     about: "A value of the business, computed from measures of any cubes.",
     one_of: &["expression", "numerator"],
@@ -50,7 +50,7 @@ pub(super) static METRIC: Shape = Shape {
     ],
 };
 
-static FILTER: Shape = Shape::new(
+static FILTER: MappingKeys = MappingKeys::new(
     "filter",
     "A condition on a dimension.",
     &[

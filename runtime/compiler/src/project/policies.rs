@@ -5,7 +5,7 @@
 
 use super::definitions::{LocatedValue, MaskDefinition, MissingAttribute, PolicyCondition, PolicyDefinition};
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
-use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, Words};
+use super::keys::{DESCRIPTION, Key, Kind, META, MappingKeys, NAME, Words};
 use super::metrics::{value, values};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
@@ -13,7 +13,7 @@ use crate::security::{AuthMethod, attribute_value};
 use crate::text::{SqlText, Text};
 use crate::types::Value;
 
-pub(super) static POLICY: Shape = Shape {
+pub(super) static POLICY: MappingKeys = MappingKeys {
     called: "policy",
     about: "What some callers may not see: rows, values of dimensions, or members.",
     keys: &[
@@ -56,7 +56,7 @@ pub(super) static POLICY: Shape = Shape {
     apart: &[],
 };
 
-pub(super) static WHEN: Shape = Shape::new(
+pub(super) static WHEN: MappingKeys = MappingKeys::new(
     "`when`",
     "The callers that a policy applies to.",
     &[
@@ -146,7 +146,7 @@ static MISSING: Words<MissingAttribute> = Words {
     ],
 };
 
-static MASK: Shape = Shape {
+static MASK: MappingKeys = MappingKeys {
     called: "mask",
     about: "What is shown in place of a value.",
     keys: &[

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::keys::{Key, Kind, Shape};
+use super::keys::{Key, Kind, MappingKeys};
 use super::{FILE, settings};
 
 /// The dialect of every schema here.
@@ -163,7 +163,7 @@ pub fn schema(kind: FileKind) -> Schema {
     Schema { dialect: Some(DIALECT), title: Some(format!("Terrane: {}", kind.name())), ..schema }
 }
 
-fn mapping(shape: &Shape) -> Schema {
+fn mapping(shape: &MappingKeys) -> Schema {
     let keys = shape.keys.iter();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let wanted = |name: &&str| Schema { required: names(&[name]), ..Schema::default() };

@@ -8,7 +8,7 @@ use minijinja::Value;
 
 use super::definitions::Materialization;
 use super::fields::{Fields, wrong_type};
-use super::keys::{Key, Kind, NAME, Shape, Words};
+use super::keys::{Key, Kind, MappingKeys, NAME, Words};
 use super::yaml::{self, Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::text::{Origin, SourceFile, Text};
@@ -17,7 +17,7 @@ pub(super) const FILE: &str = "service_project.yml";
 
 const FOLDERS: [&str; 5] = ["sources", "models", "cubes", "metrics", "policies"];
 
-pub(super) static PROJECT: Shape = Shape::new(
+pub(super) static PROJECT: MappingKeys = MappingKeys::new(
     "the project",
     "The project itself: its name, folders, and values for its SQL.",
     &[
@@ -30,7 +30,7 @@ pub(super) static PROJECT: Shape = Shape::new(
     ],
 );
 
-static PATHS: Shape = Shape::new(
+static PATHS: MappingKeys = MappingKeys::new(
     "`paths`",
     "Folders, from this file's own. Each may hold any list, models excepted.",
     &[
@@ -42,7 +42,7 @@ static PATHS: Shape = Shape::new(
     ],
 );
 
-static MODELS: Shape = Shape::new(
+static MODELS: MappingKeys = MappingKeys::new(
     "`models`",
     "What holds for every model that doesn't say otherwise in `config(…)`.",
     &[

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use super::definitions::{ColumnDefinition, SourceDefinition, TableDefinition};
 use super::fields::{Fields, text_of};
 use super::jinja::quote;
-use super::keys::{DESCRIPTION, Key, Kind, META, NAME, Shape, TITLE};
+use super::keys::{DESCRIPTION, Key, Kind, META, MappingKeys, NAME, TITLE};
 use super::yaml::{Node, NodeValue};
 use crate::diagnostic::{Code, Diagnostic};
 
-pub(super) static SOURCE: Shape = Shape::new(
+pub(super) static SOURCE: MappingKeys = MappingKeys::new(
     "source",
     "A schema of the warehouse, whose tables models and cubes may name with `source('source', 'table')`.",
     &[
@@ -31,7 +31,7 @@ pub(super) static SOURCE: Shape = Shape::new(
     ],
 );
 
-pub(super) static TABLE: Shape = Shape::new(
+pub(super) static TABLE: MappingKeys = MappingKeys::new(
     "table",
     "A table of the source.",
     &[
@@ -48,7 +48,7 @@ pub(super) static TABLE: Shape = Shape::new(
     ],
 );
 
-pub(super) static COLUMN: Shape = Shape::new(
+pub(super) static COLUMN: MappingKeys = MappingKeys::new(
     "column",
     "A column of the table.",
     &[

@@ -20,8 +20,8 @@ use crate::model::{
     Snippet, SqlPart, aggregates_of,
 };
 use crate::plan::{
-    Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, Shape, StateSource, StoredRows, StoredSegment, StoredState,
-    path,
+    ArgumentForm, Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, StateSource, StoredRows, StoredSegment,
+    StoredState, path,
 };
 use crate::query::{FactMatch, Miss, MissReason, Operand, PreAggregations, Predicate, QueryError, Served, Test};
 use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyRollups, ReadyTables, Stretch};
@@ -552,7 +552,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         let mut missing: Option<Vec<String>> = None;
         for (index, aggregate) in self.aggregates() {
             let planned = &plan.aggregates[index];
-            if planned.shape != Shape::Measure {
+            if planned.shape != ArgumentForm::Measure {
                 return Err(MissReason::NotAdditive.into());
             }
             for metric in &planned.metrics {

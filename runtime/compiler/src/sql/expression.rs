@@ -9,7 +9,7 @@ use super::scope::{LOOKUP, RowScope, Texts};
 use super::template::Segment;
 use super::zone::{InstantRange, Zone, has_zones, in_zone, instant_range};
 use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Mask, Rollup, Snippet, TimeKind};
-use crate::plan::{Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan, Shape};
+use crate::plan::{ArgumentForm, Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan};
 use crate::query::{Axis, Predicate};
 use crate::types::{Granularity, LogicalType, Value};
 
@@ -270,10 +270,10 @@ impl<'a> Expressions<'a> {
             conditions.extend(filters.map(|predicate| self.scope(&fact.tree).predicate(predicate, false)));
         }
         match &planned.shape {
-            Shape::Where(predicate) => {
+            ArgumentForm::Where(predicate) => {
                 conditions.push(self.scope(&fact.tree).predicate(predicate, false));
             }
-            Shape::Passing(test) => {
+            ArgumentForm::Passing(test) => {
                 let value = self.argument(fact, planned).unwrap_or(SqlExpr::Null(None));
                 conditions.push(lower_test(&Tested::plain(value), test, false));
             }
@@ -286,8 +286,8 @@ impl<'a> Expressions<'a> {
         let value = self.snippet(fact, 0, planned.aggregate.argument.as_ref()?);
         let is_text = planned.aggregate.argument_type == LogicalType::Text;
         Some(match &planned.shape {
-            Shape::Moment { about, power } => moment(value, about, *power),
-            Shape::Quantile { .. } | Shape::Passing(_) => value.cast(LogicalType::Float),
+            ArgumentForm::Moment { about, power } => moment(value, about, *power),
+            ArgumentForm::Quantile { .. } | ArgumentForm::Passing(_) => value.cast(LogicalType::Float),
             _ if is_text => self.comparable_text(value),
             _ => value,
         })
@@ -348,7 +348,7 @@ pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlEx
     let aggregate = planned.aggregate;
     let op = op_of(aggregate.function);
     let ty = Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
-    if let (Shape::Quantile { fraction }, Some(argument)) = (&planned.shape, argument.clone()) {
+    if let (ArgumentForm::Quantile { fraction }, Some(argument)) = (&planned.shape, argument.clone()) {
         let fraction = SqlExpr::Sequence { parts: vec![SqlExpr::Text(fraction)], is_atomic: true };
         return SqlExpr::Op { op: Op::Percentile, ty: None, args: vec![argument, fraction] };
     }

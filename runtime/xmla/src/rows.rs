@@ -20,7 +20,7 @@ use crate::request::{Content, Discover, Properties};
 use crate::rowset::{Cell, ColumnType, RowFilter, Rowset};
 use crate::rowsets;
 use crate::schema::ResultField;
-use crate::scope::Scope;
+use crate::scope::VisibleProject;
 use crate::statement::RowsetQuery;
 use crate::xml::escape_from;
 
@@ -102,7 +102,7 @@ impl RowsetRows {
     }
 
     /// Appends the next part of the rows, and returns whether there are more.
-    pub fn write_part(&mut self, scope: &Scope<'_>, out: &mut Vec<u8>) -> bool {
+    pub fn write_part(&mut self, scope: &VisibleProject<'_>, out: &mut Vec<u8>) -> bool {
         let has_data = matches!(self.content, Content::Data | Content::SchemaData);
         if !has_data || self.part >= self.rowset.parts(scope) || self.range.is_over() {
             return false;

@@ -7,7 +7,7 @@ mod filter;
 
 use std::borrow::Cow;
 
-use crate::scope::Scope;
+use crate::scope::VisibleProject;
 
 pub use filter::RowFilter;
 
@@ -107,15 +107,15 @@ impl<'a> Cell<'a> {
 /// A column with the value of a row.
 pub struct Column<R> {
     pub field: Field,
-    pub value: for<'a> fn(&'a Scope<'a>, &'a R) -> Cell<'a>,
+    pub value: for<'a> fn(&'a VisibleProject<'a>, &'a R) -> Cell<'a>,
 }
 
 /// The source of the rows of a rowset.
 pub enum Source<R> {
     /// All rows at once.
-    Once(fn(&Scope<'_>) -> Vec<R>),
+    Once(fn(&VisibleProject<'_>) -> Vec<R>),
     /// The rows of each cube, whose name is in a column.
-    EachCube(&'static str, fn(&Scope<'_>, usize) -> Vec<R>),
+    EachCube(&'static str, fn(&VisibleProject<'_>, usize) -> Vec<R>),
 }
 
 /// A rowset whose rows are of one type.
@@ -145,10 +145,10 @@ pub trait Rowset: Sync {
     fn constants(&self) -> &'static [(Field, i64)];
 
     /// Returns the number of parts in which the rows are made.
-    fn parts(&self, scope: &Scope<'_>) -> usize;
+    fn parts(&self, scope: &VisibleProject<'_>) -> usize;
 
     /// Passes on the cells of those rows of a part that pass a filter.
-    fn rows(&self, scope: &Scope<'_>, part: usize, filter: &RowFilter, sink: &mut dyn FnMut(&[Cell<'_>]));
+    fn rows(&self, scope: &VisibleProject<'_>, part: usize, filter: &RowFilter, sink: &mut dyn FnMut(&[Cell<'_>]));
 }
 
 impl<R: 'static> Rowset for Table<R> {
@@ -172,14 +172,14 @@ impl<R: 'static> Rowset for Table<R> {
         self.restrictions
     }
 
-    fn parts(&self, scope: &Scope<'_>) -> usize {
+    fn parts(&self, scope: &VisibleProject<'_>) -> usize {
         match self.source {
             Source::Once(_) => 1,
             Source::EachCube(..) => scope.cubes().len(),
         }
     }
 
-    fn rows(&self, scope: &Scope<'_>, part: usize, filter: &RowFilter, sink: &mut dyn FnMut(&[Cell<'_>])) {
+    fn rows(&self, scope: &VisibleProject<'_>, part: usize, filter: &RowFilter, sink: &mut dyn FnMut(&[Cell<'_>])) {
         let rows = match self.source {
             Source::Once(rows) => rows(scope),
             Source::EachCube(column, rows) => {

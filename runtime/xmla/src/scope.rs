@@ -22,7 +22,7 @@ pub struct ServerInfo {
 }
 
 /// A caller's view of the project.
-pub struct Scope<'a> {
+pub struct VisibleProject<'a> {
     access: &'a Access<'a>,
     pub info: &'a ServerInfo,
     cubes: Vec<&'a Cube>,
@@ -84,9 +84,9 @@ pub enum MeasureRef {
 
 const PERIODS: [Granularity; 4] = [Granularity::Year, Granularity::Quarter, Granularity::Month, Granularity::Day];
 
-impl<'a> Scope<'a> {
+impl<'a> VisibleProject<'a> {
     pub fn new(access: &'a Access<'a>, info: &'a ServerInfo) -> Self {
-        Scope { access, info, cubes: metadata::cubes(access).collect(), members: Vec::new() }
+        VisibleProject { access, info, cubes: metadata::cubes(access).collect(), members: Vec::new() }
     }
 
     pub fn cubes(&self) -> &[&'a Cube] {
@@ -161,25 +161,25 @@ impl<'a> Scope<'a> {
 }
 
 impl DimensionRef {
-    pub fn name<'a>(self, scope: &Scope<'a>) -> &'a str {
+    pub fn name<'a>(self, scope: &VisibleProject<'a>) -> &'a str {
         match self {
             DimensionRef::Measures => "Measures",
             DimensionRef::Cube(cube) => &scope.cube(cube).name,
         }
     }
 
-    pub fn unique_name(self, scope: &Scope<'_>) -> String {
+    pub fn unique_name(self, scope: &VisibleProject<'_>) -> String {
         bracketed(&[self.name(scope)])
     }
 
-    pub fn caption<'a>(self, scope: &Scope<'a>) -> &'a str {
+    pub fn caption<'a>(self, scope: &VisibleProject<'a>) -> &'a str {
         match self {
             DimensionRef::Measures => "Measures",
             DimensionRef::Cube(cube) => &scope.cube(cube).title,
         }
     }
 
-    pub fn description<'a>(self, scope: &Scope<'a>) -> Option<&'a str> {
+    pub fn description<'a>(self, scope: &VisibleProject<'a>) -> Option<&'a str> {
         match self {
             DimensionRef::Measures => None,
             DimensionRef::Cube(cube) => scope.cube(cube).description.as_deref(),
@@ -187,7 +187,7 @@ impl DimensionRef {
     }
 
     /// Returns `DIMENSION_TYPE`: measures, time or other.
-    pub fn kind(self, scope: &Scope<'_>) -> i64 {
+    pub fn kind(self, scope: &VisibleProject<'_>) -> i64 {
         match self {
             DimensionRef::Measures => 2,
             DimensionRef::Cube(_) if self.is_time(scope) => 1,
@@ -196,7 +196,7 @@ impl DimensionRef {
     }
 
     /// Returns whether the only attributes besides keys are times: a calendar table.
-    fn is_time(self, scope: &Scope<'_>) -> bool {
+    fn is_time(self, scope: &VisibleProject<'_>) -> bool {
         let attributes = scope.hierarchies(self);
         let mut attributes = attributes.iter().filter_map(|hierarchy| match hierarchy {
             Hierarchy::Attribute(cube, index) => Some(scope.dimension(*cube, *index)),
@@ -211,7 +211,7 @@ impl DimensionRef {
     }
 
     /// Returns the hierarchy that a client shows first.
-    pub fn default_hierarchy(self, scope: &Scope<'_>) -> Option<String> {
+    pub fn default_hierarchy(self, scope: &VisibleProject<'_>) -> Option<String> {
         scope.hierarchies(self).first().map(|hierarchy| hierarchy.unique_name(scope))
     }
 }
@@ -224,7 +224,7 @@ impl Hierarchy {
         }
     }
 
-    pub fn attribute<'a>(self, scope: &Scope<'a>) -> Option<&'a Dimension> {
+    pub fn attribute<'a>(self, scope: &VisibleProject<'a>) -> Option<&'a Dimension> {
         match self {
             Hierarchy::Measures => None,
             Hierarchy::Attribute(cube, index) | Hierarchy::Calendar(cube, index) => Some(scope.dimension(cube, index)),
@@ -232,11 +232,11 @@ impl Hierarchy {
     }
 
     /// Returns the granularity of the lowest level of a calendar.
-    pub fn finest_period(self, scope: &Scope<'_>) -> Option<Granularity> {
+    pub fn finest_period(self, scope: &VisibleProject<'_>) -> Option<Granularity> {
         scope.levels(self).into_iter().rev().find_map(Level::period)
     }
 
-    pub fn name(self, scope: &Scope<'_>) -> String {
+    pub fn name(self, scope: &VisibleProject<'_>) -> String {
         match (self, self.attribute(scope)) {
             (Hierarchy::Calendar(..), Some(attribute)) => format!("{} calendar", attribute.name),
             (_, Some(attribute)) => attribute.name.to_string(),
@@ -244,14 +244,14 @@ impl Hierarchy {
         }
     }
 
-    pub fn unique_name(self, scope: &Scope<'_>) -> String {
+    pub fn unique_name(self, scope: &VisibleProject<'_>) -> String {
         match self {
             Hierarchy::Measures => "[Measures]".to_owned(),
             _ => bracketed(&[self.dimension().name(scope), &self.name(scope)]),
         }
     }
 
-    pub fn caption(self, scope: &Scope<'_>) -> String {
+    pub fn caption(self, scope: &VisibleProject<'_>) -> String {
         match (self, self.attribute(scope)) {
             (Hierarchy::Calendar(..), Some(attribute)) => format!("{} (calendar)", attribute.presentation.title),
             (_, Some(attribute)) => attribute.presentation.title.to_string(),
@@ -260,12 +260,12 @@ impl Hierarchy {
     }
 
     /// Returns the unique name of the member above all others.
-    pub fn all_member(self, scope: &Scope<'_>) -> Option<String> {
+    pub fn all_member(self, scope: &VisibleProject<'_>) -> Option<String> {
         (self != Hierarchy::Measures).then(|| format!("{}.[All]", self.unique_name(scope)))
     }
 
     /// Returns `DIMENSION_TYPE` of the hierarchy.
-    pub fn kind(self, scope: &Scope<'_>) -> i64 {
+    pub fn kind(self, scope: &VisibleProject<'_>) -> i64 {
         match self.attribute(scope) {
             None => 2,
             Some(attribute) if attribute.ty == DimensionType::Time => 1,
@@ -283,7 +283,7 @@ impl Level {
         }
     }
 
-    pub fn name(self, scope: &Scope<'_>, hierarchy: Hierarchy) -> String {
+    pub fn name(self, scope: &VisibleProject<'_>, hierarchy: Hierarchy) -> String {
         match self {
             Level::Measures => "MeasuresLevel".to_owned(),
             Level::All => "(All)".to_owned(),
@@ -292,11 +292,11 @@ impl Level {
         }
     }
 
-    pub fn unique_name(self, scope: &Scope<'_>, hierarchy: Hierarchy) -> String {
+    pub fn unique_name(self, scope: &VisibleProject<'_>, hierarchy: Hierarchy) -> String {
         format!("{}.{}", hierarchy.unique_name(scope), bracketed(&[&self.name(scope, hierarchy)]))
     }
 
-    pub fn caption(self, scope: &Scope<'_>, hierarchy: Hierarchy) -> String {
+    pub fn caption(self, scope: &VisibleProject<'_>, hierarchy: Hierarchy) -> String {
         match self {
             Level::Attribute => hierarchy.caption(scope),
             _ => self.name(scope, hierarchy),
@@ -317,26 +317,26 @@ impl Level {
 }
 
 impl MeasureRef {
-    pub fn presentation<'a>(self, scope: &Scope<'a>) -> &'a Presentation {
+    pub fn presentation<'a>(self, scope: &VisibleProject<'a>) -> &'a Presentation {
         match self {
             MeasureRef::Measure(cube, index) => &scope.cube(cube).measures[index as usize].presentation,
             MeasureRef::Metric(index) => &scope.access.model().metrics[index].presentation,
         }
     }
 
-    pub fn name<'a>(self, scope: &Scope<'a>) -> &'a str {
+    pub fn name<'a>(self, scope: &VisibleProject<'a>) -> &'a str {
         match self {
             MeasureRef::Measure(cube, index) => &scope.cube(cube).measures[index as usize].name,
             MeasureRef::Metric(index) => &scope.access.model().metrics[index].name,
         }
     }
 
-    pub fn unique_name(self, scope: &Scope<'_>) -> String {
+    pub fn unique_name(self, scope: &VisibleProject<'_>) -> String {
         bracketed(&["Measures", self.name(scope)])
     }
 
     /// Returns `MEASURE_AGGREGATOR`.
-    pub fn aggregator(self, scope: &Scope<'_>) -> i64 {
+    pub fn aggregator(self, scope: &VisibleProject<'_>) -> i64 {
         const CALCULATED: i64 = 127;
         let MeasureRef::Measure(cube, index) = self else { return CALCULATED };
         match &scope.cube(cube).measures[index as usize].kind {
@@ -353,7 +353,7 @@ impl MeasureRef {
     }
 
     /// Returns `DATA_TYPE`.
-    pub fn data_type(self, scope: &Scope<'_>) -> i64 {
+    pub fn data_type(self, scope: &VisibleProject<'_>) -> i64 {
         if self.presentation(scope).format.as_deref() == Some("currency") {
             return 6;
         }

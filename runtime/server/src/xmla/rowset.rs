@@ -17,7 +17,7 @@ use terrane_wire::ErrorBody;
 use terrane_xmla::envelope::{self, Answered};
 use terrane_xmla::request::Discover;
 use terrane_xmla::rows::{self, MAX_MEMBERS, RowsetRows};
-use terrane_xmla::scope::{Hierarchy, Member, Scope};
+use terrane_xmla::scope::{Hierarchy, Member, VisibleProject};
 use terrane_xmla::{Fault, FaultCode};
 
 use super::{XmlaCaller, fault_code, finished};
@@ -79,7 +79,7 @@ impl Parts {
     /// Appends rows until there are enough bytes, and returns whether there are more.
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         let access = Access::of(&self.snapshot.model, &self.caller.context.caller);
-        let mut scope = Scope::new(&access, &self.caller.info);
+        let mut scope = VisibleProject::new(&access, &self.caller.info);
         scope.members = std::mem::take(&mut self.members);
         let has_more = loop {
             if out.len() >= PART {
@@ -104,7 +104,7 @@ async fn read_members(
 ) -> Result<Vec<Member>, Fault> {
     let Some(request) = rows.members() else { return Ok(Vec::new()) };
     let access = Access::of(&snapshot.model, &caller.context.caller);
-    let scope = Scope::new(&access, &caller.info);
+    let scope = VisibleProject::new(&access, &caller.info);
     let Some((cube, hierarchy)) = request.hierarchy(&scope) else { return Ok(Vec::new()) };
     let answer = match hierarchy {
         Hierarchy::Attribute(of, index) => Some(values(app, caller, &scope, (of, index), None).await?),
@@ -121,7 +121,7 @@ async fn read_members(
 async fn values(
     app: &App,
     caller: &XmlaCaller,
-    scope: &Scope<'_>,
+    scope: &VisibleProject<'_>,
     (cube, index): (u32, u32),
     granularity: Option<Granularity>,
 ) -> Result<Answer, Fault> {

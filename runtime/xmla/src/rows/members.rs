@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::request::Restriction;
 use crate::rowset::Cell;
 use crate::rowsets::unique_name;
-use crate::scope::{Hierarchy, Level, MeasureRef, Member, Scope};
+use crate::scope::{Hierarchy, Level, MeasureRef, Member, VisibleProject};
 
 /// The most members of a list.
 pub const MAX_MEMBERS: usize = 10_000;
@@ -68,7 +68,7 @@ impl MembersRequest {
     }
 
     /// Returns the hierarchy with the index of its cube among those of the scope.
-    pub fn hierarchy(&self, scope: &Scope<'_>) -> Option<(usize, Hierarchy)> {
+    pub fn hierarchy(&self, scope: &VisibleProject<'_>) -> Option<(usize, Hierarchy)> {
         let is_named = |hierarchy: &Hierarchy| {
             let unique = hierarchy.unique_name(scope).to_lowercase();
             let name = self.name.to_lowercase();
@@ -87,7 +87,7 @@ impl MembersRequest {
     }
 
     /// Returns whether a row is one of those around the named member.
-    pub(super) fn includes(&self, scope: &Scope<'_>, cells: &[Cell<'_>]) -> bool {
+    pub(super) fn includes(&self, scope: &VisibleProject<'_>, cells: &[Cell<'_>]) -> bool {
         let Some(around) = &self.around else { return true };
         let Cell::Integer(row) = cells[ORDINAL_COLUMN] else { return false };
         let Some((named, row)) = around.index(scope).zip(u32::try_from(row).ok()) else { return false };
@@ -106,7 +106,7 @@ impl MembersRequest {
 }
 
 impl Around {
-    fn index(&self, scope: &Scope<'_>) -> Option<u32> {
+    fn index(&self, scope: &VisibleProject<'_>) -> Option<u32> {
         let is_named = |member: &Member| unique_name(scope, member).eq_ignore_ascii_case(&self.member);
         let find = || scope.members.iter().position(is_named).and_then(|at| u32::try_from(at).ok());
         *self.index.get_or_init(find)
@@ -143,7 +143,7 @@ pub(super) fn split(
 
 /// Returns the members of a hierarchy, of whose attribute a query has read the values in order.
 pub fn members(
-    scope: &Scope<'_>,
+    scope: &VisibleProject<'_>,
     cube: usize,
     hierarchy: Hierarchy,
     values: Option<(&[ResultColumn], &[RecordBatch])>,

@@ -1,10 +1,10 @@
 //! Columns that several rowsets have.
 
 use crate::rowset::{Cell, Column, ColumnType, Field, Match};
-use crate::scope::Scope;
+use crate::scope::VisibleProject;
 
 /// The value of a column.
-pub(super) type Value<R> = for<'a> fn(&'a Scope<'a>, &'a R) -> Cell<'a>;
+pub(super) type Value<R> = for<'a> fn(&'a VisibleProject<'a>, &'a R) -> Cell<'a>;
 
 pub(super) const fn column<R>(name: &'static str, ty: ColumnType, value: Value<R>) -> Column<R> {
     Column { field: Field::new(name, ty), value }

@@ -5,7 +5,7 @@ use terrane_dax::Type;
 use super::columns::{catalog, column, null, restricted, restricted_null};
 use crate::rowset::ColumnType::{Boolean, DateTime, Int, Short, String, UnsignedInt, UnsignedShort, Uuid};
 use crate::rowset::{Cell, Column, Source, Table};
-use crate::scope::{DimensionRef, Hierarchy, MeasureRef, Scope, data_type};
+use crate::scope::{DimensionRef, Hierarchy, MeasureRef, VisibleProject, data_type};
 
 pub(super) static CATALOGS: Table<()> = Table {
     name: "DBSCHEMA_CATALOGS",
@@ -61,21 +61,21 @@ enum TableMember {
 }
 
 impl TableColumn {
-    fn name<'a>(&'a self, scope: &'a Scope<'a>) -> &'a str {
+    fn name<'a>(&'a self, scope: &'a VisibleProject<'a>) -> &'a str {
         match &self.member {
             TableMember::Attribute(hierarchy) => hierarchy.attribute(scope).map_or("", |attribute| &attribute.name),
             TableMember::Measure(measure) => measure.name(scope),
         }
     }
 
-    fn description<'a>(&'a self, scope: &'a Scope<'a>) -> Option<&'a str> {
+    fn description<'a>(&'a self, scope: &'a VisibleProject<'a>) -> Option<&'a str> {
         match &self.member {
             TableMember::Attribute(hierarchy) => hierarchy.attribute(scope)?.presentation.description.as_deref(),
             TableMember::Measure(measure) => measure.presentation(scope).description.as_deref(),
         }
     }
 
-    fn data_type(&self, scope: &Scope<'_>) -> i64 {
+    fn data_type(&self, scope: &VisibleProject<'_>) -> i64 {
         match &self.member {
             TableMember::Attribute(hierarchy) => hierarchy
                 .attribute(scope)
@@ -129,7 +129,7 @@ static COLUMN_COLUMNS: [Column<TableColumn>; 29] = [
     }),
 ];
 
-fn table_columns(scope: &Scope<'_>, cube: usize) -> Vec<TableColumn> {
+fn table_columns(scope: &VisibleProject<'_>, cube: usize) -> Vec<TableColumn> {
     let of = scope.cubes()[cube];
     let hierarchies = scope.hierarchies(DimensionRef::Cube(of.id.0)).into_iter();
     let attributes = hierarchies.filter(|hierarchy| matches!(hierarchy, Hierarchy::Attribute(..)));

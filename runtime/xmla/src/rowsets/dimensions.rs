@@ -5,7 +5,7 @@ use super::columns::{
 };
 use crate::rowset::ColumnType::{DateTime, Int, Short, String, UnsignedInt, UnsignedShort, Uuid};
 use crate::rowset::{Cell, Source, Table};
-use crate::scope::{DimensionRef, Scope};
+use crate::scope::{DimensionRef, VisibleProject};
 
 pub(super) static CUBES: Table<usize> = Table {
     name: "MDSCHEMA_CUBES",
@@ -72,7 +72,7 @@ pub(super) static DIMENSIONS: Table<CubeDimension> = Table {
     source: Source::EachCube("CUBE_NAME", cube_dimensions),
 };
 
-fn cube_dimensions(scope: &Scope<'_>, cube: usize) -> Vec<CubeDimension> {
+fn cube_dimensions(scope: &VisibleProject<'_>, cube: usize) -> Vec<CubeDimension> {
     let dimensions = scope.dimensions(scope.cubes()[cube]);
     dimensions.into_iter().zip(0..).map(|(dimension, ordinal)| CubeDimension { cube, dimension, ordinal }).collect()
 }

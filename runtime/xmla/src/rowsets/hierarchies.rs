@@ -3,7 +3,7 @@
 use super::columns::{CUBE_SOURCE, catalog, column, is_false, is_true, mask, masked, null, restricted, schema};
 use crate::rowset::ColumnType::{Int, Short, String, UnsignedInt, UnsignedShort, Uuid};
 use crate::rowset::{Cell, Column, Source, Table};
-use crate::scope::{Hierarchy, Level, Scope};
+use crate::scope::{Hierarchy, Level, VisibleProject};
 
 /// A hierarchy of a cube.
 pub(super) struct CubeHierarchy {
@@ -64,7 +64,7 @@ static HIERARCHY_COLUMNS: [Column<CubeHierarchy>; 27] = [
     column("STRUCTURE_TYPE", String, |_, _| Cell::text("Natural")),
 ];
 
-fn hierarchies(scope: &Scope<'_>, cube: usize) -> Vec<CubeHierarchy> {
+fn hierarchies(scope: &VisibleProject<'_>, cube: usize) -> Vec<CubeHierarchy> {
     let mut found = Vec::new();
     for dimension in scope.dimensions(scope.cubes()[cube]) {
         let hierarchies = scope.hierarchies(dimension).into_iter().zip(0..);
@@ -132,7 +132,7 @@ static LEVEL_COLUMNS: [Column<CubeLevel>; 25] = [
     }),
 ];
 
-fn levels(scope: &Scope<'_>, cube: usize) -> Vec<CubeLevel> {
+fn levels(scope: &VisibleProject<'_>, cube: usize) -> Vec<CubeLevel> {
     let mut found = Vec::new();
     for CubeHierarchy { hierarchy, .. } in hierarchies(scope, cube) {
         let levels = scope.levels(hierarchy).into_iter().zip(0..);

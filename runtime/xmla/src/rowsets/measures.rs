@@ -3,7 +3,7 @@
 use super::columns::{CUBE_SOURCE, catalog, column, is_true, mask, null, restricted, restricted_null, schema};
 use crate::rowset::ColumnType::{Int, Short, String, UnsignedShort, Uuid};
 use crate::rowset::{Cell, Source, Table};
-use crate::scope::{MeasureRef, Scope};
+use crate::scope::{MeasureRef, VisibleProject};
 
 /// A measure of a cube.
 pub(super) struct CubeMeasure {
@@ -48,6 +48,6 @@ pub(super) static MEASURES: Table<CubeMeasure> = Table {
     source: Source::EachCube("CUBE_NAME", measures),
 };
 
-fn measures(scope: &Scope<'_>, cube: usize) -> Vec<CubeMeasure> {
+fn measures(scope: &VisibleProject<'_>, cube: usize) -> Vec<CubeMeasure> {
     scope.measures(scope.cubes()[cube]).into_iter().map(|measure| CubeMeasure { cube, measure }).collect()
 }

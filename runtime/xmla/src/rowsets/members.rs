@@ -3,7 +3,7 @@
 use super::columns::{catalog, column, is_false, null, restricted, restricted_null, schema};
 use crate::rowset::ColumnType::{Boolean, Int, String, UnsignedInt, Uuid};
 use crate::rowset::{Cell, Column, ColumnType, Field, Source, Table};
-use crate::scope::{Hierarchy, Level, Member, Scope, bracketed};
+use crate::scope::{Hierarchy, Level, Member, VisibleProject, bracketed};
 
 /// The rowset whose rows need a query.
 pub const NAME: &str = "MDSCHEMA_MEMBERS";
@@ -52,19 +52,19 @@ static COLUMNS: [Column<Member>; 23] = [
     restricted_null("SCOPE", Int),
 ];
 
-fn level_unique_name(scope: &Scope<'_>, row: &Member) -> std::string::String {
+fn level_unique_name(scope: &VisibleProject<'_>, row: &Member) -> std::string::String {
     let levels = scope.levels(row.hierarchy);
     let level = levels.get(row.level as usize).copied().unwrap_or(Level::All);
     level.unique_name(scope, row.hierarchy)
 }
 
 /// Returns the member above one.
-fn parent<'s>(scope: &'s Scope<'_>, row: &Member) -> Option<&'s Member> {
+fn parent<'s>(scope: &'s VisibleProject<'_>, row: &Member) -> Option<&'s Member> {
     scope.members.get(row.parent? as usize)
 }
 
 /// Returns the unique name of a member. A period is named under its level, since a year and a month may look alike.
-pub(crate) fn unique_name(scope: &Scope<'_>, row: &Member) -> std::string::String {
+pub(crate) fn unique_name(scope: &VisibleProject<'_>, row: &Member) -> std::string::String {
     let hierarchy = match (row.hierarchy, row.level) {
         (Hierarchy::Calendar(..), 1..) => level_unique_name(scope, row),
         (hierarchy, _) => hierarchy.unique_name(scope),

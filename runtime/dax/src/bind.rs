@@ -20,7 +20,7 @@ use crate::bound::{
 };
 use crate::names::{Names, equal_names};
 use crate::place::Place;
-use crate::problem::{MAX_PROBLEMS, Problem, ProblemKind, Shape};
+use crate::problem::{ExpressionForm, MAX_PROBLEMS, Problem, ProblemKind};
 use crate::tree::{Definition, Evaluation, Expression, Name, OrderKey, Query, Variable};
 
 /// A bound query with the problems of its tree. Without problems, the query has no invalid parts.
@@ -69,7 +69,7 @@ enum State {
 }
 
 /// A row context.
-struct Scope {
+struct RowContext {
     columns: Arc<[TableColumn]>,
     /// Its table is invalid, so that it may have any column.
     is_open: bool,
@@ -93,7 +93,7 @@ struct Binder<'q> {
     /// Variables of the enclosing blocks, innermost last.
     locals: Vec<(Arc<str>, VariableId)>,
     /// Row contexts, innermost last.
-    scopes: Vec<Scope>,
+    scopes: Vec<RowContext>,
     /// Row contexts below this number turned into filters.
     hidden: usize,
     logical_filters: Vec<LogicalFilter>,
@@ -275,7 +275,7 @@ impl<'q> Binder<'q> {
 
     /// Binds something in the row context of a table, with the number of the context.
     fn in_rows_of<T>(&mut self, table: &Table, bind: impl FnOnce(&mut Self, u32) -> T) -> T {
-        let scope = Scope { columns: Arc::clone(&table.columns), is_open: table.is_invalid() };
+        let scope = RowContext { columns: Arc::clone(&table.columns), is_open: table.is_invalid() };
         self.scopes.push(scope);
         let bound = bind(self, self.scopes.len() as u32 - 1);
         self.scopes.pop();
@@ -295,7 +295,7 @@ impl<'q> Binder<'q> {
     }
 
     /// The row contexts that are visible, innermost first, with their numbers.
-    fn visible_scopes(&self) -> impl Iterator<Item = (u32, &Scope)> {
+    fn visible_scopes(&self) -> impl Iterator<Item = (u32, &RowContext)> {
         (self.hidden..self.scopes.len()).rev().map(|at| (at as u32, &self.scopes[at]))
     }
 
@@ -318,12 +318,18 @@ impl<'q> Binder<'q> {
 
     // Shapes
 
+    /// Binds a scalar. A table of one column stands for its only value.
     fn scalar(&mut self, expression: &'q Expression) -> Scalar {
         match self.bind_expression(expression) {
             BoundExpression::Scalar(scalar) => scalar,
+            BoundExpression::Table(table) if table.columns.len() == 1 && !table.is_invalid() => {
+                let (ty, place) = (table.columns[0].ty, table.place);
+                Scalar { kind: ScalarKind::SingleValue(Box::new(table)), ty, place }
+            }
             BoundExpression::Table(table) => {
                 if !table.is_invalid() {
-                    let kind = ProblemKind::WrongShape { expected: Shape::Scalar, found: Shape::Table };
+                    let kind =
+                        ProblemKind::WrongShape { expected: ExpressionForm::Scalar, found: ExpressionForm::Table };
                     self.problem(kind, table.place);
                 }
                 Scalar::invalid(table.place)
@@ -336,7 +342,8 @@ impl<'q> Binder<'q> {
             BoundExpression::Table(table) => table,
             BoundExpression::Scalar(scalar) => {
                 if scalar.kind != ScalarKind::Invalid {
-                    let kind = ProblemKind::WrongShape { expected: Shape::Table, found: Shape::Scalar };
+                    let kind =
+                        ProblemKind::WrongShape { expected: ExpressionForm::Table, found: ExpressionForm::Scalar };
                     self.problem(kind, scalar.place);
                 }
                 Table::invalid(scalar.place)

@@ -140,6 +140,8 @@ pub enum ScalarKind {
         function: &'static Function,
         table: Box<Table>,
     },
+    /// The value of a table of one column and at most one row. Without a row it is BLANK.
+    SingleValue(Box<Table>),
     /// An iterator. The expression and the order are evaluated in the row context of its table.
     Iterate(Box<Iteration>),
     /// A function of scalars.

@@ -27,7 +27,7 @@ pub use bind::{Bound, bind};
 pub use complete::{Completion, CompletionKind, MAX_COMPLETIONS, complete};
 pub use lexer::MAX_CHARACTERS;
 pub use place::{Place, Position};
-pub use problem::{Expected, Problem, ProblemCode, ProblemInText, ProblemKind, Shape};
+pub use problem::{Expected, ExpressionForm, Problem, ProblemCode, ProblemInText, ProblemKind};
 pub use types::Type;
 
 /// The most `EVALUATE` of a query.

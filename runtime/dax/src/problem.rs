@@ -56,7 +56,7 @@ pub enum Expected {
 
 /// A kind of expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum ExpressionForm {
     Scalar,
     Table,
     Column,
@@ -122,7 +122,7 @@ pub enum ProblemKind {
     #[error("argument `{parameter}` of {function} is missing")]
     MissingArgument { function: &'static str, parameter: &'static str },
     #[error("expected {expected}, found {found}")]
-    WrongShape { expected: Shape, found: Shape },
+    WrongShape { expected: ExpressionForm, found: ExpressionForm },
     #[error("`EVALUATE` needs a table, found a scalar expression")]
     ScalarEvaluated { text: Option<Arc<str>> },
     #[error("expected one of {}", words.join(", "))]
@@ -274,10 +274,10 @@ impl Problem {
                 let found = crate::functions::find(function)?;
                 format!("Write {}.", found.signature())
             }
-            Kind::WrongShape { expected: Shape::Scalar, found: Shape::Table } => {
+            Kind::WrongShape { expected: ExpressionForm::Scalar, found: ExpressionForm::Table } => {
                 "Aggregate the table, for example with COUNTROWS or SUMX.".to_owned()
             }
-            Kind::WrongShape { expected: Shape::Table, .. } => {
+            Kind::WrongShape { expected: ExpressionForm::Table, .. } => {
                 "Use a table, or make one with VALUES, ROW or `{…}`.".to_owned()
             }
             Kind::WrongShape { expected, .. } => format!("Use {expected}."),
@@ -368,14 +368,14 @@ impl fmt::Display for Expected {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for ExpressionForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Shape::Scalar => "a scalar expression",
-            Shape::Table => "a table",
-            Shape::Column => "a column",
-            Shape::TableOrColumn => "a table or a column",
-            Shape::Filter => "a filter",
+            ExpressionForm::Scalar => "a scalar expression",
+            ExpressionForm::Table => "a table",
+            ExpressionForm::Column => "a column",
+            ExpressionForm::TableOrColumn => "a table or a column",
+            ExpressionForm::Filter => "a filter",
         })
     }
 }

@@ -52,6 +52,17 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE SUMMARIZECOLUMNS(orders[id], \"r\", [revenue]) ORDER BY orders[id]",
         r#"[[1, 10.0], [2, 20.5], [3, 5.0], [4, 7.0], [6, -3.0]]"#,
     ),
+    // A table of one column is its only value; without a row it is BLANK, and with several an error.
+    (
+        "EVALUATE ROW(\"a\", IF(HASONEVALUE(customers[region]), VALUES(customers[region]), \"several\"), \"b\", {1} + {2}, \
+         \"c\", CALCULATETABLE(VALUES(orders[status]), orders[status] = \"none\") & \"!\", \"d\", IFERROR({1, 2} + 0, -1))",
+        r#"[["several", 3, "!", -1]]"#,
+    ),
+    (
+        "EVALUATE ADDCOLUMNS(FILTER(VALUES(customers[region]), customers[region] <> \"US\"), \"same\", \
+         CALCULATE(VALUES(customers[region]))) ORDER BY customers[region]",
+        r#"[[null, null], ["APAC", "APAC"], ["EU", "EU"]]"#,
+    ),
     // BLANK stands between -3 and 5.
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], \"r\", [revenue], \"n\", [orders]) ORDER BY [r]",

@@ -286,7 +286,7 @@ impl<'q> Binder<'q> {
         let Arguments { list, place, .. } = arguments;
         let Some(column) = self.column(&list[0]) else { return Scalar::invalid(place) };
         let ty = Type::of_dimension(self.model().dimension(column));
-        let reaches = |scope: &super::Scope| {
+        let reaches = |scope: &super::RowContext| {
             let mut lineages = scope.columns.iter().filter_map(|column| column.lineage);
             scope.is_open || lineages.any(|id| id.cube != column.cube && self.names.is_to_one(id.cube, column.cube))
         };

@@ -13,7 +13,7 @@ use crate::bound::{
 use crate::names::TableMember;
 use crate::parser::MAX_NESTING;
 use crate::place::Place;
-use crate::problem::{ProblemKind, Shape};
+use crate::problem::{ExpressionForm, ProblemKind};
 use crate::tree::{Expression, ExpressionKind, Literal, Name, Number, Operator, Precedence, PrefixOperator, Variable};
 use crate::types::Type;
 
@@ -237,11 +237,11 @@ impl<'q> Binder<'q> {
             _ => {
                 let found = match self.bind_expression(expression) {
                     BoundExpression::Scalar(Scalar { kind: ScalarKind::Invalid, .. }) => return None,
-                    BoundExpression::Scalar(_) => Shape::Scalar,
+                    BoundExpression::Scalar(_) => ExpressionForm::Scalar,
                     BoundExpression::Table(table) if table.is_invalid() => return None,
-                    BoundExpression::Table(_) => Shape::Table,
+                    BoundExpression::Table(_) => ExpressionForm::Table,
                 };
-                self.problem(ProblemKind::WrongShape { expected: Shape::Column, found }, place);
+                self.problem(ProblemKind::WrongShape { expected: ExpressionForm::Column, found }, place);
                 return None;
             }
         };
@@ -250,7 +250,10 @@ impl<'q> Binder<'q> {
         match self.names.member(self.model().cube(cube), &name.text) {
             Ok(TableMember::Column(id)) => Some(id),
             Ok(TableMember::Measure(_)) => {
-                self.problem(ProblemKind::WrongShape { expected: Shape::Column, found: Shape::Scalar }, place);
+                self.problem(
+                    ProblemKind::WrongShape { expected: ExpressionForm::Column, found: ExpressionForm::Scalar },
+                    place,
+                );
                 None
             }
             Err(kind) => {
@@ -264,7 +267,7 @@ impl<'q> Binder<'q> {
         let found = self.column_of_scope(name);
         if found.is_none() {
             let kind = match self.names.measure(name) {
-                Ok(_) => ProblemKind::WrongShape { expected: Shape::Column, found: Shape::Scalar },
+                Ok(_) => ProblemKind::WrongShape { expected: ExpressionForm::Column, found: ExpressionForm::Scalar },
                 Err(kind) => kind,
             };
             self.problem(kind, place);

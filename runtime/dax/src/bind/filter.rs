@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use terrane_compiler::model::DimensionId;
 
-use super::{Binder, LogicalFilter, Scope};
+use super::{Binder, LogicalFilter, RowContext};
 use crate::bound::{AllOf, BoundExpression, Filter, FilterKind, Relationship, Scalar, ScalarKind, column_text};
 use crate::functions::{self, Function, Operation, Returns};
 use crate::place::Place;
-use crate::problem::{ProblemKind, Shape};
+use crate::problem::{ExpressionForm, ProblemKind};
 use crate::tree::{Expression, ExpressionKind, Name};
 
 impl<'q> Binder<'q> {
@@ -137,7 +137,10 @@ impl<'q> Binder<'q> {
         let table = match &table.kind {
             ExpressionKind::Name(name) => self.table_named(name),
             _ => {
-                self.problem(ProblemKind::WrongShape { expected: Shape::Table, found: Shape::Scalar }, table.place);
+                self.problem(
+                    ProblemKind::WrongShape { expected: ExpressionForm::Table, found: ExpressionForm::Scalar },
+                    table.place,
+                );
                 None
             }
         };
@@ -167,7 +170,7 @@ impl<'q> Binder<'q> {
     fn condition(&mut self, expression: &'q Expression) -> Option<FilterKind> {
         let place = expression.place;
         self.logical_filters.push(LogicalFilter { scope: self.scopes.len() });
-        self.scopes.push(Scope { columns: Arc::default(), is_open: false });
+        self.scopes.push(RowContext { columns: Arc::default(), is_open: false });
         let condition = self.scalar(expression);
         let scope = self.scopes.pop();
         self.logical_filters.pop();

@@ -14,7 +14,7 @@ use crate::functions::{self, Function, Operation};
 use crate::names::equal_names;
 use crate::place::Place;
 use crate::plan::may_lack_partners;
-use crate::problem::{ProblemKind, Shape};
+use crate::problem::{ExpressionForm, ProblemKind};
 use crate::tree::{Expression, ExpressionKind, Literal};
 use crate::types::Type;
 
@@ -142,7 +142,8 @@ impl<'q> Binder<'q> {
         let table = self.valid_table(&list[0])?;
         if has_unmatched {
             let TableKind::Model(cube) = table.kind else {
-                let kind = ProblemKind::WrongShape { expected: Shape::TableOrColumn, found: Shape::Table };
+                let kind =
+                    ProblemKind::WrongShape { expected: ExpressionForm::TableOrColumn, found: ExpressionForm::Table };
                 self.problem(kind, list[0].place);
                 return None;
             };
@@ -440,11 +441,14 @@ impl<'q> Binder<'q> {
     fn related_table(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
         let ExpressionKind::Name(name) = &list[0].kind else {
-            self.problem(ProblemKind::WrongShape { expected: Shape::Table, found: Shape::Scalar }, list[0].place);
+            self.problem(
+                ProblemKind::WrongShape { expected: ExpressionForm::Table, found: ExpressionForm::Scalar },
+                list[0].place,
+            );
             return None;
         };
         let table = self.table_named(name)?;
-        let reaches = |scope: &super::Scope| {
+        let reaches = |scope: &super::RowContext| {
             let mut lineages = scope.columns.iter().filter_map(|column| column.lineage);
             scope.is_open || lineages.any(|id| id.cube != table && self.names.is_to_one(table, id.cube))
         };
@@ -494,7 +498,7 @@ impl<'q> Binder<'q> {
                 },
                 BoundExpression::Scalar(scalar) if scalar.kind != ScalarKind::Invalid => {
                     self.problem(
-                        ProblemKind::WrongShape { expected: Shape::Column, found: Shape::Scalar },
+                        ProblemKind::WrongShape { expected: ExpressionForm::Column, found: ExpressionForm::Scalar },
                         dates.place,
                     );
                     return Table::invalid(place);

@@ -10,7 +10,7 @@ use super::aggregate::count;
 use super::environment::{Binding, Environment, Value};
 use super::operators::{arithmetic, compare, negate, to_boolean, to_text};
 use super::walk::{Need, Node, Scan};
-use super::{Datum, Evaluator, Halt, Result, collected, not_supported};
+use super::{Datum, Evaluator, Halt, Result, collected, invalid_value, not_supported};
 use crate::bound::{BoundExpression, MeasureSource, Scalar, ScalarKind, Table, TableKind, VariableId};
 use crate::functions::{Function, Operation};
 use crate::place::Place;
@@ -75,6 +75,7 @@ impl<'q> Evaluator<'q> {
                 self.of_column(function, *column, alternate.as_deref(), environment, place)
             }
             ScalarKind::OfTable { table, .. } => self.count_rows(table, environment),
+            ScalarKind::SingleValue(table) => self.single_value(table, environment),
             ScalarKind::Iterate(iteration) => self.iterate(iteration, environment, place),
             ScalarKind::Call { function, arguments, words } => {
                 self.call(function, arguments, words, environment, place)
@@ -185,6 +186,18 @@ impl<'q> Evaluator<'q> {
             (Operation::HasOneValue, values) => Ok(Datum::Boolean(values.len() == 1)),
             (_, [only]) => Ok(only[0].clone()),
             _ => alternate.map_or(Ok(Datum::Blank), |alternate| self.scalar(alternate, environment)),
+        }
+    }
+
+    fn single_value(&self, table: &'q Table, environment: &Environment) -> Result<Datum> {
+        let rows = self.table(table, environment, &Need::All)?;
+        match &rows.rows[..] {
+            [] => Ok(Datum::Blank),
+            [row] => Ok(row[0].clone()),
+            rows => Err(invalid_value(
+                format!("expected a single value, found a table of {} rows", rows.len()),
+                table.place,
+            )),
         }
     }
 

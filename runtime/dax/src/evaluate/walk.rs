@@ -119,7 +119,7 @@ fn scalar_parts<'q>(scalar: &'q Scalar, visit: &mut dyn FnMut(Node<'q>)) {
             filter_parts(filters, visit);
         }
         ScalarKind::OfColumn { alternate, .. } => alternate.iter().for_each(|one| visit(Node::Scalar(one))),
-        ScalarKind::OfTable { table, .. } => visit(Node::Table(table)),
+        ScalarKind::OfTable { table, .. } | ScalarKind::SingleValue(table) => visit(Node::Table(table)),
         ScalarKind::Iterate(iteration) => {
             visit(Node::Table(&iteration.table));
             visit(Node::Scalar(&iteration.expression));
@@ -234,7 +234,10 @@ impl<'q> Scanner<'_, 'q> {
                 self.scan.has_transition |= has_transition;
                 self.scan.has_aggregates = true;
             }
-            ScalarKind::Aggregate { .. } | ScalarKind::OfColumn { .. } | ScalarKind::OfTable { .. } => {
+            ScalarKind::Aggregate { .. }
+            | ScalarKind::OfColumn { .. }
+            | ScalarKind::OfTable { .. }
+            | ScalarKind::SingleValue(_) => {
                 self.scan.has_aggregates = true;
             }
             ScalarKind::Variable(id) => self.variable(*id),

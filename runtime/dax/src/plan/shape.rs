@@ -57,7 +57,7 @@ pub(super) enum Rows {
 
 /// A table that a semantic query answers.
 #[derive(Debug, Clone)]
-pub(super) struct Shape {
+pub(super) struct SemanticTable {
     pub rows: Rows,
     pub columns: Vec<ShapeColumn>,
     /// Also the groups that no column shows.
@@ -71,7 +71,7 @@ pub(super) struct Shape {
     pub place: Place,
 }
 
-impl Shape {
+impl SemanticTable {
     /// Returns the plan, or the reason why a semantic query has other rows or values.
     pub(super) fn finish(self, model: &Model, order: Vec<OrderKey>) -> Result<SemanticPlan, Problem> {
         let facts = self.facts(model)?;

@@ -6,7 +6,7 @@ use terrane_compiler::types::{Operator, Value as Constant};
 
 use super::condition::{Compared, Row};
 use super::measures::may_lack_partners;
-use super::shape::{Context, PlannedFilter, Rows, Shape, ShapeColumn, Source, column_ref};
+use super::shape::{Context, PlannedFilter, Rows, SemanticTable, ShapeColumn, Source, column_ref};
 use super::{Planner, Top, not_supported};
 use crate::bound::{
     AllOf, BoundExpression, Filter, FilterKind, Group, MeasureSource, NamedScalar, Scalar, ScalarKind, Table,
@@ -22,7 +22,7 @@ struct Value {
 }
 
 impl Planner<'_> {
-    pub(super) fn table(&self, table: &Table, context: &Context) -> Result<Shape, Problem> {
+    pub(super) fn table(&self, table: &Table, context: &Context) -> Result<SemanticTable, Problem> {
         let place = table.place;
         match &table.kind {
             TableKind::Model(cube) => Ok(self.rows_of(*cube, table, context)),
@@ -72,7 +72,9 @@ impl Planner<'_> {
                 _ => Err(not_supported("a table constructor of several rows", place)),
             },
             TableKind::DistinctRows(of) => match self.table(of, context)? {
-                shape @ Shape { rows: Rows::GroupsWithValues | Rows::Groups | Rows::Distinct(_), .. } => Ok(shape),
+                shape @ SemanticTable { rows: Rows::GroupsWithValues | Rows::Groups | Rows::Distinct(_), .. } => {
+                    Ok(shape)
+                }
                 _ => Err(not_supported("DISTINCT of rows", place)),
             },
             TableKind::All { function, .. }
@@ -85,9 +87,9 @@ impl Planner<'_> {
         }
     }
 
-    fn shape(&self, rows: Rows, groups: Vec<DimensionId>, context: &Context, place: Place) -> Shape {
+    fn shape(&self, rows: Rows, groups: Vec<DimensionId>, context: &Context, place: Place) -> SemanticTable {
         let filters = context.filters.clone();
-        Shape {
+        SemanticTable {
             rows,
             groups,
             filters,
@@ -109,15 +111,15 @@ impl Planner<'_> {
         shown.collect()
     }
 
-    fn rows_of(&self, cube: CubeId, table: &Table, context: &Context) -> Shape {
+    fn rows_of(&self, cube: CubeId, table: &Table, context: &Context) -> SemanticTable {
         let columns = self.group_columns(&table.columns);
         let groups = table.columns.iter().filter_map(|column| column.lineage).collect();
-        Shape { columns, ..self.shape(Rows::All(cube), groups, context, table.place) }
+        SemanticTable { columns, ..self.shape(Rows::All(cube), groups, context, table.place) }
     }
 
-    fn distinct(&self, column: DimensionId, table: &Table, context: &Context) -> Shape {
+    fn distinct(&self, column: DimensionId, table: &Table, context: &Context) -> SemanticTable {
         let columns = self.group_columns(&table.columns);
-        Shape { columns, ..self.shape(Rows::Distinct(column.cube), vec![column], context, table.place) }
+        SemanticTable { columns, ..self.shape(Rows::Distinct(column.cube), vec![column], context, table.place) }
     }
 
     /// Refuses the values of a table that other rows may lack partners in: they have a BLANK that the table has not.
@@ -137,7 +139,7 @@ impl Planner<'_> {
         filters: &[Filter],
         values: &[NamedScalar],
         context: &Context,
-    ) -> Result<Shape, Problem> {
+    ) -> Result<SemanticTable, Problem> {
         let mut ids = Vec::with_capacity(groups.len());
         for group in groups {
             match group {
@@ -157,7 +159,7 @@ impl Planner<'_> {
                 return Err(not_supported("groups of several tables without a measure", table.place));
             }
             self.without_blank_row(first.cube, true, table.place)?;
-            return Ok(Shape { rows: Rows::Distinct(first.cube), ..shape });
+            return Ok(SemanticTable { rows: Rows::Distinct(first.cube), ..shape });
         }
         let scalars: Vec<&Scalar> = values.iter().map(|value| &value.expression).collect();
         self.add_values(&mut shape, &scalars, &table.columns[groups.len()..])?;
@@ -171,7 +173,7 @@ impl Planner<'_> {
         groups: &[DimensionId],
         values: &[NamedScalar],
         context: &Context,
-    ) -> Result<Shape, Problem> {
+    ) -> Result<SemanticTable, Problem> {
         let TableKind::Model(cube) = of.kind else {
             return Err(not_supported("SUMMARIZE of a table expression", of.place));
         };
@@ -191,7 +193,7 @@ impl Planner<'_> {
         values: &[NamedScalar],
         context: &Context,
         place: Place,
-    ) -> Result<Shape, Problem> {
+    ) -> Result<SemanticTable, Problem> {
         let mut shape = self.table(of, context)?;
         // The row turns into filters on its columns: those are the groups, if the rows are groups of the table.
         let is_grouped = matches!(shape.rows, Rows::Distinct(_)) && shape.columns.len() == shape.groups.len();
@@ -211,7 +213,7 @@ impl Planner<'_> {
         row: u32,
         values: &[NamedScalar],
         context: &Context,
-    ) -> Result<Shape, Problem> {
+    ) -> Result<SemanticTable, Problem> {
         let mut shape = self.table(of, context)?;
         let mut columns = Vec::with_capacity(values.len());
         for NamedScalar { name, expression } in values {
@@ -241,10 +243,10 @@ impl Planner<'_> {
         if matches!(shape.rows, Rows::All(_)) {
             shape.groups.retain(|id| columns.iter().any(|column| column.source == Source::Group(*id)));
         }
-        Ok(Shape { columns, ..shape })
+        Ok(SemanticTable { columns, ..shape })
     }
 
-    fn one_row(&self, scalars: &[&Scalar], table: &Table, context: &Context) -> Result<Shape, Problem> {
+    fn one_row(&self, scalars: &[&Scalar], table: &Table, context: &Context) -> Result<SemanticTable, Problem> {
         let mut shape = self.shape(Rows::Groups, Vec::new(), context, table.place);
         self.add_values(&mut shape, scalars, &table.columns)?;
         Ok(shape)
@@ -253,7 +255,12 @@ impl Planner<'_> {
     // Measures
 
     /// Adds measures as columns. All of them have the same filters.
-    fn add_values(&self, shape: &mut Shape, scalars: &[&Scalar], columns: &[TableColumn]) -> Result<(), Problem> {
+    fn add_values(
+        &self,
+        shape: &mut SemanticTable,
+        scalars: &[&Scalar],
+        columns: &[TableColumn],
+    ) -> Result<(), Problem> {
         let mut common: Option<Vec<PlannedFilter>> = None;
         for (scalar, column) in scalars.iter().zip(columns) {
             let Value { source, filters } = self.value(scalar)?;
@@ -287,7 +294,7 @@ impl Planner<'_> {
     }
 
     /// A filter of CALCULATE replaces those of its columns, so they must not be grouped or filtered outside.
-    fn refuse_replaced(&self, filter: &PlannedFilter, shape: &Shape) -> Result<(), Problem> {
+    fn refuse_replaced(&self, filter: &PlannedFilter, shape: &SemanticTable) -> Result<(), Problem> {
         let is_grouped = filter.columns.iter().any(|column| shape.groups.contains(column));
         let is_filtered =
             shape.filters.iter().any(|other| other.columns.iter().any(|column| filter.columns.contains(column)));
@@ -436,7 +443,7 @@ impl Planner<'_> {
     // Rows
 
     /// Applies FILTER to the rows of a shape.
-    fn filtered(&self, mut shape: Shape, context: u32, condition: &Scalar) -> Result<Shape, Problem> {
+    fn filtered(&self, mut shape: SemanticTable, context: u32, condition: &Scalar) -> Result<SemanticTable, Problem> {
         if shape.top.is_some() {
             return Err(not_supported("FILTER of TOPN", condition.place));
         }
@@ -451,7 +458,12 @@ impl Planner<'_> {
         Ok(shape)
     }
 
-    fn first_rows(&self, shape: Shape, count: &Scalar, order: Vec<super::OrderKey>) -> Result<Shape, Problem> {
+    fn first_rows(
+        &self,
+        shape: SemanticTable,
+        count: &Scalar,
+        order: Vec<super::OrderKey>,
+    ) -> Result<SemanticTable, Problem> {
         let rows = match self.constant(count)? {
             Some(Constant::Integer(rows)) => u64::try_from(rows).unwrap_or(0),
             Some(Constant::Null) => 0,
@@ -460,6 +472,6 @@ impl Planner<'_> {
         if shape.top.is_some() {
             return Err(not_supported("TOPN of TOPN", count.place));
         }
-        Ok(Shape { top: Some(Top { rows, order }), ..shape })
+        Ok(SemanticTable { top: Some(Top { rows, order }), ..shape })
     }
 }

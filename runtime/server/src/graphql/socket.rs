@@ -34,7 +34,7 @@ use crate::edge::{ApiError, Call, ConnectedCaller, ConnectionAdmission, Credenti
 use handshake::{Handshake, SocketStream};
 use opening::TooLarge;
 use operations::{Event, Operations};
-use session::{Action, Close, MAX_OPENING_BYTES, Session};
+use session::{Action, Close, MAX_OPENING_BYTES, SocketSession};
 
 /// The time for the client to read and answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -121,7 +121,7 @@ impl Socket {
         }
         let app = self.app.clone();
         let settings = &app.settings.graphql;
-        let mut session = Session::new(settings.max_operations_per_socket);
+        let mut session = SocketSession::new(settings.max_operations_per_socket);
         let mut operations = Operations::new();
         let mut opening = pin!(tokio::time::sleep(settings.init_timeout));
         let mut authentication = pin!(Fuse::terminated());

@@ -101,15 +101,15 @@ enum Phase {
 
 /// A session: its phase, and the ids of its operations.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct SocketSession {
     phase: Phase,
     operations: HashSet<Box<str>>,
     max_operations: usize,
 }
 
-impl Session {
+impl SocketSession {
     pub(super) fn new(max_operations: usize) -> Self {
-        Session { phase: Phase::Opened, operations: HashSet::new(), max_operations }
+        SocketSession { phase: Phase::Opened, operations: HashSet::new(), max_operations }
     }
 
     /// Returns whether the client has not opened the session yet.
@@ -187,8 +187,8 @@ mod tests {
 
     const INIT: &str = r#"{"type": "connection_init", "payload": {"authorization": "Bearer a"}}"#;
 
-    fn opened() -> Session {
-        let mut session = Session::new(2);
+    fn opened() -> SocketSession {
+        let mut session = SocketSession::new(2);
         assert!(matches!(session.receive(INIT), Action::Authenticate(payload) if payload.len() == 1));
         assert!(!session.awaits_init());
         session.acknowledge();
@@ -212,16 +212,16 @@ mod tests {
 
     #[test]
     fn subscribing_before_the_acknowledgement_is_unauthorized() {
-        let mut session = Session::new(2);
+        let mut session = SocketSession::new(2);
         assert_eq!(code(session.receive(&subscribe("1"))), 4401);
-        let mut session = Session::new(2);
+        let mut session = SocketSession::new(2);
         session.receive(INIT);
         assert_eq!(code(session.receive(&subscribe("1"))), 4401);
     }
 
     #[test]
     fn second_init_is_one_too_many() {
-        let mut session = Session::new(2);
+        let mut session = SocketSession::new(2);
         session.receive(INIT);
         assert_eq!(code(session.receive(INIT)), 4429);
         assert_eq!(code(opened().receive(INIT)), 4429);
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn pings_are_answered_in_every_phase() {
-        let mut session = Session::new(2);
+        let mut session = SocketSession::new(2);
         let pong = Action::Send(r#"{"type":"pong"}"#.to_owned());
         assert_eq!(session.receive(r#"{"type": "ping"}"#), pong);
         assert_eq!(opened().receive(r#"{"type": "ping"}"#), pong);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn messages_before_the_acknowledgement_are_short() {
         let long = format!(r#"{{"type": "connection_init", "payload": {{"a": "{}"}}}}"#, "x".repeat(MAX_OPENING_BYTES));
-        assert_eq!(code(Session::new(2).receive(&long)), 1009);
+        assert_eq!(code(SocketSession::new(2).receive(&long)), 1009);
         let long = format!(r#"{{"type": "ping", "payload": {{"a": "{}"}}}}"#, "x".repeat(MAX_OPENING_BYTES));
         assert!(matches!(opened().receive(&long), Action::Send(_)));
     }

@@ -5,12 +5,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_graphql::{IntrospectionMode, Request};
+use async_graphql::{IntrospectionMode, Request, ValidationMode};
 use futures_util::{Stream, StreamExt as _};
 use serde_json::{Map, Value as Json};
 use terrane_app::limits::quota::QuotaPermit;
 
 use crate::context::{GraphQlContext, GraphQlServices};
+use crate::known_operations::{KnownOperations, OperationKey};
 use crate::operation::{Operation, OperationKind};
 use crate::refusal::Refusal;
 use crate::response::Response;
@@ -33,6 +34,9 @@ struct Inner {
     services: GraphQlServices,
     settings: GraphQlSettings,
     schema: GraphQlSchema,
+    /// The schema for operations that are known to follow its rules: it does not check them again.
+    schema_for_valid: GraphQlSchema,
+    known: KnownOperations,
     text: String,
     types: TypeTable,
     /// Results of introspection by their document.
@@ -41,10 +45,18 @@ struct Inner {
 
 impl GraphQl {
     pub fn new(services: GraphQlServices, settings: GraphQlSettings) -> Self {
-        let schema = schema::build();
+        let schema = schema::build(ValidationMode::Strict);
         let text = schema::text(&schema);
-        let types = TypeTable::new(&text);
-        GraphQl(Arc::new(Inner { services, settings, schema, text, types, introspection: Mutex::default() }))
+        GraphQl(Arc::new(Inner {
+            services,
+            settings,
+            schema,
+            schema_for_valid: schema::build(ValidationMode::Fast),
+            known: KnownOperations::new(),
+            types: TypeTable::new(&text),
+            text,
+            introspection: Mutex::default(),
+        }))
     }
 
     /// Returns the schema in GraphQL's definition language.
@@ -62,22 +74,33 @@ impl GraphQl {
         operation_name: Option<&str>,
         variables: Map<String, Json>,
     ) -> Result<Operation, Refusal> {
-        Operation::read(document, operation_name, variables, &self.0.settings, &self.0.types)
+        let known = &self.0.known;
+        if let Some(operation) = known.get(document, operation_name, &variables) {
+            return Ok(operation);
+        }
+        let key = OperationKey::new(document, operation_name, &variables);
+        let operation = Operation::read(document, operation_name, variables, &self.0.settings, &self.0.types)?;
+        if let Some(key) = key {
+            known.insert(key, operation.clone());
+        }
+        Ok(operation)
     }
 
     /// Runs a query or a mutation. Errors are part of the response. Dropping the future cancels the operation.
     pub async fn execute(&self, operation: Operation, context: GraphQlContext) -> Response {
-        let inner = &self.0;
         // A result with variables may depend on them.
-        let is_cached = operation.shape.is_introspection() && operation.variables.is_empty();
-        let key = is_cached.then(|| (operation.text.clone(), operation.name.clone()));
+        let parts = operation.parts();
+        let is_cached = parts.shape.is_introspection() && parts.variables.is_empty();
+        let key = is_cached.then(|| (parts.text.clone(), parts.name.clone()));
         if let Some(known) = key.as_ref().and_then(|key| self.introspections().get(key).cloned()) {
             return known;
         }
         let correlation_id = Arc::clone(&context.request.correlation_id);
-        let Operation { document, text, name, variables, shape, .. } = operation;
-        let request = self.request(document, text, name, variables, context);
-        let response = Response::new(inner.schema.execute(request).await, &shape, &correlation_id);
+        let executed = self.schema_of(&operation).execute(self.request(&operation, context)).await;
+        let response = Response::new(executed, &parts.shape, &correlation_id);
+        if response.has_data() {
+            operation.set_valid();
+        }
         let is_small = |text: &str| text.len() <= MAX_CACHED_TEXT && response.body().len() <= MAX_CACHED_BODY;
         if let Some(key) = key.filter(|(text, _)| is_small(text) && response.codes().is_empty()) {
             let mut known = self.introspections();
@@ -104,13 +127,11 @@ impl GraphQl {
             OperationKind::Query | OperationKind::Mutation => None,
         };
         let correlation_id = Arc::clone(&context.request.correlation_id);
-        let Operation { document, text, name, variables, shape, .. } = operation;
-        let request = self.request(document, text, name, variables, context);
-        let responses = self.0.schema.execute_stream(request);
+        let responses = self.schema_of(&operation).execute_stream(self.request(&operation, context));
         Ok(responses.map(move |executed| {
             // The permit ends with the stream.
             let _permit = &permit;
-            Response::new(executed, &shape, &correlation_id)
+            Response::new(executed, &operation.parts().shape, &correlation_id)
         }))
     }
 
@@ -119,20 +140,19 @@ impl GraphQl {
         permit.map_err(|error| Refusal::new(error.into()))
     }
 
-    fn request(
-        &self,
-        document: async_graphql::parser::types::ExecutableDocument,
-        text: String,
-        name: Option<String>,
-        variables: async_graphql::Variables,
-        context: GraphQlContext,
-    ) -> Request {
+    fn schema_of(&self, operation: &Operation) -> &GraphQlSchema {
+        if operation.is_valid() { &self.0.schema_for_valid } else { &self.0.schema }
+    }
+
+    fn request(&self, operation: &Operation, context: GraphQlContext) -> Request {
+        let parts = operation.parts();
         let state = RequestState::new(self.0.services.clone(), self.0.settings.limits, context);
-        let mut request = Request::new(text).variables(variables).data(Arc::new(state));
-        request.operation_name = name;
+        // The executor reads the parsed document, and not the text.
+        let mut request = Request::new("").variables(parts.variables.clone()).data(Arc::new(state));
+        request.operation_name = parts.name.clone();
         // Operations that introspect are refused before.
         request.introspection_mode = IntrospectionMode::Enabled;
-        request.set_parsed_query(document);
+        request.set_parsed_query(parts.document.clone());
         request
     }
 

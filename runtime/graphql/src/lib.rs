@@ -7,6 +7,7 @@ mod context;
 mod enums;
 mod executor;
 mod failure;
+mod known_operations;
 mod limits;
 mod operation;
 mod refusal;
@@ -27,5 +28,5 @@ pub use settings::{GraphQlSettings, Limits};
 
 /// Returns the schema in GraphQL's definition language. It is the same for every project.
 pub fn schema_text() -> String {
-    schema::text(&schema::build())
+    schema::text(&schema::build(async_graphql::ValidationMode::Strict))
 }

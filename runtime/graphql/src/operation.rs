@@ -3,6 +3,9 @@
 //! In: the text of a document, the name of an operation and its variables. Out: an [`Operation`], or a [`Refusal`].
 //! The text is parsed once. Absent on purpose: the schema's rules, which the executor checks.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::{Positioned, Value, Variables};
@@ -11,7 +14,7 @@ use serde_json::{Map, Value as Json};
 use crate::limits::{fragments, scan};
 use crate::refusal::Refusal;
 use crate::settings::GraphQlSettings;
-use crate::shape::{Shape, TypeTable};
+use crate::shape::{ResultShape, TypeTable};
 
 /// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,15 +24,21 @@ pub enum OperationKind {
     Subscription,
 }
 
-/// An operation that may be executed.
+/// An operation that may be executed. A clone is the same operation.
+#[derive(Debug, Clone)]
+pub struct Operation(Arc<OperationParts>);
+
+/// The parts of an operation.
 #[derive(Debug)]
-pub struct Operation {
+pub(crate) struct OperationParts {
     pub(crate) document: ExecutableDocument,
     pub(crate) text: String,
     pub(crate) name: Option<String>,
     pub(crate) variables: Variables,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ResultShape,
     kind: OperationKind,
+    /// The operation was executed before, so it follows the rules of the schema.
+    is_valid: AtomicBool,
 }
 
 impl Operation {
@@ -55,21 +64,36 @@ impl Operation {
         };
         let variables = with_defaults(variables, operation);
         check_required(&variables, operation)?;
-        let shape = Shape::new(operation, &document.fragments, &variables, types, settings)?;
+        let shape = ResultShape::new(operation, &document.fragments, &variables, types, settings)?;
         if kind == OperationKind::Subscription && shape.fields().len() != 1 {
             let hint = "Send one operation for each field.";
             return Err(Refusal::invalid("a subscription selects exactly one field", hint).at(Some(operation.pos)));
         }
-        Ok(Operation { text: text.to_owned(), name, variables, shape, kind, document })
+        let (text, is_valid) = (text.to_owned(), AtomicBool::new(false));
+        Ok(Operation(Arc::new(OperationParts { document, text, name, variables, shape, kind, is_valid })))
     }
 
     pub fn kind(&self) -> OperationKind {
-        self.kind
+        self.0.kind
     }
 
     /// Returns the operation's name. Clients choose it, so it has any text.
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.0.name.as_deref()
+    }
+
+    pub(crate) fn parts(&self) -> &OperationParts {
+        &self.0
+    }
+
+    /// Returns whether the operation is known to follow the rules of the schema.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.0.is_valid.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the operation follows the rules of the schema.
+    pub(crate) fn set_valid(&self) {
+        self.0.is_valid.store(true, Ordering::Relaxed);
     }
 }
 

@@ -14,7 +14,7 @@ use terrane_wire::{Code, ErrorBody};
 
 use crate::failure::Failure;
 use crate::refusal::Refusal;
-use crate::shape::Shape;
+use crate::shape::ResultShape;
 
 /// A response, for any transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Response {
     }
 
     /// Returns the response of an executed operation.
-    pub(crate) fn new(executed: Executed, shape: &Shape, correlation_id: &str) -> Self {
+    pub(crate) fn new(executed: Executed, shape: &ResultShape, correlation_id: &str) -> Self {
         let Executed { data, errors, .. } = executed;
         let (codes, errors): (Vec<Code>, Vec<Json>) =
             errors.iter().map(|error| field_error(error, correlation_id)).unzip();

@@ -18,16 +18,17 @@ mod result;
 mod subscription;
 mod values;
 
-use async_graphql::{SDLExportOptions, Schema};
+use async_graphql::{SDLExportOptions, Schema, ValidationMode};
 
 pub(crate) use request::RequestState;
 
 pub(crate) type GraphQlSchema = Schema<query::Query, mutation::Mutation, subscription::Subscription>;
 
-/// Returns the schema.
-pub(crate) fn build() -> GraphQlSchema {
+/// Returns the schema. `Fast` leaves out the rules of validation, for operations that follow them.
+pub(crate) fn build(validation: ValidationMode) -> GraphQlSchema {
     // Limits are checked before, and counted by this crate's own rules.
     Schema::build(query::Query::default(), mutation::Mutation::default(), subscription::Subscription::default())
+        .validation_mode(validation)
         .finish()
 }
 

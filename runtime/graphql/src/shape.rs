@@ -1,7 +1,7 @@
 //! The shape of an operation's result: its fields in the order of the document, with fragments expanded, directives
 //! applied and equal response keys merged.
 //!
-//! In: an operation with its variables, and the types of the schema. Out: a [`Shape`], whose limits are checked:
+//! In: an operation with its variables, and the types of the schema. Out: a [`ResultShape`], whose limits are checked:
 //! aliases, executions, complexity, and the depth of introspection. The response is written along it. Fields that the
 //! schema does not have are part of the shape without a type; validation refuses them later.
 
@@ -28,7 +28,7 @@ pub(crate) type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
 /// The fields of an operation's result.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct ResultShape {
     fields: Vec<ShapeField>,
     is_introspection: bool,
 }
@@ -58,7 +58,7 @@ struct Builder<'d> {
 /// The selections of one object by their response keys, in the order of the document.
 type Selected<'d> = IndexMap<&'d Name, Vec<&'d Positioned<Field>>>;
 
-impl Shape {
+impl ResultShape {
     /// Returns the shape of an operation whose fragments are not circular.
     pub(crate) fn new(
         operation: &Positioned<OperationDefinition>,
@@ -75,7 +75,7 @@ impl Shape {
         };
         let fields = builder.fields(Some(root), &[&operation.node.selection_set])?;
         let is_introspection = !fields.is_empty() && fields.iter().all(|field| field.name.starts_with("__"));
-        let shape = Shape { fields, is_introspection };
+        let shape = ResultShape { fields, is_introspection };
         cost::check(root, &shape, &settings.limits)?;
         if !settings.introspection
             && let Some(field) = shape.fields.iter().find(|field| matches!(&*field.name, "__schema" | "__type"))

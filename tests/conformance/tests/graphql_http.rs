@@ -143,6 +143,43 @@ async fn variables_are_checked_and_bounded() {
 }
 
 #[tokio::test]
+async fn repeated_requests_are_answered_alike() {
+    let edge = World::default().edge();
+    let ask_for = async |body: &Json| {
+        let asked = json!({"method": "POST", "path": "/graphql", "json": body, "headers": {"accept": RESPONSE}});
+        let Answered { status, body, .. } = ask(&edge, &serde_json::from_value(asked).unwrap()).await;
+        let mut body: Json = serde_json::from_slice(&body).unwrap();
+        for error in body["errors"].as_array_mut().into_iter().flatten() {
+            error["extensions"].as_object_mut().unwrap().remove("correlation_id");
+        }
+        (status, body)
+    };
+    let query = "query One($name: String!) { cube(name: $name) { name } } query Two { cubes { title } }";
+    let bodies = [
+        json!({"query": query, "operationName": "One", "variables": {"name": "orders"}}),
+        json!({"query": query, "operationName": "One", "variables": {"name": "nothing"}}),
+        json!({"query": query, "operationName": "One", "variables": {"name": 1}}),
+        json!({"query": query, "operationName": "Two", "variables": {"name": "orders"}}),
+        json!({"query": query, "operationName": "Three"}),
+        json!({"query": query}),
+        json!({"query": "{ cube(name: 1) { name } }"}),
+        json!({"query": "{ cubes { nothing } }"}),
+        json!({"query": "{ cubes { name }"}),
+    ];
+    let mut first = Vec::new();
+    for body in &bodies {
+        first.push(ask_for(body).await);
+    }
+    assert_eq!(first[0].1["data"]["cube"]["name"], "orders", "{}", first[0].1);
+    assert!(first[2..].iter().all(|(_, body)| body != &first[0].1), "{first:?}");
+    for _ in 0..2 {
+        for (body, first) in bodies.iter().zip(&first) {
+            assert_eq!(&ask_for(body).await, first, "{body}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn introspection_can_be_turned_off() {
     let schema = GraphQlSettings { introspection: false, ..GraphQlSettings::default() };
     let world = World { graphql: GraphQlHttpSettings { schema, ..GraphQlHttpSettings::default() }, ..World::default() };

@@ -122,7 +122,7 @@ mod tests {
         let (settings, types) = (GraphQlSettings::default(), TypeTable::new(SCHEMA));
         let operation = Operation::read(document, None, serde_json::Map::new(), &settings, &types).unwrap();
         let mut out = Vec::new();
-        super::data(&Value::from_json(data).unwrap(), operation.shape.fields(), &mut out);
+        super::data(&Value::from_json(data).unwrap(), operation.parts().shape.fields(), &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -6,7 +6,7 @@
 
 use terrane_app::dimension_values::DEFAULT_LIMIT;
 
-use super::{Shape, ShapeField};
+use super::{ResultShape, ShapeField};
 use crate::limits::Exceeded;
 use crate::settings::Limits;
 
@@ -28,7 +28,7 @@ const LIST_ITEMS: u64 = 10;
 const MAX_INTROSPECTION_LISTS: usize = 2;
 
 /// Checks the cost of a shape, whose fields are those of `root`.
-pub(super) fn check(root: &str, shape: &Shape, limits: &Limits) -> Result<(), Exceeded> {
+pub(super) fn check(root: &str, shape: &ResultShape, limits: &Limits) -> Result<(), Exceeded> {
     let mut executions = 0;
     let mut complexity = 0_u64;
     for field in &shape.fields {

@@ -9,7 +9,7 @@ use crate::operation::Operation;
 use crate::schema;
 
 fn read(text: &str, variables: serde_json::Value, settings: &GraphQlSettings) -> Result<Operation, Refusal> {
-    let types = TypeTable::new(&schema::text(&schema::build()));
+    let types = TypeTable::new(&schema::text(&schema::build(async_graphql::ValidationMode::Strict)));
     let serde_json::Value::Object(variables) = variables else { panic!("no object") };
     Operation::read(text, None, variables, settings, &types)
 }
@@ -35,7 +35,7 @@ fn fields_are_merged_in_the_order_of_the_document() {
         ... @include(if: $yes) { cubes { name } } ... @skip(if: $yes) { gone }
     } fragment F on Query { cubes { description } a: cubes { title } }";
     let operation = read(text, json!({"no": false}), &GraphQlSettings::default()).unwrap();
-    assert_eq!(drawn(operation.shape.fields()), "a{name title} cubes{description title name}");
+    assert_eq!(drawn(operation.parts().shape.fields()), "a{name title} cubes{description title name}");
 }
 
 #[test]
@@ -103,6 +103,6 @@ fn shapes_of_unknown_fields_have_no_type() {
     let document = parse_query("{ nothing { at { all } } }").unwrap();
     assert_eq!(document.operations.iter().count(), 1);
     let operation = read("{ nothing { at { all } } }", json!({}), &GraphQlSettings::default()).unwrap();
-    assert!(operation.shape.fields()[0].ty.is_none());
-    assert_eq!(drawn(operation.shape.fields()), "nothing{at{all}}");
+    assert!(operation.parts().shape.fields()[0].ty.is_none());
+    assert_eq!(drawn(operation.parts().shape.fields()), "nothing{at{all}}");
 }

@@ -151,7 +151,7 @@ const PROBLEMS: &[(&str, ProblemCode, u32, u32, &str)] = &[
     ("EVALUATE {MEDIANX(orders, 1)}", ProblemCode::NotSupported, 1, 11, "MEDIANX"),
     ("EVALUATE [revenue]", ProblemCode::Type, 1, 10, "EVALUATE { [revenue] }"),
     ("EVALUATE SUM(orders[id])", ProblemCode::Type, 1, 10, "EVALUATE { SUM(orders[id]) }"),
-    ("EVALUATE {VALUES(orders[id])}", ProblemCode::Type, 1, 11, "a scalar expression"),
+    ("EVALUATE {orders}", ProblemCode::Type, 1, 11, "a scalar expression"),
     ("EVALUATE FILTER([revenue], TRUE)", ProblemCode::Type, 1, 17, "expected a table"),
     ("EVALUATE {orders[status]}", ProblemCode::Context, 1, 11, "SELECTEDVALUE(orders[status])"),
     ("EVALUATE FILTER(orders, customers[region] = \"a\")", ProblemCode::Context, 1, 25, "single value"),

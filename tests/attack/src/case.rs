@@ -30,7 +30,7 @@ pub struct Case {
     pub answers: [String; 2],
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
-    /// On both sides.
+    /// Files that both servers have.
     pub files: Files,
     pub left: Files,
     pub right: Files,

@@ -113,7 +113,7 @@ pub struct SeriesBatch {
     pub offsets: Vec<u32>,
     /// Start of each point's bucket, milliseconds since 1970-01-01T00:00:00Z.
     pub timestamps_ms: Vec<i64>,
-    /// One a point; NaN: no value. Never infinite.
+    /// One value for each point. NaN stands for a missing value; no value is infinite.
     pub values: Vec<f64>,
     /// `None` for calendar steps.
     pub step_ms: Option<u64>,

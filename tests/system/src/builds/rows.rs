@@ -13,7 +13,7 @@ pub(super) const COUNT: u64 = 300;
 const FILE: &str = "events.csv";
 const SCHEMA: &str = "terrane_preaggregations";
 
-/// The place of the rows.
+/// The storage of the rows.
 #[derive(Debug)]
 pub enum Rows<'a> {
     /// A file of the project, which DuckDB reads.
@@ -85,7 +85,7 @@ cubes:
         self.change(project, 1)
     }
 
-    /// Gives all rows the number of a change, at once.
+    /// Writes the number of a change into all rows in one step.
     pub(super) fn change(&self, project: &Path, version: u64) -> Result<()> {
         match self {
             Rows::File => {

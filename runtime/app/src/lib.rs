@@ -5,6 +5,7 @@ pub mod anomaly;
 pub mod blocking;
 pub mod builds;
 pub mod catalog;
+pub mod cost;
 pub mod data_check;
 pub mod data_versions;
 pub mod dax;

@@ -7,6 +7,7 @@ pub mod checks;
 pub mod clock;
 pub mod credentials;
 pub mod detectors;
+pub mod executed_queries;
 pub mod governance;
 pub mod invalidations;
 pub mod jobs;

@@ -59,6 +59,7 @@ pub use recorder::log_unreadable;
 pub use session::QuerySession;
 
 use crate::catalog::{Catalog, Snapshot};
+use crate::cost::ExecutionLog;
 use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
@@ -115,6 +116,8 @@ pub struct QueryPorts {
     pub observer: Arc<dyn Observer>,
     pub access: Arc<AccessRecorder>,
     pub versions: Arc<DataVersions>,
+    /// The history of executed queries; `None`: none is written.
+    pub executions: Option<Arc<ExecutionLog>>,
 }
 
 /// Compiles and runs queries.
@@ -131,6 +134,7 @@ pub struct QueryService {
     /// The pre-aggregations that queries may read.
     rollups: RwLock<Arc<ReadyRollups>>,
     history: QueryHistory,
+    executions: Option<Arc<ExecutionLog>>,
     /// The project's time zone, as hooks see it.
     time_zone: String,
     warehouse_name: Arc<str>,
@@ -138,7 +142,7 @@ pub struct QueryService {
 
 impl QueryService {
     pub fn new(ports: QueryPorts, settings: QuerySettings) -> Self {
-        let QueryPorts { catalog, warehouse, clock, governance, observer, access, versions } = ports;
+        let QueryPorts { catalog, warehouse, clock, governance, observer, access, versions, executions } = ports;
         let warehouse_name = warehouse.name().into();
         let limiter = ConcurrencyLimiter::new(settings.limiter);
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
@@ -169,6 +173,7 @@ impl QueryService {
             zones: TimeZoneDatabase::bundled(),
             rollups: RwLock::new(Arc::new(rollups)),
             history: QueryHistory::default(),
+            executions,
             time_zone: zone_name(&settings.timezone),
             settings,
             warehouse_name,

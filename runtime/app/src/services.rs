@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
+use crate::cost::{CostService, ExecutionLog, HistoryRetention, Prices};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
 use crate::governance::ApprovalService;
@@ -24,6 +25,7 @@ use crate::ports::checks::Checks;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
 use crate::ports::detectors::Detectors;
+use crate::ports::executed_queries::ExecutedQueries;
 use crate::ports::governance::Governance;
 use crate::ports::invalidations::Invalidations;
 use crate::ports::jobs::{JobTexts, Jobs};
@@ -97,6 +99,16 @@ pub struct ServerPorts {
     pub providers: Vec<Arc<dyn IdentityProvider>>,
     /// `None`: pre-aggregations are switched off.
     pub preaggregations: Option<PreaggregationBackend>,
+    /// `None`: the module of costs is switched off.
+    pub executed_queries: Option<Arc<dyn ExecutedQueries>>,
+}
+
+/// The operator's settings of the costs of queries.
+#[derive(Debug, Clone, Copy)]
+pub struct CostSettings {
+    pub prices: Prices,
+    /// The time for which executed queries are in the history.
+    pub history: Duration,
 }
 
 /// The operator's settings of a server.
@@ -113,6 +125,7 @@ pub struct ServerSettings {
     /// The time that the build of one model may take.
     pub build_timeout: Duration,
     pub preaggregations: PreaggregationSettings,
+    pub cost: CostSettings,
     /// The time for which ended records are kept.
     pub retention: Duration,
     pub leases: LeaseSettings,
@@ -132,6 +145,8 @@ pub struct ServerServices {
     pub profiling: Arc<ProfilingService>,
     pub projects: Arc<ProjectService>,
     pub preaggregations: Arc<Preaggregations>,
+    /// `None`: the module is switched off.
+    pub cost: Option<Arc<CostService>>,
     pub jobs: Arc<JobService>,
     pub access: Arc<AccessRecorder>,
     pub authenticator: Arc<Authenticator>,
@@ -145,6 +160,7 @@ pub struct ServerServices {
     pub plugins: Arc<dyn Plugins>,
     pub clock: Arc<dyn Clock>,
     maintenance: Arc<Maintenance>,
+    history_retention: Option<Arc<HistoryRetention>>,
     leases: Arc<dyn Leases>,
     observer: Arc<dyn Observer>,
     process_id: Arc<str>,
@@ -156,7 +172,7 @@ impl Services {
     /// so decisions about any other caller fail.
     pub fn for_operator(snapshot: Snapshot, ports: ServicePorts, queries: QuerySettings) -> Self {
         let access = AccessRecorder::for_operator(Arc::clone(&ports.observer), Arc::clone(&ports.clock));
-        Services::assemble(snapshot, ports, Arc::new(access), None, queries, live::DEFAULT_QUOTA)
+        Services::assemble(snapshot, ports, Arc::new(access), None, None, queries, live::DEFAULT_QUOTA)
     }
 
     fn assemble(
@@ -164,6 +180,7 @@ impl Services {
         ports: ServicePorts,
         access: Arc<AccessRecorder>,
         invalidations: Option<Arc<dyn Invalidations>>,
+        executions: Option<Arc<ExecutionLog>>,
         settings: QuerySettings,
         subscriptions: QuotaSettings,
     ) -> Self {
@@ -179,6 +196,7 @@ impl Services {
             observer,
             access: Arc::clone(&access),
             versions: Arc::clone(&versions),
+            executions,
         };
         let queries = Arc::new(QueryService::new(query_ports, settings));
         let anomalies = AnomalyService::new(Arc::clone(&queries), Arc::clone(&detectors), Arc::clone(&clock));
@@ -269,7 +287,12 @@ impl ServerServices {
             ..settings.queries.clone()
         };
         let (queries, subscriptions) = (settings.queries, settings.subscriptions);
-        let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, queries, subscriptions);
+        let executions = server.executed_queries.as_ref().map(|history| {
+            let (history, clock) = (Arc::clone(history), Arc::clone(&clock));
+            Arc::new(ExecutionLog::new(history, clock, &*server.randomness, settings.cost.prices))
+        });
+        let log = executions.clone();
+        let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, log, queries, subscriptions);
         let job_query_ports = QueryPorts {
             catalog: Arc::clone(&services.catalog),
             warehouse: Arc::clone(&services.warehouse),
@@ -278,6 +301,7 @@ impl ServerServices {
             observer: Arc::clone(&observer),
             access: Arc::clone(&services.access),
             versions: Arc::clone(&services.versions),
+            executions: executions.clone(),
         };
         let job_queries = Arc::new(QueryService::new(job_query_ports, job_queries));
         let job_ports = JobPorts {
@@ -299,6 +323,12 @@ impl ServerServices {
             settings.preaggregations,
         );
         let preaggregations = Arc::new(preaggregations);
+        let cost = executions.zip(server.executed_queries.clone()).map(|(log, history)| {
+            Arc::new(CostService::new(log, history, services.catalog.clone(), services.access.clone()))
+        });
+        let history_retention = server.executed_queries.map(|history| {
+            Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history))
+        });
         let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
         let security = SecurityPorts {
             credentials: server.credentials,
@@ -340,6 +370,7 @@ impl ServerServices {
         ServerServices {
             projects: Arc::new(projects),
             preaggregations,
+            cost,
             jobs,
             authenticator,
             oauth: Arc::new(oauth),
@@ -348,6 +379,7 @@ impl ServerServices {
             audit: server.audit,
             store: server.store,
             maintenance: Arc::new(Maintenance::new(server.retention, clock, maintenance)),
+            history_retention,
             leases: server.leases,
             observer,
             process_id: settings.process_id,
@@ -378,6 +410,10 @@ impl ServerServices {
         let worker = Worker::new(leases, clock, observer, self.process_id.clone(), self.lease_settings)
             .with_task(self.maintenance.clone())
             .with_task(Arc::new(JobMaintenance::new(Arc::clone(&self.jobs))));
+        let worker = match &self.history_retention {
+            Some(retention) => worker.with_task(retention.clone()),
+            None => worker,
+        };
         match self.preaggregations.is_enabled() {
             true => worker.with_task(self.preaggregations.clone()),
             false => worker,

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod auth;
 pub mod check;
 pub mod config;
+pub mod cost;
 pub mod dax;
 pub mod doctor;
 pub mod explain;

@@ -72,6 +72,7 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     pub cache: CacheConfig,
     pub pre_aggregations: PreaggregationsConfig,
+    pub optimization: OptimizationConfig,
     pub unused: Vec<UnusedSetting>,
     pub ineffective: Vec<IneffectiveSetting>,
     /// All settings as text, without secrets.
@@ -142,6 +143,16 @@ pub struct PreaggregationsConfig {
     pub build_timeout_seconds: u64,
     /// The retention of builds that ended.
     pub history_days: u64,
+}
+
+/// The settings of the costs of queries.
+#[derive(Debug, Clone)]
+pub struct OptimizationConfig {
+    pub enabled: bool,
+    /// The retention of executed queries.
+    pub history_days: u64,
+    /// The price of a second on the warehouse. `None`: unknown.
+    pub price_of_second: Option<f64>,
 }
 
 #[derive(Debug, Clone)]

@@ -35,7 +35,7 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, audit, auth, check, config as config_command, dax, doctor, explain, graphql,
+    Terminal, anomaly, audit, auth, check, config as config_command, cost, dax, doctor, explain, graphql,
     import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query,
     run as run_command, schema, serve, state, test,
 };
@@ -108,6 +108,8 @@ enum Command {
     Run(run_command::RunArguments),
     /// Build pre-aggregations, and show which queries they answer
     Preagg(preagg::PreaggArguments),
+    /// Report what queries cost
+    Cost(cost::CostArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
     /// Find anomalies in a measure
@@ -213,6 +215,10 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         Command::Preagg(arguments) => {
             let project = read(arguments.action.dir())?;
             in_runtime(None, preagg::run(&arguments, project, terminal))?
+        }
+        Command::Cost(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, cost::run(&arguments, &project))?.map(|()| true)
         }
         Command::Test(arguments) => {
             let project = read(&arguments.dir)?;

@@ -23,10 +23,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
+use terrane_app::cost::Prices;
 use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::jobs::JobSettings;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::executed_queries::ExecutedQueries;
 use terrane_app::ports::jobs::JobQuota;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
@@ -37,7 +39,7 @@ use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::preaggregations::{PreaggregationBackend, Preaggregations};
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::{Scope, Scopes, api_key};
-use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
+use terrane_app::services::{CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
 use terrane_app::worker::LeaseSettings;
 use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
@@ -342,6 +344,7 @@ pub async fn server_services(
         files: Arc::new(projects::FolderProjects::of(project)),
         providers,
         preaggregations: rollups.map(|tables| PreaggregationBackend { state: store.clone(), tables }),
+        executed_queries: config.optimization.enabled.then(|| store.clone() as Arc<dyn ExecutedQueries>),
     };
     let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {
@@ -353,6 +356,10 @@ pub async fn server_services(
         transport,
         build_timeout: build_timeout(config),
         preaggregations: preaggregations::settings(config),
+        cost: CostSettings {
+            prices: Prices { second: config.optimization.price_of_second },
+            history: Duration::from_secs(config.optimization.history_days * 86_400),
+        },
         retention: Duration::from_secs(config.state.retention_days * 86_400),
         leases: LeaseSettings::default(),
         process_id,

@@ -56,6 +56,14 @@ pub struct Watchers {
     pub dropped_lines: Option<DroppedLines>,
 }
 
+/// The routes that depend on the settings of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Offered {
+    pub(crate) metrics: Option<MetricsRoute>,
+    /// The module of costs is switched on.
+    pub(crate) has_costs: bool,
+}
+
 impl Default for HttpSettings {
     fn default() -> Self {
         HttpSettings {
@@ -127,6 +135,10 @@ impl App {
             description: OnceLock::new(),
             dependencies: tokio::sync::Mutex::default(),
         }))
+    }
+
+    pub(crate) fn offered(&self) -> Offered {
+        Offered { metrics: self.settings.metrics, has_costs: self.services.cost.is_some() }
     }
 
     pub fn uptime(&self) -> Duration {

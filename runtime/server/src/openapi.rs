@@ -223,14 +223,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::app::MetricsRoute;
+    use crate::app::{MetricsRoute, Offered};
 
     fn reference(schema: &str) -> Json {
         json!({ "$ref": format!("#/components/schemas/{schema}") })
     }
 
     fn routes() -> Vec<Route> {
-        crate::protocols::routes_with(Some(MetricsRoute { path: "/metrics", is_public: false }))
+        let metrics = Some(MetricsRoute { path: "/metrics", is_public: false });
+        crate::protocols::routes_with(Offered { metrics, has_costs: true })
     }
 
     fn references(json: &Json, found: &mut BTreeSet<String>) {

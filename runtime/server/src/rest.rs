@@ -9,6 +9,7 @@ mod audit;
 mod auth;
 mod cache;
 mod conditional;
+mod cost;
 mod dax;
 mod docs;
 mod format;
@@ -31,7 +32,7 @@ use axum::routing::Router;
 use serde_json::Value as Json;
 use terrane_app::ports::governance::Surface;
 
-use crate::app::{App, MetricsRoute};
+use crate::app::{App, MetricsRoute, Offered};
 use crate::edge::{ApiError, Credentials, Parts, Protocol, Route, Routes, correlation_id, protocol_of};
 
 /// The REST protocol, which answers every request that no other protocol answers.
@@ -81,19 +82,20 @@ fn all() -> Routes {
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 
-pub(crate) fn router(metrics: Option<MetricsRoute>) -> Router<App> {
-    with(metrics).into_parts().0.fallback(no_route)
+pub(crate) fn router(offered: Offered) -> Router<App> {
+    with(offered).into_parts().0.fallback(no_route)
 }
 
 /// Returns the routes of REST on one server.
-pub(crate) fn routes_with(metrics: Option<MetricsRoute>) -> Vec<Route> {
-    with(metrics).into_parts().1
+pub(crate) fn routes_with(offered: Offered) -> Vec<Route> {
+    with(offered).into_parts().1
 }
 
-fn with(metrics: Option<MetricsRoute>) -> Routes {
+fn with(Offered { metrics, has_costs }: Offered) -> Routes {
+    let routes = if has_costs { cost::register(all()) } else { all() };
     match metrics {
-        Some(route) => metrics::register(all(), route),
-        None => all(),
+        Some(route) => metrics::register(routes, route),
+        None => routes,
     }
 }
 

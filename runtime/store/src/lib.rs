@@ -1,5 +1,5 @@
-//! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog`, `Leases` and `PreaggregationState` on
-//! sqlx: SQLite in a file, or PostgreSQL for several servers.
+//! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog`, `Leases`, `PreaggregationState` and
+//! `ExecutedQueries` on sqlx: SQLite in a file, or PostgreSQL for several servers.
 //!
 //! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
 //! answered. A database that a newer program has migrated is refused. Queries are written once
@@ -9,6 +9,7 @@ mod audit;
 mod credentials;
 mod database;
 mod dump;
+mod executed_queries;
 mod inspect;
 mod invalidations;
 mod jobs;

@@ -28,11 +28,12 @@ macro_rules! texts {
                 "targets of queries",
                 include_str!(concat!("../migrations/", $engine, "/0012_targets_of_queries.sql")),
             ),
+            (15, "executed queries", include_str!(concat!("../migrations/", $engine, "/0015_executed_queries.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 12] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 13] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

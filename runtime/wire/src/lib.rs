@@ -15,6 +15,7 @@ pub mod auth;
 mod body;
 pub mod cache;
 pub mod cells;
+pub mod cost;
 mod csv;
 pub mod dax;
 pub mod error;

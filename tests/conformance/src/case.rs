@@ -14,6 +14,7 @@ use http_body_util::BodyExt as _;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
+use terrane_app::cost::Prices;
 use terrane_app::limits::RateSettings;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::live;
@@ -25,7 +26,7 @@ use terrane_app::preaggregations::PreaggregationSettings;
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
-use terrane_app::services::{ServerPorts, ServerServices, ServerSettings, ServicePorts};
+use terrane_app::services::{CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts};
 use terrane_app::worker::LeaseSettings;
 use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
 use terrane_identity::{Argon2Passwords, OsRandomness};
@@ -37,6 +38,7 @@ use terrane_server::{
 
 use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
+use crate::cost::MemoryHistory;
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
@@ -95,6 +97,9 @@ pub struct World {
     pub is_busy: bool,
     /// The operator took the description away.
     pub has_no_docs: bool,
+    pub has_no_costs: bool,
+    #[serde(skip)]
+    pub executed_queries: Arc<MemoryHistory>,
     /// The governance hooks.
     pub hooks: Vec<FakeHook>,
     /// The models whose builds the warehouse refuses.
@@ -320,6 +325,7 @@ impl World {
             preaggregations: self
                 .has_preaggregations
                 .then(|| preaggregations::backend(Arc::clone(&self.preaggregations))),
+            executed_queries: (!self.has_no_costs).then(|| Arc::clone(&self.executed_queries) as _),
         };
         let settings = ServerSettings {
             queries,
@@ -330,6 +336,7 @@ impl World {
             transport: security.transport,
             build_timeout: Duration::from_secs(60),
             preaggregations: PreaggregationSettings::default(),
+            cost: CostSettings { prices: Prices { second: Some(0.5) }, history: Duration::from_secs(86_400) },
             retention: Duration::from_secs(86_400),
             leases: LeaseSettings::default(),
             process_id: "w1".into(),

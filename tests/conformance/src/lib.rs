@@ -6,6 +6,7 @@
 pub mod builds;
 pub mod case;
 pub mod compare;
+pub mod cost;
 pub mod fakes;
 pub mod hooks;
 pub mod jobs;

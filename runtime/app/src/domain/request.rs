@@ -78,6 +78,20 @@ pub enum Surface {
     Internal,
 }
 
+impl Surface {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Surface::Rest => "rest",
+            Surface::Graphql => "graphql",
+            Surface::Dax => "dax",
+            Surface::Xmla => "xmla",
+            Surface::AsyncJob => "async_job",
+            Surface::SqlOnly => "sql_only",
+            Surface::Internal => "internal",
+        }
+    }
+}
+
 /// The purpose of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum QueryKind {

@@ -23,7 +23,7 @@ use super::cache::{CacheControl, Fetched};
 use super::cache_use::{CacheUse, MissReason};
 use super::job::{JobResult, QueryJob};
 use super::limiter::Permit;
-use super::recorder::QueryRecorder;
+use super::recorder::{ExecutedStatement, QueryRecorder};
 use super::row_reader::{RowReader, StreamRecord};
 use super::runner::{OpenedStatement, Statements};
 use super::session::QuerySession;
@@ -304,7 +304,8 @@ impl Prepared<'_> {
         let waited = if used.is_hit() { Duration::ZERO } else { result.waited };
         self.recorder.succeed(waited, returned_rows);
         let duration = self.recorder.duration();
-        self.recorder.log_executed(waited, duration, returned_rows, used, oldest.is_some());
+        let statement = ExecutedStatement::new(&sql, oldest.is_some());
+        self.recorder.log_executed(waited, duration, returned_rows, used, &statement);
         self.recorder.used_rollups(&sql);
         if !used.is_hit() {
             self.record_shape(&sql, waited);
@@ -356,7 +357,7 @@ impl Prepared<'_> {
                 waited,
                 rows: 0,
                 cache: CacheUse::Miss(MissReason::Streamed),
-                uses_tables: oldest.is_some(),
+                executed: ExecutedStatement::new(&sql, oldest.is_some()),
                 is_open: true,
             },
             _permit: permit,

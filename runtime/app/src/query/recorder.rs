@@ -13,7 +13,8 @@ use terrane_compiler::sql::CompiledSql;
 
 use super::cache_use::CacheUse;
 use super::{QueryRunError, key, milliseconds};
-use crate::domain::{QueryKind, TraceContext};
+use crate::cost::{Execution, ExecutionLog};
+use crate::domain::{QueryKind, RequestContext, Surface, TraceContext};
 use crate::ports::clock::Clock;
 use crate::ports::observer::{EndedQuery, Executed, Observer, QueryOutcome, Step, UNKNOWN_CUBE, WarehouseShare};
 use crate::ports::warehouse::WarehouseErrorKind;
@@ -34,12 +35,53 @@ pub(super) struct StatementOrigin {
 pub(super) struct QueryRecorder {
     pub(super) origin: StatementOrigin,
     pub(super) kind: QueryKind,
+    /// `None`: no history is written.
+    pub(super) history: Option<HistoryEntry>,
     /// The clock's `elapsed` at the start.
     pub(super) started: Duration,
     /// Time spent on the warehouse, if it is less than the time since admission.
     pub(super) waited: Option<Duration>,
     pub(super) rows: u64,
     pub(super) outcome: QueryOutcome,
+}
+
+/// The history that a query is recorded in, and the caller of the query.
+pub(super) struct HistoryEntry {
+    log: Arc<ExecutionLog>,
+    user_id: Arc<str>,
+    tenant: Option<Arc<str>>,
+    surface: Surface,
+}
+
+/// The facts about an executed statement that its records need after its text is gone.
+pub(super) struct ExecutedStatement {
+    query_hash: String,
+    /// The first pre-aggregation that the statement reads, `cube.name`.
+    pre_aggregation: Option<Arc<str>>,
+    /// Some rows are from pre-aggregated tables.
+    uses_tables: bool,
+}
+
+impl HistoryEntry {
+    pub(super) fn new(log: &Arc<ExecutionLog>, context: &RequestContext) -> Self {
+        HistoryEntry {
+            log: Arc::clone(log),
+            user_id: Arc::clone(&context.caller.user_id),
+            tenant: context.tenant.clone(),
+            surface: context.surface,
+        }
+    }
+}
+
+impl ExecutedStatement {
+    pub(super) fn new(sql: &CompiledSql, uses_tables: bool) -> Self {
+        let served = sql.rollups.iter().find_map(|fact| Some((&fact.cube, fact.served.as_ref()?)));
+        ExecutedStatement {
+            query_hash: key::sql_hash(&sql.text),
+            pre_aggregation: served.map(|(cube, served)| format!("{cube}.{}", served.rollup).into()),
+            uses_tables,
+        }
+    }
 }
 
 impl QueryRecorder {
@@ -92,15 +134,16 @@ impl QueryRecorder {
         }
     }
 
-    /// Logs that all rows were read. `uses_tables`: some of them from pre-aggregated tables.
+    /// Logs that all rows were read, and adds the query to the history.
     pub(super) fn log_executed(
         &self,
         waited: Duration,
         duration: Duration,
         rows: u64,
         cache: CacheUse,
-        uses_tables: bool,
+        statement: &ExecutedStatement,
     ) {
+        self.add_to_history(waited, duration, rows, cache, statement);
         tracing::info!(
             event = "query_executed",
             cube = &*self.origin.cube,
@@ -112,8 +155,33 @@ impl QueryRecorder {
             bytes_scanned = tracing::field::Empty,
             cache_hit = cache.is_hit(),
             cache_miss_reason = cache.miss_reason(),
-            preagg_used = uses_tables,
+            preagg_used = statement.uses_tables,
         );
+    }
+
+    /// Adds a query whose rows were all read to the history.
+    pub(super) fn add_to_history(
+        &self,
+        waited: Duration,
+        duration: Duration,
+        rows: u64,
+        cache: CacheUse,
+        statement: &ExecutedStatement,
+    ) {
+        let Some(HistoryEntry { log, user_id, tenant, surface }) = &self.history else { return };
+        log.record(&Execution {
+            query_hash: &statement.query_hash,
+            cube: &self.origin.cube,
+            user_id,
+            tenant: tenant.as_ref(),
+            kind: self.kind,
+            surface: *surface,
+            duration,
+            warehouse: waited,
+            rows,
+            is_cached: cache.is_hit(),
+            pre_aggregation: statement.pre_aggregation.clone(),
+        });
     }
 }
 

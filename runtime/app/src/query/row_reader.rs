@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 use super::answer::Piece;
 use super::cache_use::CacheUse;
 use super::limiter::Permit;
-use super::recorder::{QueryRecorder, StatementRecorder};
+use super::recorder::{ExecutedStatement, QueryRecorder, StatementRecorder};
 use super::{QueryRunError, milliseconds};
 use crate::ports::observer::QueryOutcome;
 use crate::ports::warehouse::{BatchStream, WarehouseError};
@@ -43,8 +43,7 @@ pub(super) struct StreamRecord {
     pub(super) waited: Duration,
     pub(super) rows: u64,
     pub(super) cache: CacheUse,
-    /// Some rows are from pre-aggregated tables.
-    pub(super) uses_tables: bool,
+    pub(super) executed: ExecutedStatement,
     pub(super) is_open: bool,
 }
 
@@ -97,7 +96,7 @@ impl StreamRecord {
         self.end(QueryOutcome::Success);
         let duration = self.query.duration();
         self.span.in_scope(|| {
-            self.query.log_executed(self.waited, duration, self.rows, self.cache, self.uses_tables);
+            self.query.log_executed(self.waited, duration, self.rows, self.cache, &self.executed);
         });
         duration
     }

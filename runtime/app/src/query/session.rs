@@ -24,7 +24,7 @@ use super::authorization::Authorization;
 use super::cache::{CacheControl, CallerOfJob, Fetched};
 use super::job::QueryJob;
 use super::prepared::Prepared;
-use super::recorder::{QueryRecorder, StatementOrigin, cube_of};
+use super::recorder::{ExecutedStatement, HistoryEntry, QueryRecorder, StatementOrigin, cube_of};
 use super::{QueryRunError, QueryService, outcome_of};
 use crate::catalog::Snapshot;
 use crate::domain::{QueryKind, RequestContext};
@@ -182,7 +182,11 @@ impl QuerySession<'_> {
     }
 
     async fn run_profile(&self, sql: CompiledSql, recorder: &QueryRecorder) -> Result<ResultSet, QueryRunError> {
+        let statement = ExecutedStatement::new(&sql, false);
         let found = self.fetch(QueryJob::of_rows(sql), CacheControl::default(), recorder).await?;
+        let waited = if found.used.is_hit() { Duration::ZERO } else { found.result.waited };
+        let rows = row_count(&found.result.rows.batches);
+        recorder.add_to_history(waited, recorder.duration(), rows, found.used, &statement);
         Ok(found.result.rows.clone())
     }
 
@@ -216,6 +220,7 @@ impl QuerySession<'_> {
                 admitted: Arc::default(),
             },
             kind,
+            history: self.service.executions.as_ref().map(|log| HistoryEntry::new(log, self.context)),
             started: self.service.clock.elapsed(),
             waited: None,
             rows: 0,

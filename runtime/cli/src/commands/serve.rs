@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_app::cost::CostService;
 use terrane_app::preaggregations::Preaggregations;
 use terrane_app::security::AuditBuffer;
 use terrane_app::services::ServerServices;
@@ -151,6 +152,8 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
 struct Background {
     audit_buffer: Arc<AuditBuffer>,
     writing: JoinHandle<()>,
+    /// The history of queries, and the task that writes it.
+    cost: Option<(Arc<CostService>, JoinHandle<()>)>,
     preaggregations: Arc<Preaggregations>,
     /// Reads the published pre-aggregations.
     following: JoinHandle<()>,
@@ -167,6 +170,10 @@ impl Background {
             let audit_buffer = audit_buffer.clone();
             async move { audit_buffer.keep_writing(interval, &watch).await }
         });
+        let cost = services.cost.clone().map(|cost| {
+            let log = Arc::clone(cost.log());
+            (cost, tokio::spawn(async move { log.keep_writing().await }))
+        });
         let preaggregations = services.preaggregations.clone();
         let following = tokio::spawn({
             let preaggregations = preaggregations.clone();
@@ -180,7 +187,7 @@ impl Background {
         let worker = tokio::spawn(async {
             tokio::join!(worker, jobs);
         });
-        Background { audit_buffer, writing, preaggregations, following, worker, ends: [end, end_jobs] }
+        Background { audit_buffer, writing, cost, preaggregations, following, worker, ends: [end, end_jobs] }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
@@ -195,6 +202,8 @@ impl Background {
         let stopped = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker);
         // Queries that cannot be recorded in time are lost.
         let (flushed, stopped, _) = tokio::join!(flush, stopped, recorded);
+        // Jobs add queries until they end.
+        write_history(self.cost).await;
         match flushed {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(event = "audit_lost", error_message = %error),
@@ -204,6 +213,20 @@ impl Background {
         }
         if stopped.is_err() {
             tracing::warn!(event = "lease_not_released", error_message = "the background tasks did not end in time");
+        }
+    }
+}
+
+/// Writes the queries that are not in the history yet.
+async fn write_history(cost: Option<(Arc<CostService>, JoinHandle<()>)>) {
+    let Some((cost, writing)) = cost else { return };
+    writing.abort();
+    match tokio::time::timeout(SHUTDOWN_TIMEOUT, cost.log().flush()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(event = "query_history_lost", error_message = %error),
+        Err(_) => {
+            let error_message = "the state database did not answer in time";
+            tracing::error!(event = "query_history_lost", error_message);
         }
     }
 }

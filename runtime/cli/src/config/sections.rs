@@ -14,7 +14,7 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, Place, PreaggregationsConfig, QueryConfig, Secret,
+    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, OptimizationConfig, Place, PreaggregationsConfig, QueryConfig, Secret,
     ServerConfig, StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
@@ -49,6 +49,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         security: top.section("security", security::read),
         cache: top.section("cache", cache),
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
+        optimization: top.section("optimization", optimization),
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
@@ -138,6 +139,16 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
         refresh_seconds: s.integer("refresh_seconds", 1..=31_536_000).unwrap_or(3_600),
         build_timeout_seconds: s.integer("build_timeout_seconds", 1..=86_400).unwrap_or(3_600),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(7),
+    }
+}
+
+fn optimization(s: &mut Section<'_>) -> OptimizationConfig {
+    const PRICE: &str = "a number from 0 to 1000000";
+    let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
+    OptimizationConfig {
+        enabled: s.boolean("enabled").unwrap_or(true),
+        history_days: s.integer("history_days", 1..=3_650).unwrap_or(30),
+        price_of_second: s.section("prices", |prices| prices.checked("second", PRICE, price)),
     }
 }
 

@@ -49,7 +49,7 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
         let settings = &app.settings;
         let anonymous =
             if settings.anonymous.is_some() { AnonymousCallers::MayRead } else { AnonymousCallers::Rejected };
-        openapi::document(&crate::protocols::routes_with(settings.metrics), &settings.version, anonymous)
+        openapi::document(&crate::protocols::routes_with(app.offered()), &settings.version, anonymous)
             .to_string()
             .into()
     });

@@ -3,6 +3,7 @@
 //! In: an error of a use case. Out: its code and fields, the same on every surface. Failures of the state database are
 //! logged here, since callers must not see their causes.
 
+use terrane_app::cost::HistoryError;
 use terrane_app::domain::Scopes;
 use terrane_app::invalidation::InvalidationError;
 use terrane_app::jobs::JobError;
@@ -59,6 +60,15 @@ impl From<&RefreshError> for ErrorBody {
                 ErrorBody::new(Code::InvalidQuery, message).detail("field", "partitions")
             }
             RefreshError::Store(error) => ErrorBody::from_store(error),
+        }
+    }
+}
+
+impl From<HistoryError> for ErrorBody {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::OtherUser(error) => error.into(),
+            HistoryError::Store(error) => ErrorBody::from_store(&error),
         }
     }
 }

@@ -1,0 +1,100 @@
+//! The cost of queries: the history of executed queries.
+//!
+//! In: what each query took (`execution_log`). Out: records of the history, as far as the caller may read them. Absent:
+//! formats, and the path of a query, which hands its numbers over and waits for nothing.
+//!
+//! # Rights
+//! A caller reads its own records; a caller with `admin` reads those of all. An anonymous caller has no records of its
+//! own. Cubes that a policy hides from the reader, or that the project no longer has, have no name in an answer.
+
+mod execution_log;
+mod retention;
+
+use std::sync::Arc;
+
+use terrane_compiler::Access;
+
+pub use execution_log::{Execution, ExecutionLog, Prices};
+pub use retention::HistoryRetention;
+
+use crate::catalog::Catalog;
+use crate::domain::{RequestContext, Scope};
+use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, QueryOwner};
+use crate::ports::store::StoreError;
+use crate::security::{AccessRecorder, ScopeError};
+
+/// The reason why no history is returned.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The filter names another user, and the caller lacks `admin`.
+    #[error(transparent)]
+    OtherUser(#[from] ScopeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A record as its reader may see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VisibleQuery {
+    pub query: ExecutedQuery,
+    /// False if the reader may not know the cube.
+    pub is_cube_visible: bool,
+}
+
+/// Reads the history of executed queries.
+pub struct CostService {
+    log: Arc<ExecutionLog>,
+    history: Arc<dyn ExecutedQueries>,
+    catalog: Arc<Catalog>,
+    access: Arc<AccessRecorder>,
+}
+
+impl CostService {
+    pub fn new(
+        log: Arc<ExecutionLog>,
+        history: Arc<dyn ExecutedQueries>,
+        catalog: Arc<Catalog>,
+        access: Arc<AccessRecorder>,
+    ) -> Self {
+        CostService { log, history, catalog, access }
+    }
+
+    /// Returns the queries that wait to be written.
+    pub fn log(&self) -> &Arc<ExecutionLog> {
+        &self.log
+    }
+
+    /// Returns records, newest first. Queries of this process that ended before the call are among them.
+    ///
+    /// # Errors
+    /// The filter names another user, or the state database is unavailable.
+    pub async fn history(
+        &self,
+        request: &RequestContext,
+        mut filter: HistoryFilter,
+    ) -> Result<Vec<VisibleQuery>, HistoryError> {
+        if !request.scopes.hold(Scope::Admin) {
+            let own = &request.caller.user_id;
+            if filter.user_id.as_ref().is_some_and(|user_id| user_id != own) {
+                self.access.require(request, Scope::Admin).await?;
+            }
+            if own.is_empty() {
+                return Ok(Vec::new());
+            }
+            filter.owner = Some(QueryOwner { user_id: Arc::clone(own), tenant: request.tenant.clone() });
+        }
+        self.log.flush().await?;
+        let queries = self.history.executed(&filter).await?;
+        let snapshot = self.catalog.snapshot();
+        let access = Access::of(&snapshot.model, &request.caller);
+        let is_cube_visible = |query: &ExecutedQuery| {
+            let cube = snapshot.model.cube_named(&query.cube);
+            cube.is_some_and(|cube| cube.public && !access.is_closed(cube))
+        };
+        let visible = |query: ExecutedQuery| VisibleQuery { is_cube_visible: is_cube_visible(&query), query };
+        Ok(queries.into_iter().map(visible).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

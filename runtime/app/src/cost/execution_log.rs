@@ -1,0 +1,174 @@
+//! Collects executed queries and writes them in batches, outside of the path of a query.
+//!
+//! In: one [`Execution`] for each answered query. Out: records in the history. A query adds its record to a queue in
+//! memory and waits for nothing. The queue is bounded: if the state database accepts nothing for long, further queries
+//! are counted and dropped. A batch stays in the queue until it is written, so an interrupted write loses nothing. A
+//! process that is killed loses the records since its last batch.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::domain::{QueryKind, Surface};
+use crate::ports::clock::Clock;
+use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery};
+use crate::ports::store::StoreError;
+use crate::ports::tokens::Randomness;
+
+/// The number of queries that wait to be written at most.
+pub(super) const MAX_WAITING: usize = 50_000;
+/// Queries of one transaction.
+const BATCH: usize = 2_000;
+/// The time between two batches, and between two attempts while the state database accepts none.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The prices of a warehouse.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Prices {
+    /// The price of a second on the warehouse. `None`: unknown.
+    pub second: Option<f64>,
+}
+
+/// An answered query.
+#[derive(Debug)]
+pub struct Execution<'e> {
+    pub query_hash: &'e str,
+    pub cube: &'e Arc<str>,
+    pub user_id: &'e Arc<str>,
+    pub tenant: Option<&'e Arc<str>>,
+    pub kind: QueryKind,
+    pub surface: Surface,
+    pub duration: Duration,
+    /// The time spent on the warehouse; zero for a cached answer.
+    pub warehouse: Duration,
+    pub rows: u64,
+    pub is_cached: bool,
+    /// The pre-aggregation that was read, `cube.name`.
+    pub pre_aggregation: Option<Arc<str>>,
+}
+
+/// Queries that wait to be written to the history.
+pub struct ExecutionLog {
+    history: Arc<dyn ExecutedQueries>,
+    clock: Arc<dyn Clock>,
+    prices: Prices,
+    waiting: Mutex<VecDeque<ExecutedQuery>>,
+    /// Makes ids unique among processes.
+    process: u64,
+    recorded: AtomicU64,
+    dropped: AtomicU64,
+    noted: Notify,
+    /// The lock of the writer.
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl Prices {
+    /// Returns the cost in millionths, rounded up; `None` without prices.
+    pub fn cost_micros(&self, warehouse: Duration) -> Option<u64> {
+        let cost = warehouse.as_secs_f64() * self.second? * 1_000_000.0;
+        Some(cost.ceil() as u64)
+    }
+}
+
+impl ExecutionLog {
+    pub fn new(
+        history: Arc<dyn ExecutedQueries>,
+        clock: Arc<dyn Clock>,
+        randomness: &dyn Randomness,
+        prices: Prices,
+    ) -> Self {
+        let mut process = [0; 8];
+        randomness.fill(&mut process);
+        ExecutionLog {
+            history,
+            clock,
+            prices,
+            waiting: Mutex::default(),
+            process: u64::from_le_bytes(process),
+            recorded: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            noted: Notify::new(),
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Adds a query, unless too many wait.
+    pub fn record(&self, execution: &Execution<'_>) {
+        let number = self.recorded.fetch_add(1, Ordering::Relaxed);
+        let cost_micros = if execution.is_cached { Some(0) } else { self.prices.cost_micros(execution.warehouse) };
+        let query = ExecutedQuery {
+            id: format!("{:016x}{number:016x}", self.process).into(),
+            at: self.clock.now(),
+            query_hash: execution.query_hash.into(),
+            cube: Arc::clone(execution.cube),
+            user_id: Arc::clone(execution.user_id),
+            tenant: execution.tenant.cloned(),
+            kind: execution.kind.as_str().into(),
+            surface: execution.surface.as_str().into(),
+            duration: execution.duration,
+            warehouse: execution.warehouse,
+            rows: execution.rows,
+            // No engine reports how much it read.
+            scan_bytes: None,
+            cost_micros,
+            is_cached: execution.is_cached,
+            pre_aggregation: execution.pre_aggregation.clone(),
+        };
+        let mut waiting = self.waiting();
+        if waiting.len() >= MAX_WAITING {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        waiting.push_back(query);
+        drop(waiting);
+        self.noted.notify_one();
+    }
+
+    /// Returns the number of queries that were dropped so far.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Writes the queries that wait now. Those that the state database refuses stay.
+    ///
+    /// # Errors
+    /// The state database is unavailable.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let _writing = self.writing.lock().await;
+        let mut left = self.waiting().len();
+        while left > 0 {
+            // Only the holder of the lock removes records, so the batch stays at the front until it is written.
+            let batch: Vec<ExecutedQuery> = self.waiting().iter().take(BATCH.min(left)).cloned().collect();
+            self.history.append_executed(&batch).await?;
+            self.waiting().drain(..batch.len());
+            left -= batch.len();
+        }
+        Ok(())
+    }
+
+    /// Writes the queries of each interval in which some were recorded. Never returns.
+    pub async fn keep_writing(&self) {
+        let mut reported = 0;
+        loop {
+            if self.waiting().is_empty() {
+                self.noted.notified().await;
+            }
+            tokio::time::sleep(INTERVAL).await;
+            if let Err(error) = self.flush().await {
+                tracing::error!(event = "state_unavailable", error_message = %error);
+            }
+            let dropped = self.dropped();
+            if dropped > reported {
+                tracing::warn!(event = "query_history_dropped", queries = dropped - reported);
+                reported = dropped;
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<ExecutedQuery>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

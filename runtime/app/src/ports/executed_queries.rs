@@ -1,0 +1,101 @@
+//! The port to the history of executed queries: the time and rows that each one took.
+//!
+//! Values of filters and rows of results are never part of a record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::leases::Lease;
+use super::store::StoreError;
+
+/// A query that was answered in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutedQuery {
+    /// Unique among all processes. A record that is appended again is ignored.
+    pub id: Arc<str>,
+    /// The end of the query.
+    pub at: Timestamp,
+    /// The hash of the statement's text with placeholders, as the log names the statement.
+    pub query_hash: Arc<str>,
+    pub cube: Arc<str>,
+    /// Empty for an anonymous caller.
+    pub user_id: Arc<str>,
+    pub tenant: Option<Arc<str>>,
+    /// The purpose of the query, such as `rest` or `export`.
+    pub kind: Arc<str>,
+    /// The interface that the query came through.
+    pub surface: Arc<str>,
+    /// The time from the query's arrival to its last row.
+    pub duration: Duration,
+    /// The time spent on the warehouse; zero for a cached answer.
+    pub warehouse: Duration,
+    pub rows: u64,
+    /// `None` if the warehouse does not report it.
+    pub scan_bytes: Option<u64>,
+    /// The cost in millionths; `None` without prices.
+    pub cost_micros: Option<u64>,
+    pub is_cached: bool,
+    /// The pre-aggregation that was read, `cube.name`.
+    pub pre_aggregation: Option<Arc<str>>,
+}
+
+/// The place of a record in the order of the history, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryPosition {
+    pub at: Timestamp,
+    pub id: Arc<str>,
+}
+
+/// A user of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryOwner {
+    pub user_id: Arc<str>,
+    pub tenant: Option<Arc<str>>,
+}
+
+/// A selection of records, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HistoryFilter {
+    pub owner: Option<QueryOwner>,
+    /// A user of any tenant.
+    pub user_id: Option<Arc<str>>,
+    pub query_hash: Option<Arc<str>>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// Selects records before this one: the next page.
+    pub before: Option<HistoryPosition>,
+    pub limit: u32,
+}
+
+/// The totals of all queries with the same statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementTotals {
+    pub query_hash: Arc<str>,
+    pub cube: Arc<str>,
+    pub queries: u64,
+    /// The number of queries that the cache answered.
+    pub cached: u64,
+    pub rows: u64,
+    pub warehouse: Duration,
+    /// The longest time of one query on the warehouse.
+    pub longest: Duration,
+    /// The cost in millionths of the queries with a known cost; `None` if there are none.
+    pub cost_micros: Option<u64>,
+    pub last_at: Timestamp,
+}
+
+/// The history of executed queries.
+#[async_trait]
+pub trait ExecutedQueries: Send + Sync {
+    /// Appends all records or none.
+    async fn append_executed(&self, queries: &[ExecutedQuery]) -> Result<(), StoreError>;
+    async fn executed(&self, filter: &HistoryFilter) -> Result<Vec<ExecutedQuery>, StoreError>;
+    /// Returns the totals of the statements that took the most time on the warehouse since then, the costliest first.
+    async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError>;
+    /// Deletes a few records of before that time and returns their number. `None`: the lease was taken over, and nothing
+    /// was deleted.
+    async fn prune_executed(&self, before: Timestamp, lease: &Lease) -> Result<Option<u64>, StoreError>;
+}

@@ -1,0 +1,178 @@
+//! The history of executed queries.
+//!
+//! In: records, and filters. Out: records, newest first, and totals of statements. A record that is appended twice is
+//! stored once. Deliberately absent: who may read which records (`app::cost`).
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_app::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, StatementTotals};
+use terrane_app::ports::leases::Lease;
+use terrane_app::ports::store::StoreError;
+
+use crate::database::Row;
+use crate::leases::is_newest;
+use crate::row::{maybe_text, micros, text, time};
+use crate::statement::{Bound, Statement};
+use crate::store::StateStore;
+
+const COLUMNS: [&str; 15] = [
+    "id",
+    "at",
+    "query_hash",
+    "cube",
+    "user_id",
+    "tenant",
+    "kind",
+    "surface",
+    "duration_us",
+    "warehouse_us",
+    "returned_rows",
+    "scan_bytes",
+    "cost",
+    "is_cached",
+    "pre_aggregation",
+];
+/// Rows of one statement, within the number of values that both engines bind.
+const ROWS_AT_ONCE: usize = 500;
+/// Rows that one transaction deletes at most.
+const PRUNED_AT_ONCE: i64 = 5_000;
+
+#[async_trait]
+impl ExecutedQueries for StateStore {
+    async fn append_executed(&self, queries: &[ExecutedQuery]) -> Result<(), StoreError> {
+        if queries.is_empty() {
+            return Ok(());
+        }
+        let mut change = self.database.begin().await?;
+        for part in queries.chunks(ROWS_AT_ONCE) {
+            let rows = part.iter().map(values).collect();
+            change
+                .execute(Statement::insert("executed_queries", &COLUMNS, rows).then(" ON CONFLICT (id) DO NOTHING"))
+                .await?;
+        }
+        change.commit().await
+    }
+
+    async fn executed(&self, filter: &HistoryFilter) -> Result<Vec<ExecutedQuery>, StoreError> {
+        let mut query = Statement::new("SELECT * FROM executed_queries WHERE 1 = 1");
+        if let Some(owner) = &filter.owner {
+            query = query.and(" AND user_id = ", &*owner.user_id);
+            query = match &owner.tenant {
+                Some(tenant) => query.and(" AND tenant = ", &**tenant),
+                None => query.then(" AND tenant IS NULL"),
+            };
+        }
+        for (condition, value) in [(" AND user_id = ", &filter.user_id), (" AND query_hash = ", &filter.query_hash)] {
+            if let Some(value) = value {
+                query = query.and(condition, &**value);
+            }
+        }
+        if let Some(since) = filter.since {
+            query = query.and(" AND at >= ", micros(since));
+        }
+        if let Some(until) = filter.until {
+            query = query.and(" AND at < ", micros(until));
+        }
+        if let Some(position) = &filter.before {
+            let at = micros(position.at);
+            query = query.and(" AND at <= ", at).and(" AND (at < ", at).and(" OR id < ", &*position.id).then(")");
+        }
+        let query = query.and(" ORDER BY at DESC, id DESC LIMIT ", i64::from(filter.limit));
+        self.database.all(query).await?.iter().map(executed).collect()
+    }
+
+    async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError> {
+        // The sum of integers has another type in PostgreSQL.
+        let totals = Statement::new(
+            "SELECT query_hash, min(cube) AS cube, count(*) AS queries, CAST(sum(is_cached) AS BIGINT) AS cached, \
+             CAST(sum(returned_rows) AS BIGINT) AS total_rows, CAST(sum(warehouse_us) AS BIGINT) AS total_us, \
+             max(warehouse_us) AS longest_us, CAST(sum(cost) AS BIGINT) AS total_cost, max(at) AS last_at \
+             FROM executed_queries WHERE at >= $1 GROUP BY query_hash ORDER BY total_us DESC, query_hash LIMIT $2",
+        );
+        let rows = self.database.all(totals.bind(micros(since)).bind(i64::from(limit))).await?;
+        rows.iter().map(statement_totals).collect()
+    }
+
+    async fn prune_executed(&self, before: Timestamp, lease: &Lease) -> Result<Option<u64>, StoreError> {
+        let mut change = self.database.change().await?;
+        if !is_newest(&mut change, lease).await? {
+            return Ok(None);
+        }
+        let delete = Statement::new(
+            "DELETE FROM executed_queries WHERE id IN (SELECT id FROM executed_queries WHERE at < $1 \
+             ORDER BY at LIMIT $2)",
+        );
+        let deleted = change.execute(delete.bind(micros(before)).bind(PRUNED_AT_ONCE)).await?;
+        change.commit().await?;
+        Ok(Some(deleted))
+    }
+}
+
+/// In the order of [`COLUMNS`].
+fn values(query: &ExecutedQuery) -> Vec<Bound> {
+    vec![
+        (&*query.id).into(),
+        micros(query.at).into(),
+        (&*query.query_hash).into(),
+        (&*query.cube).into(),
+        (&*query.user_id).into(),
+        query.tenant.as_deref().into(),
+        (&*query.kind).into(),
+        (&*query.surface).into(),
+        microseconds(query.duration).into(),
+        microseconds(query.warehouse).into(),
+        signed(query.rows).into(),
+        query.scan_bytes.map(signed).into(),
+        query.cost_micros.map(signed).into(),
+        i64::from(query.is_cached).into(),
+        query.pre_aggregation.as_deref().into(),
+    ]
+}
+
+fn executed(row: &Row) -> Result<ExecutedQuery, StoreError> {
+    Ok(ExecutedQuery {
+        id: text(row, "id")?,
+        at: time(row.integer("at")?)?,
+        query_hash: text(row, "query_hash")?,
+        cube: text(row, "cube")?,
+        user_id: text(row, "user_id")?,
+        tenant: maybe_text(row, "tenant")?,
+        kind: text(row, "kind")?,
+        surface: text(row, "surface")?,
+        duration: Duration::from_micros(unsigned(row, "duration_us")?),
+        warehouse: Duration::from_micros(unsigned(row, "warehouse_us")?),
+        rows: unsigned(row, "returned_rows")?,
+        scan_bytes: row.maybe_integer("scan_bytes")?.map(i64::unsigned_abs),
+        cost_micros: row.maybe_integer("cost")?.map(i64::unsigned_abs),
+        is_cached: row.integer("is_cached")? != 0,
+        pre_aggregation: maybe_text(row, "pre_aggregation")?,
+    })
+}
+
+fn statement_totals(row: &Row) -> Result<StatementTotals, StoreError> {
+    Ok(StatementTotals {
+        query_hash: text(row, "query_hash")?,
+        cube: text(row, "cube")?,
+        queries: unsigned(row, "queries")?,
+        cached: unsigned(row, "cached")?,
+        rows: unsigned(row, "total_rows")?,
+        warehouse: Duration::from_micros(unsigned(row, "total_us")?),
+        longest: Duration::from_micros(unsigned(row, "longest_us")?),
+        cost_micros: row.maybe_integer("total_cost")?.map(i64::unsigned_abs),
+        last_at: time(row.integer("last_at")?)?,
+    })
+}
+
+fn unsigned(row: &Row, column: &str) -> Result<u64, StoreError> {
+    Ok(row.integer(column)?.unsigned_abs())
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn microseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,242 @@
+//! The costs of queries: the history of executed queries, and the totals of statements.
+//!
+//! In: parameters, and the use case's records. Out: filters, and JSON. Costs are integers of millionths inside, and
+//! numbers of the currency of `optimization.prices` in JSON.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use terrane_app::cost::VisibleQuery;
+use terrane_app::ports::executed_queries::{HistoryFilter, HistoryPosition, StatementTotals};
+
+use crate::fields::{FieldError, Path};
+use crate::schema;
+
+const KNOWN: &[&str] = &["user_id", "query_hash", "since", "until", "before", "limit"];
+const DEFAULT_LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 1_000;
+const TIMESTAMP: &str = "a timestamp, like 2024-01-31T00:00:00Z,";
+const POSITION: &str = "the `next` of the page before";
+
+/// Reads `user_id`, `query_hash`, `since`, `until` (timestamps), `before` (the `next` of a page) and `limit`.
+///
+/// # Errors
+/// Names the parameter that is invalid.
+pub fn history_from_parameters(query: &str) -> Result<HistoryFilter, FieldError> {
+    let mut filter = HistoryFilter { limit: DEFAULT_LIMIT, ..HistoryFilter::default() };
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let path = Path::ROOT.field(&name);
+        let time = || value.parse::<Timestamp>().map_err(|_| path.invalid_value(&value, TIMESTAMP));
+        match &*name {
+            "user_id" => filter.user_id = Some(value.into()),
+            "query_hash" => filter.query_hash = Some(value.into()),
+            "since" => filter.since = Some(time()?),
+            "until" => filter.until = Some(time()?),
+            "before" => {
+                filter.before = Some(position(&value).ok_or_else(|| path.invalid_value(&value, POSITION))?);
+            }
+            "limit" => {
+                let limit = value.parse::<u32>().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                filter.limit = limit.ok_or_else(|| path.invalid_value(&value, "an integer from 1 to 1000"))?;
+            }
+            // The caller's key.
+            "api_key" => {}
+            other => return Err(Path::ROOT.unknown_field(other, KNOWN)),
+        }
+    }
+    Ok(filter)
+}
+
+/// Reads microseconds and an id.
+fn position(text: &str) -> Option<HistoryPosition> {
+    let (at, id) = text.split_once('.')?;
+    let at = Timestamp::from_microsecond(at.parse().ok()?).ok()?;
+    let is_id = !id.is_empty() && id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_id.then(|| HistoryPosition { at, id: id.into() })
+}
+
+/// A page of executed queries, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QueryHistory<'a> {
+    pub queries: Vec<QueryExecution<'a>>,
+    /// The `before` of the next page.
+    pub next: Option<String>,
+}
+
+/// One executed query, without its values and rows.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QueryExecution<'a> {
+    pub id: &'a str,
+    /// The end of the query.
+    #[schemars(schema_with = "schema::timestamp")]
+    pub at: String,
+    /// Names the statement with placeholders, as `sql_hash` does in the log.
+    pub query_hash: &'a str,
+    /// Null if the caller may not see the cube.
+    pub cube: Option<&'a str>,
+    /// Empty for an anonymous caller.
+    pub user_id: &'a str,
+    /// The purpose, such as `rest`, `graphql`, `export`, `job` or `profile`.
+    pub kind: &'a str,
+    /// The interface: `rest`, `graphql`, `dax`, `xmla`, `async_job`, `sql_only` or `internal`.
+    pub surface: &'a str,
+    pub seconds: f64,
+    /// The time spent on the warehouse; 0 for a cached answer.
+    pub warehouse_seconds: f64,
+    pub rows: u64,
+    /// Null if the warehouse does not report it.
+    pub bytes_scanned: Option<u64>,
+    /// Null without prices; 0 for a cached answer.
+    pub cost: Option<f64>,
+    pub cached: bool,
+    /// The pre-aggregation that was read, `cube.name`.
+    pub pre_aggregation: Option<&'a str>,
+}
+
+impl<'a> QueryHistory<'a> {
+    pub fn new(queries: &'a [VisibleQuery], limit: u32) -> Self {
+        let next = queries.last().filter(|_| queries.len() == limit as usize);
+        QueryHistory {
+            queries: queries.iter().map(QueryExecution::from).collect(),
+            next: next.map(|VisibleQuery { query, .. }| format!("{}.{}", query.at.as_microsecond(), query.id)),
+        }
+    }
+}
+
+impl<'a> From<&'a VisibleQuery> for QueryExecution<'a> {
+    fn from(VisibleQuery { query, is_cube_visible }: &'a VisibleQuery) -> Self {
+        QueryExecution {
+            id: &query.id,
+            at: query.at.to_string(),
+            query_hash: &query.query_hash,
+            cube: is_cube_visible.then_some(&query.cube),
+            user_id: &query.user_id,
+            kind: &query.kind,
+            surface: &query.surface,
+            seconds: query.duration.as_secs_f64(),
+            warehouse_seconds: query.warehouse.as_secs_f64(),
+            rows: query.rows,
+            bytes_scanned: query.scan_bytes,
+            cost: query.cost_micros.map(currency),
+            cached: query.is_cached,
+            pre_aggregation: query.pre_aggregation.as_deref().filter(|_| *is_cube_visible),
+        }
+    }
+}
+
+/// The statements that took the most time on the warehouse.
+#[derive(Debug, Serialize)]
+pub struct CostReport<'a> {
+    pub since: String,
+    pub statements: Vec<StatementCost<'a>>,
+}
+
+/// The totals of all queries with the same statement.
+#[derive(Debug, Serialize)]
+pub struct StatementCost<'a> {
+    pub query_hash: &'a str,
+    pub cube: &'a str,
+    pub queries: u64,
+    pub cached: u64,
+    pub rows: u64,
+    pub warehouse_seconds: f64,
+    /// The longest time of one query on the warehouse.
+    pub longest_seconds: f64,
+    /// Null if no query has a known cost.
+    pub cost: Option<f64>,
+    pub last_at: String,
+}
+
+impl<'a> CostReport<'a> {
+    pub fn new(since: Timestamp, totals: &'a [StatementTotals]) -> Self {
+        CostReport { since: since.to_string(), statements: totals.iter().map(StatementCost::from).collect() }
+    }
+}
+
+impl<'a> From<&'a StatementTotals> for StatementCost<'a> {
+    fn from(totals: &'a StatementTotals) -> Self {
+        StatementCost {
+            query_hash: &totals.query_hash,
+            cube: &totals.cube,
+            queries: totals.queries,
+            cached: totals.cached,
+            rows: totals.rows,
+            warehouse_seconds: totals.warehouse.as_secs_f64(),
+            longest_seconds: totals.longest.as_secs_f64(),
+            cost: totals.cost_micros.map(currency),
+            last_at: totals.last_at.to_string(),
+        }
+    }
+}
+
+/// Returns an amount of the currency.
+fn currency(micros: u64) -> f64 {
+    micros as f64 / 1_000_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use std::time::Duration;
+
+    use terrane_app::ports::executed_queries::ExecutedQuery;
+
+    use super::*;
+
+    fn visible(is_cube_visible: bool) -> VisibleQuery {
+        let query = ExecutedQuery {
+            id: "00ff".into(),
+            at: Timestamp::from_microsecond(1_707_912_000_000_001).unwrap(),
+            query_hash: "abcd".into(),
+            cube: "orders".into(),
+            user_id: "ada".into(),
+            tenant: None,
+            kind: "rest".into(),
+            surface: "dax".into(),
+            duration: Duration::from_millis(1_500),
+            warehouse: Duration::from_millis(1_250),
+            rows: 3,
+            scan_bytes: None,
+            cost_micros: Some(2_500_000),
+            is_cached: false,
+            pre_aggregation: Some("orders.daily".into()),
+        };
+        VisibleQuery { query, is_cube_visible }
+    }
+
+    #[test]
+    fn the_next_page_begins_after_the_last_record_of_a_full_page() {
+        let queries = [visible(true)];
+        let next = QueryHistory::new(&queries, 1).next.unwrap();
+        let filter = history_from_parameters(&format!("before={next}")).unwrap();
+        assert_eq!(filter.before, Some(HistoryPosition { at: queries[0].query.at, id: "00ff".into() }));
+        assert_eq!(QueryHistory::new(&queries, 2).next, None);
+    }
+
+    #[test]
+    fn hidden_cubes_have_no_name() {
+        let (shown, hidden) = (visible(true), visible(false));
+        let (shown, hidden) = (QueryExecution::from(&shown), QueryExecution::from(&hidden));
+        assert_eq!((shown.cube, shown.pre_aggregation), (Some("orders"), Some("orders.daily")));
+        assert_eq!((hidden.cube, hidden.pre_aggregation), (None, None));
+        assert_eq!((shown.cost, shown.seconds, shown.bytes_scanned), (Some(2.5), 1.5, None));
+    }
+
+    #[test]
+    fn invalid_parameters_are_named() {
+        for (query, field) in [
+            ("before=x", "before"),
+            ("before=1.", "before"),
+            ("before=1.a%20b", "before"),
+            ("before=99999999999999999999.a", "before"),
+            ("limit=0", "limit"),
+            ("limit=1001", "limit"),
+            ("since=yesterday", "since"),
+            ("users=ada", "users"),
+        ] {
+            let error = crate::ErrorBody::from(history_from_parameters(query).unwrap_err()).into_json("");
+            assert_eq!(error["error"]["details"]["field"], field, "{query}");
+        }
+    }
+}

@@ -292,7 +292,8 @@ impl ServerServices {
             Arc::new(ExecutionLog::new(history, clock, &*server.randomness, settings.cost.prices))
         });
         let log = executions.clone();
-        let services = Services::assemble(snapshot, ports, Arc::new(access), invalidations, log, queries, subscriptions);
+        let services =
+            Services::assemble(snapshot, ports, Arc::new(access), invalidations, log, queries, subscriptions);
         let job_query_ports = QueryPorts {
             catalog: Arc::clone(&services.catalog),
             warehouse: Arc::clone(&services.warehouse),
@@ -326,9 +327,9 @@ impl ServerServices {
         let cost = executions.zip(server.executed_queries.clone()).map(|(log, history)| {
             Arc::new(CostService::new(log, history, services.catalog.clone(), services.access.clone()))
         });
-        let history_retention = server.executed_queries.map(|history| {
-            Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history))
-        });
+        let history_retention = server
+            .executed_queries
+            .map(|history| Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history)));
         let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
         let security = SecurityPorts {
             credentials: server.credentials,

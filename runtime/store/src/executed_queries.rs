@@ -17,8 +17,9 @@ use crate::row::{maybe_text, micros, text, time};
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 16] = [
     "id",
+    "queries",
     "at",
     "query_hash",
     "cube",
@@ -86,7 +87,8 @@ impl ExecutedQueries for StateStore {
     async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError> {
         // The sum of integers has another type in PostgreSQL.
         let totals = Statement::new(
-            "SELECT query_hash, min(cube) AS cube, count(*) AS queries, CAST(sum(is_cached) AS BIGINT) AS cached, \
+            "SELECT query_hash, min(cube) AS cube, CAST(sum(queries) AS BIGINT) AS queries, \
+             CAST(sum(is_cached * queries) AS BIGINT) AS cached, \
              CAST(sum(returned_rows) AS BIGINT) AS total_rows, CAST(sum(warehouse_us) AS BIGINT) AS total_us, \
              max(warehouse_us) AS longest_us, CAST(sum(cost) AS BIGINT) AS total_cost, max(at) AS last_at \
              FROM executed_queries WHERE at >= $1 GROUP BY query_hash ORDER BY total_us DESC, query_hash LIMIT $2",
@@ -114,6 +116,7 @@ impl ExecutedQueries for StateStore {
 fn values(query: &ExecutedQuery) -> Vec<Bound> {
     vec![
         (&*query.id).into(),
+        signed(query.queries).into(),
         micros(query.at).into(),
         (&*query.query_hash).into(),
         (&*query.cube).into(),
@@ -134,6 +137,7 @@ fn values(query: &ExecutedQuery) -> Vec<Bound> {
 fn executed(row: &Row) -> Result<ExecutedQuery, StoreError> {
     Ok(ExecutedQuery {
         id: text(row, "id")?,
+        queries: unsigned(row, "queries")?,
         at: time(row.integer("at")?)?,
         query_hash: text(row, "query_hash")?,
         cube: text(row, "cube")?,

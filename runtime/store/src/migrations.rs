@@ -28,7 +28,7 @@ macro_rules! texts {
                 "targets of queries",
                 include_str!(concat!("../migrations/", $engine, "/0012_targets_of_queries.sql")),
             ),
-            (15, "executed queries", include_str!(concat!("../migrations/", $engine, "/0015_executed_queries.sql"))),
+            (13, "executed queries", include_str!(concat!("../migrations/", $engine, "/0013_executed_queries.sql"))),
         ]
     };
 }

@@ -63,11 +63,14 @@ pub struct QueryHistory<'a> {
     pub next: Option<String>,
 }
 
-/// One executed query, without its values and rows.
+/// An executed query, without its values and rows. Cached answers of one statement to one caller share a record if they
+/// follow each other within a moment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueryExecution<'a> {
     pub id: &'a str,
-    /// The end of the query.
+    /// The number of queries: 1, or more if the cache answered.
+    pub queries: u64,
+    /// The end of the last query.
     #[schemars(schema_with = "schema::timestamp")]
     pub at: String,
     /// Names the statement with placeholders, as `sql_hash` does in the log.
@@ -80,9 +83,11 @@ pub struct QueryExecution<'a> {
     pub kind: &'a str,
     /// The interface: `rest`, `graphql`, `dax`, `xmla`, `async_job`, `sql_only` or `internal`.
     pub surface: &'a str,
+    /// The time until the last row, added up for all queries.
     pub seconds: f64,
     /// The time spent on the warehouse; 0 for a cached answer.
     pub warehouse_seconds: f64,
+    /// The rows of all answers.
     pub rows: u64,
     /// Null if the warehouse does not report it.
     pub bytes_scanned: Option<u64>,
@@ -107,6 +112,7 @@ impl<'a> From<&'a VisibleQuery> for QueryExecution<'a> {
     fn from(VisibleQuery { query, is_cube_visible }: &'a VisibleQuery) -> Self {
         QueryExecution {
             id: &query.id,
+            queries: query.queries,
             at: query.at.to_string(),
             query_hash: &query.query_hash,
             cube: is_cube_visible.then_some(&query.cube),
@@ -187,6 +193,7 @@ mod tests {
     fn visible(is_cube_visible: bool) -> VisibleQuery {
         let query = ExecutedQuery {
             id: "00ff".into(),
+            queries: 1,
             at: Timestamp::from_microsecond(1_707_912_000_000_001).unwrap(),
             query_hash: "abcd".into(),
             cube: "orders".into(),

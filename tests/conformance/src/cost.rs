@@ -24,10 +24,7 @@ impl ExecutedQueries for MemoryHistory {
     async fn executed(&self, filter: &HistoryFilter) -> Result<Vec<ExecutedQuery>, StoreError> {
         let queries = self.queries.lock().expect("no test panics here");
         let is_selected = |query: &&ExecutedQuery| {
-            filter
-                .owner
-                .as_ref()
-                .is_none_or(|owner| owner.user_id == query.user_id && owner.tenant == query.tenant)
+            filter.owner.as_ref().is_none_or(|owner| owner.user_id == query.user_id && owner.tenant == query.tenant)
                 && filter.user_id.as_ref().is_none_or(|user_id| *user_id == query.user_id)
                 && filter.query_hash.as_ref().is_none_or(|hash| *hash == query.query_hash)
         };

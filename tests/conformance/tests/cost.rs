@@ -46,8 +46,7 @@ impl House {
     }
 
     async fn ask(&self, key: &str, method: &str, path: &str, body: Option<Json>) -> (u16, Json) {
-        let mut asked =
-            json!({"method": method, "path": path, "headers": {"authorization": format!("Bearer {key}")}});
+        let mut asked = json!({"method": method, "path": path, "headers": {"authorization": format!("Bearer {key}")}});
         if let Some(body) = body {
             asked["json"] = body;
         }

@@ -2,10 +2,11 @@
 //!
 //! In: one [`Execution`] for each answered query. Out: records in the history. A query adds its record to a queue in
 //! memory and waits for nothing. The queue is bounded: if the state database accepts nothing for long, further queries
-//! are counted and dropped. A batch stays in the queue until it is written, so an interrupted write loses nothing. A
+//! are counted and dropped. Cached answers of one statement and caller are added up in one record until it is written,
+//! so that a busy dashboard does not fill the database. A batch stays in the queue until it is written, so an interrupted write loses nothing. A
 //! process that is killed loses the records since its last batch.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -50,12 +51,32 @@ pub struct Execution<'e> {
     pub pre_aggregation: Option<Arc<str>>,
 }
 
+/// Records that wait to be written, in the order of their first queries.
+#[derive(Default)]
+struct Waiting {
+    records: VecDeque<ExecutedQuery>,
+    /// The number of records that were removed from the front so far.
+    removed: u64,
+    /// The positions of records of cached answers that further ones are added to, counted from the first record of all.
+    open: HashMap<CachedStatement, u64>,
+}
+
+/// The statement and the caller of cached answers.
+#[derive(PartialEq, Eq, Hash)]
+struct CachedStatement {
+    query_hash: Arc<str>,
+    user_id: Arc<str>,
+    tenant: Option<Arc<str>>,
+    kind: Arc<str>,
+    surface: Arc<str>,
+}
+
 /// Queries that wait to be written to the history.
 pub struct ExecutionLog {
     history: Arc<dyn ExecutedQueries>,
     clock: Arc<dyn Clock>,
     prices: Prices,
-    waiting: Mutex<VecDeque<ExecutedQuery>>,
+    waiting: Mutex<Waiting>,
     /// Makes ids unique among processes.
     process: u64,
     recorded: AtomicU64,
@@ -95,12 +116,13 @@ impl ExecutionLog {
         }
     }
 
-    /// Adds a query, unless too many wait.
+    /// Adds a query, unless too many records wait.
     pub fn record(&self, execution: &Execution<'_>) {
         let number = self.recorded.fetch_add(1, Ordering::Relaxed);
         let cost_micros = if execution.is_cached { Some(0) } else { self.prices.cost_micros(execution.warehouse) };
         let query = ExecutedQuery {
             id: format!("{:016x}{number:016x}", self.process).into(),
+            queries: 1,
             at: self.clock.now(),
             query_hash: execution.query_hash.into(),
             cube: Arc::clone(execution.cube),
@@ -117,13 +139,10 @@ impl ExecutionLog {
             is_cached: execution.is_cached,
             pre_aggregation: execution.pre_aggregation.clone(),
         };
-        let mut waiting = self.waiting();
-        if waiting.len() >= MAX_WAITING {
+        if !self.waiting().add(query) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        waiting.push_back(query);
-        drop(waiting);
         self.noted.notify_one();
     }
 
@@ -138,12 +157,12 @@ impl ExecutionLog {
     /// The state database is unavailable.
     pub async fn flush(&self) -> Result<(), StoreError> {
         let _writing = self.writing.lock().await;
-        let mut left = self.waiting().len();
+        let mut left = self.waiting().records.len();
         while left > 0 {
             // Only the holder of the lock removes records, so the batch stays at the front until it is written.
-            let batch: Vec<ExecutedQuery> = self.waiting().iter().take(BATCH.min(left)).cloned().collect();
+            let batch = self.waiting().front(BATCH.min(left));
             self.history.append_executed(&batch).await?;
-            self.waiting().drain(..batch.len());
+            self.waiting().remove(batch.len());
             left -= batch.len();
         }
         Ok(())
@@ -153,7 +172,7 @@ impl ExecutionLog {
     pub async fn keep_writing(&self) {
         let mut reported = 0;
         loop {
-            if self.waiting().is_empty() {
+            if self.waiting().records.is_empty() {
                 self.noted.notified().await;
             }
             tokio::time::sleep(INTERVAL).await;
@@ -168,7 +187,56 @@ impl ExecutionLog {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<ExecutedQuery>> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// Adds a query; false if too many records wait.
+    fn add(&mut self, query: ExecutedQuery) -> bool {
+        let statement = query.is_cached.then(|| CachedStatement::of(&query));
+        let position = statement.as_ref().and_then(|statement| self.open.get(statement));
+        let index = position.and_then(|position| usize::try_from(position - self.removed).ok());
+        if let Some(record) = index.and_then(|index| self.records.get_mut(index)) {
+            record.queries += 1;
+            record.at = query.at;
+            record.duration += query.duration;
+            record.rows += query.rows;
+            return true;
+        }
+        if self.records.len() >= MAX_WAITING {
+            return false;
+        }
+        if let Some(statement) = statement {
+            self.open.insert(statement, self.removed + self.records.len() as u64);
+        }
+        self.records.push_back(query);
+        true
+    }
+
+    /// Returns the first records. They do not change any more.
+    fn front(&mut self, count: usize) -> Vec<ExecutedQuery> {
+        self.open.clear();
+        self.records.iter().take(count).cloned().collect()
+    }
+
+    fn remove(&mut self, count: usize) {
+        self.records.drain(..count);
+        self.removed += count as u64;
+        // Positions before the first record are not valid any more.
+        self.open.retain(|_, position| *position >= self.removed);
+    }
+}
+
+impl CachedStatement {
+    fn of(query: &ExecutedQuery) -> Self {
+        CachedStatement {
+            query_hash: Arc::clone(&query.query_hash),
+            user_id: Arc::clone(&query.user_id),
+            tenant: query.tenant.clone(),
+            kind: Arc::clone(&query.kind),
+            surface: Arc::clone(&query.surface),
+        }
     }
 }

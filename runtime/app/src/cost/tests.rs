@@ -108,6 +108,35 @@ async fn queries_are_written_once_with_their_cost() {
 }
 
 #[tokio::test]
+async fn cached_answers_share_a_record_until_it_is_written() {
+    let history = Arc::new(FakeHistory::default());
+    let log = log(&history, None);
+    for is_cached in [true, false, true, true] {
+        record(&log, Duration::ZERO, is_cached);
+    }
+    log.flush().await.unwrap();
+    record(&log, Duration::ZERO, true);
+    log.flush().await.unwrap();
+    let written = history.batches.lock().unwrap().concat();
+    let counts: Vec<_> = written.iter().map(|query| (query.is_cached, query.queries, query.rows)).collect();
+    assert_eq!(counts, [(true, 3, 9), (false, 1, 3), (true, 1, 3)]);
+}
+
+#[tokio::test]
+async fn answers_are_counted_once_if_a_write_fails() {
+    let history = Arc::new(FakeHistory::default());
+    let log = log(&history, None);
+    record(&log, Duration::ZERO, true);
+    history.is_down.store(true, Ordering::SeqCst);
+    assert!(log.flush().await.is_err());
+    history.is_down.store(false, Ordering::SeqCst);
+    record(&log, Duration::ZERO, true);
+    log.flush().await.unwrap();
+    let written = history.batches.lock().unwrap().concat();
+    assert_eq!(written.iter().map(|query| query.queries).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[tokio::test]
 async fn the_cost_is_unknown_without_prices() {
     let history = Arc::new(FakeHistory::default());
     let log = log(&history, None);

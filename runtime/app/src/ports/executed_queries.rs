@@ -11,12 +11,14 @@ use jiff::Timestamp;
 use super::leases::Lease;
 use super::store::StoreError;
 
-/// A query that was answered in full.
+/// A query that was answered in full, or several ones of the same caller that the cache answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutedQuery {
     /// Unique among all processes. A record that is appended again is ignored.
     pub id: Arc<str>,
-    /// The end of the query.
+    /// The number of queries. It is 1 unless the cache answered.
+    pub queries: u64,
+    /// The end of the last query.
     pub at: Timestamp,
     /// The hash of the statement's text with placeholders, as the log names the statement.
     pub query_hash: Arc<str>,
@@ -28,10 +30,11 @@ pub struct ExecutedQuery {
     pub kind: Arc<str>,
     /// The interface that the query came through.
     pub surface: Arc<str>,
-    /// The time from the query's arrival to its last row.
+    /// The time from each query's arrival to its last row, added up.
     pub duration: Duration,
     /// The time spent on the warehouse; zero for a cached answer.
     pub warehouse: Duration,
+    /// The rows of all answers.
     pub rows: u64,
     /// `None` if the warehouse does not report it.
     pub scan_bytes: Option<u64>,

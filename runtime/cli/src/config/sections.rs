@@ -14,8 +14,9 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, OptimizationConfig, Place, PreaggregationsConfig, QueryConfig, Secret,
-    ServerConfig, StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
+    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, OptimizationConfig, Place, PreaggregationsConfig,
+    QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins,
+    security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";

@@ -8,6 +8,7 @@ mod chain;
 mod commands;
 mod credentials;
 mod dumps;
+mod executed_queries;
 mod kills;
 mod leases;
 mod outage;

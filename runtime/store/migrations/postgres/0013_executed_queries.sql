@@ -1,6 +1,8 @@
--- Queries that were answered: what each one took, without its values and rows.
+-- Queries that were answered: their times and rows, without its values and rows.
 CREATE TABLE executed_queries (
     id TEXT PRIMARY KEY,
+    -- More than one for cached answers of one statement and caller within a moment.
+    queries BIGINT NOT NULL,
     at BIGINT NOT NULL,
     -- The hash of the statement's text with placeholders.
     query_hash TEXT NOT NULL,

@@ -1,99 +1,47 @@
-//! The use case of governed metadata: whether an artifact may be promoted or written.
+//! The use cases of governance: certification, glossary, owners and metadata of artifacts.
 //!
-//! In: the caller and the intended change. Out: the findings of all hooks, and whether the change is allowed. If a
-//! required hook does not answer, it is not. Routes of certification and metadata call this. Not here: writing
-//! anything.
+//! In: a request and its caller. Out: a record after its change, or views of records. [`GovernanceService`] decides
+//! every change on the current records of all replicas and writes it with its audit record, or reports why not. An
+//! artifact that metadata does not show to a caller does not exist here either: in no record, link, owner list, search,
+//! history entry or count. Absent: routes and formats, tables (store), governance hooks (the port asks them).
 
-use std::sync::Arc;
+mod approvals;
+mod artifacts;
+mod certification;
+mod definition;
+mod details;
+mod diff;
+mod error;
+mod glossary;
+mod history;
+mod metadata;
+mod ownership;
+mod precondition;
+mod report;
+mod search;
+mod service;
+mod state;
+mod task;
+#[cfg(test)]
+mod tests;
+mod text;
 
-use jiff::tz::TimeZone;
-
-use crate::ports::clock::Clock;
-use crate::ports::governance::{
-    Artifact, GateFinding, Governance, HookRequest, HookResponse, MetadataChange, Transition,
+pub(crate) use approvals::zone_name;
+pub use approvals::{Approval, ApprovalService, HookFinding};
+pub use artifacts::{ArtifactView, Origin, Sourced};
+pub use certification::{
+    CertificationFilter, CertificationMove, CertificationView, DefinitionChange, allowed_moves, next_status,
 };
-use crate::query::RequestContext;
-
-/// The findings of hooks about one step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approval {
-    /// The findings, in the order of the hooks' ids.
-    pub findings: Vec<HookFinding>,
-    /// Required hooks that gave no answer.
-    pub unavailable: Vec<Arc<str>>,
-}
-
-/// A finding and whose it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookFinding {
-    pub hook: Arc<str>,
-    pub finding: GateFinding,
-}
-
-impl Approval {
-    /// The step may be taken.
-    pub fn is_open(&self) -> bool {
-        self.unavailable.is_empty() && !self.findings.iter().any(|found| found.finding.is_blocking)
-    }
-}
-
-/// Asks hooks before artifacts take steps.
-pub struct ApprovalService {
-    governance: Arc<dyn Governance>,
-    clock: Arc<dyn Clock>,
-    time_zone: String,
-}
-
-impl ApprovalService {
-    pub fn new(governance: Arc<dyn Governance>, clock: Arc<dyn Clock>, zone: &TimeZone) -> Self {
-        ApprovalService { governance, clock, time_zone: zone_name(zone) }
-    }
-
-    /// Returns whether any hook is asked.
-    pub(crate) fn has_hooks(&self) -> bool {
-        !self.governance.is_silent()
-    }
-
-    /// Asks the hooks whether an artifact may take a step of certification.
-    pub async fn certify(&self, context: &RequestContext, item: &Artifact, step: Transition, notes: &str) -> Approval {
-        approval(self.governance.certify(&self.hook_request(context), item, step, notes).await)
-    }
-
-    /// Asks the hooks whether metadata may be written.
-    pub async fn change(&self, context: &RequestContext, change: &MetadataChange) -> Approval {
-        approval(self.governance.change(&self.hook_request(context), change).await)
-    }
-
-    fn hook_request<'a>(&'a self, context: &'a RequestContext) -> HookRequest<'a> {
-        HookRequest { context, now: self.clock.now(), time_zone: &self.time_zone }
-    }
-}
-
-/// The name that hooks see.
-pub(crate) fn zone_name(zone: &TimeZone) -> String {
-    zone.iana_name().unwrap_or("UTC").to_owned()
-}
-
-fn approval(said: Vec<HookResponse<Vec<GateFinding>>>) -> Approval {
-    let mut approval = Approval { findings: Vec::new(), unavailable: Vec::new() };
-    for HookResponse { hook, answer } in said {
-        match answer {
-            Ok(findings) => {
-                // What a monitored hook finds is shown, and closes nothing.
-                let open = |finding: GateFinding| GateFinding {
-                    is_blocking: finding.is_blocking && !hook.is_monitored,
-                    ..finding
-                };
-                let own =
-                    findings.into_iter().map(|finding| HookFinding { hook: hook.id.clone(), finding: open(finding) });
-                approval.findings.extend(own);
-            }
-            Err(fault) => {
-                let enforced = hook.is_required && !hook.is_monitored;
-                tracing::error!(event = "policy_fault", hook = &*hook.id, enforced, error_message = %fault);
-                approval.unavailable.extend(enforced.then_some(hook.id));
-            }
-        }
-    }
-    approval
-}
+pub use diff::{DiffLine, DiffMark};
+pub use error::GovernanceError;
+pub use glossary::{LinkRequest, NewTerm, TermChange, TermFilter, TermView};
+pub use history::HistoryPage;
+pub use metadata::MetadataRequest;
+pub use ownership::{OwnedArtifact, OwnerRequest, OwnerView, OwnershipView};
+pub use precondition::Precondition;
+pub use report::{ArtifactFinding, ComplianceReport, ReportRow};
+pub use search::{ArtifactQuery, ArtifactsFound};
+pub use service::{GovernancePorts, GovernanceService, GovernanceSettings, OnChange};
+pub use state::GovernanceState;
+pub use task::GovernanceMaintenance;
+pub use text::TextProblem;

@@ -9,6 +9,7 @@ pub mod credentials;
 pub mod detectors;
 pub mod executed_queries;
 pub mod governance;
+pub mod governance_records;
 pub mod invalidations;
 pub mod jobs;
 pub mod leases;

@@ -13,7 +13,9 @@ use crate::catalog::{Catalog, Snapshot};
 use crate::cost::{CostService, ExecutionLog, HistoryRetention, Prices};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
-use crate::governance::ApprovalService;
+use crate::governance::{
+    ApprovalService, GovernanceMaintenance, GovernancePorts, GovernanceService, GovernanceSettings,
+};
 use crate::invalidation::InvalidationService;
 use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
 use crate::limits::quota::QuotaSettings;
@@ -27,6 +29,7 @@ use crate::ports::credentials::Credentials;
 use crate::ports::detectors::Detectors;
 use crate::ports::executed_queries::ExecutedQueries;
 use crate::ports::governance::Governance;
+use crate::ports::governance_records::GovernanceRecords;
 use crate::ports::invalidations::Invalidations;
 use crate::ports::jobs::{JobTexts, Jobs};
 use crate::ports::leases::Leases;
@@ -84,6 +87,7 @@ pub struct ServerPorts {
     pub audit: Arc<dyn AuditLog>,
     pub credentials: Arc<dyn Credentials>,
     pub registrations: Arc<dyn Registrations>,
+    pub governance_records: Arc<dyn GovernanceRecords>,
     pub leases: Arc<dyn Leases>,
     pub invalidations: Arc<dyn Invalidations>,
     pub jobs: Arc<dyn Jobs>,
@@ -126,6 +130,8 @@ pub struct ServerSettings {
     pub build_timeout: Duration,
     pub preaggregations: PreaggregationSettings,
     pub cost: CostSettings,
+    /// `None`: the module of governance is switched off.
+    pub governance: Option<GovernanceSettings>,
     /// The time for which ended records are kept.
     pub retention: Duration,
     pub leases: LeaseSettings,
@@ -144,6 +150,8 @@ pub struct ServerServices {
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
     pub projects: Arc<ProjectService>,
+    /// `None`: the module of governance is switched off.
+    pub governance: Option<Arc<GovernanceService>>,
     pub preaggregations: Arc<Preaggregations>,
     /// `None`: the module is switched off.
     pub cost: Option<Arc<CostService>>,
@@ -315,6 +323,17 @@ impl ServerServices {
             clock: Arc::clone(&clock),
         };
         let jobs = Arc::new(JobService::new(job_ports, settings.jobs));
+        let governed = settings.governance.map(|governance_settings| {
+            let ports = GovernancePorts {
+                records: server.governance_records,
+                catalog: Arc::clone(&services.catalog),
+                access: Arc::clone(&services.access),
+                approvals: ApprovalService::new(Arc::clone(&governance), Arc::clone(&clock), &timezone),
+                randomness: Arc::clone(&server.randomness),
+                clock: Arc::clone(&clock),
+            };
+            Arc::new(GovernanceService::new(ports, governance_settings))
+        });
         let preaggregations = services.preaggregations(
             server.preaggregations,
             vec![Arc::clone(&services.queries), job_queries],
@@ -370,6 +389,7 @@ impl ServerServices {
         let invalidation = InvalidationService::new(catalog, versions, access);
         ServerServices {
             projects: Arc::new(projects),
+            governance: governed,
             preaggregations,
             cost,
             jobs,
@@ -413,6 +433,10 @@ impl ServerServices {
             .with_task(Arc::new(JobMaintenance::new(Arc::clone(&self.jobs))));
         let worker = match &self.history_retention {
             Some(retention) => worker.with_task(retention.clone()),
+            None => worker,
+        };
+        let worker = match &self.governance {
+            Some(governance) => worker.with_task(Arc::new(GovernanceMaintenance::new(Arc::clone(governance)))),
             None => worker,
         };
         match self.preaggregations.is_enabled() {

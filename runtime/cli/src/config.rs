@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
+use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
@@ -73,6 +74,7 @@ pub struct Config {
     pub cache: CacheConfig,
     pub pre_aggregations: PreaggregationsConfig,
     pub optimization: OptimizationConfig,
+    pub governance: GovernanceConfig,
     pub unused: Vec<UnusedSetting>,
     pub ineffective: Vec<IneffectiveSetting>,
     /// All settings as text, without secrets.
@@ -153,6 +155,21 @@ pub struct OptimizationConfig {
     pub history_days: u64,
     /// The price of a second on the warehouse. `None`: unknown.
     pub price_of_second: Option<f64>,
+}
+
+/// The settings of the module of governance.
+#[derive(Debug, Clone)]
+pub struct GovernanceConfig {
+    pub enabled: bool,
+    /// Changes of existing records must name a version.
+    pub require_if_match: bool,
+    /// The effect of a changed definition on a certificate.
+    pub on_change: OnChange,
+    /// The number of days after the end of a certificate at which the artifact is deprecated; 0: never.
+    pub auto_deprecate_after_days: u64,
+    /// The caller who submitted an artifact may certify it.
+    pub allow_self_certification: bool,
+    pub reviewer_roles: Vec<String>,
 }
 
 #[derive(Debug, Clone)]

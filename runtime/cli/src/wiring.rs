@@ -24,6 +24,7 @@ use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
 use terrane_app::cost::Prices;
+use terrane_app::governance::GovernanceSettings;
 use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::jobs::JobSettings;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
@@ -251,6 +252,20 @@ fn job_settings(config: &Config) -> JobSettings {
     }
 }
 
+/// Returns the settings of governance; `None` if the module is switched off.
+fn governance_settings(config: &Config) -> Option<GovernanceSettings> {
+    let governance = &config.governance;
+    let days = i64::try_from(governance.auto_deprecate_after_days).unwrap_or(i64::MAX);
+    governance.enabled.then(|| GovernanceSettings {
+        require_if_match: governance.require_if_match,
+        on_change: governance.on_change,
+        auto_deprecate_after_days: Some(days).filter(|days| *days > 0),
+        allow_self_certification: governance.allow_self_certification,
+        reviewer_roles: governance.reviewer_roles.iter().map(|role| role.as_str().into()).collect(),
+        timezone: config.query.timezone.clone(),
+    })
+}
+
 /// Opens the folder of results.
 ///
 /// # Errors
@@ -332,6 +347,7 @@ pub async fn server_services(
         audit: store.clone(),
         credentials: store.clone(),
         registrations: store.clone(),
+        governance_records: store.clone(),
         leases: store.clone(),
         invalidations: store.clone(),
         jobs: store.clone(),
@@ -360,6 +376,7 @@ pub async fn server_services(
             prices: Prices { second: config.optimization.price_of_second },
             history: Duration::from_secs(config.optimization.history_days * 86_400),
         },
+        governance: governance_settings(config),
         retention: Duration::from_secs(config.state.retention_days * 86_400),
         leases: LeaseSettings::default(),
         process_id,

@@ -57,11 +57,28 @@ pub struct Watchers {
 }
 
 /// The routes that depend on the settings of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Offered {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServedRoutes {
     pub(crate) metrics: Option<MetricsRoute>,
-    /// The module of costs is switched on.
+    /// The module of costs is on.
     pub(crate) has_costs: bool,
+    /// The module of governance is on.
+    pub(crate) has_governance: bool,
+}
+
+impl ServedRoutes {
+    /// Every route, except that of metrics, whose path is a setting.
+    pub(crate) const ALL: ServedRoutes = ServedRoutes { metrics: None, has_costs: true, has_governance: true };
+
+    /// Returns the routes of one server.
+    pub(crate) fn of(app: &App) -> Self {
+        let services = &app.services;
+        ServedRoutes {
+            metrics: app.settings.metrics,
+            has_costs: services.cost.is_some(),
+            has_governance: services.governance.is_some(),
+        }
+    }
 }
 
 impl Default for HttpSettings {
@@ -135,10 +152,6 @@ impl App {
             description: OnceLock::new(),
             dependencies: tokio::sync::Mutex::default(),
         }))
-    }
-
-    pub(crate) fn offered(&self) -> Offered {
-        Offered { metrics: self.settings.metrics, has_costs: self.services.cost.is_some() }
     }
 
     pub fn uptime(&self) -> Duration {

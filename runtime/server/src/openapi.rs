@@ -223,7 +223,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::app::{MetricsRoute, Offered};
+    use crate::app::{MetricsRoute, ServedRoutes};
+    use crate::protocols::routes_with;
 
     fn reference(schema: &str) -> Json {
         json!({ "$ref": format!("#/components/schemas/{schema}") })
@@ -231,7 +232,7 @@ mod tests {
 
     fn routes() -> Vec<Route> {
         let metrics = Some(MetricsRoute { path: "/metrics", is_public: false });
-        crate::protocols::routes_with(Offered { metrics, has_costs: true })
+        routes_with(ServedRoutes { metrics, ..ServedRoutes::ALL })
     }
 
     fn references(json: &Json, found: &mut BTreeSet<String>) {

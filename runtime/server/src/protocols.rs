@@ -2,7 +2,7 @@
 
 use axum::routing::Router;
 
-use crate::app::{App, Offered};
+use crate::app::{App, ServedRoutes};
 use crate::dax::DaxProtocol;
 use crate::edge::{Edge, Protocols, Route};
 use crate::graphql;
@@ -12,7 +12,7 @@ use crate::xmla::{self, XmlaProtocol};
 impl Edge {
     /// A server of all protocols.
     pub fn new(app: App) -> Self {
-        let router = router(app.offered()).with_state(app.clone());
+        let router = router(ServedRoutes::of(&app)).with_state(app.clone());
         Edge::of(app, protocols(), router)
     }
 
@@ -28,16 +28,16 @@ fn protocols() -> Protocols {
     Protocols::new(&[of_responses, of_json, &XmlaProtocol, &DaxProtocol], &Rest)
 }
 
-fn router(offered: Offered) -> Router<App> {
-    rest::router(offered).merge(graphql::router()).merge(xmla::router())
+fn router(served: ServedRoutes) -> Router<App> {
+    rest::router(served).merge(graphql::router()).merge(xmla::router())
 }
 
 /// Returns every route, except that of metrics, whose path is a setting.
 pub fn routes() -> Vec<Route> {
-    routes_with(Offered { metrics: None, has_costs: true })
+    routes_with(ServedRoutes::ALL)
 }
 
 /// Returns the routes of one server.
-pub(crate) fn routes_with(offered: Offered) -> Vec<Route> {
-    rest::routes_with(offered).into_iter().chain(graphql::routes()).chain(xmla::routes()).collect()
+pub(crate) fn routes_with(served: ServedRoutes) -> Vec<Route> {
+    rest::routes_with(served).into_iter().chain(graphql::routes()).chain(xmla::routes()).collect()
 }

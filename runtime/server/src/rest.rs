@@ -13,6 +13,7 @@ mod cost;
 mod dax;
 mod docs;
 mod format;
+mod governance;
 mod health;
 mod jobs;
 mod lineage;
@@ -32,7 +33,7 @@ use axum::routing::Router;
 use serde_json::Value as Json;
 use terrane_app::ports::governance::Surface;
 
-use crate::app::{App, MetricsRoute, Offered};
+use crate::app::{App, MetricsRoute, ServedRoutes};
 use crate::edge::{ApiError, Credentials, Parts, Protocol, Route, Routes, correlation_id, protocol_of};
 
 /// The REST protocol, which answers every request that no other protocol answers.
@@ -82,18 +83,19 @@ fn all() -> Routes {
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 
-pub(crate) fn router(offered: Offered) -> Router<App> {
-    with(offered).into_parts().0.fallback(no_route)
+pub(crate) fn router(served: ServedRoutes) -> Router<App> {
+    with(served).into_parts().0.fallback(no_route)
 }
 
 /// Returns the routes of REST on one server.
-pub(crate) fn routes_with(offered: Offered) -> Vec<Route> {
-    with(offered).into_parts().1
+pub(crate) fn routes_with(served: ServedRoutes) -> Vec<Route> {
+    with(served).into_parts().1
 }
 
-fn with(Offered { metrics, has_costs }: Offered) -> Routes {
-    let routes = if has_costs { cost::register(all()) } else { all() };
-    match metrics {
+fn with(served: ServedRoutes) -> Routes {
+    let routes = if served.has_costs { cost::register(all()) } else { all() };
+    let routes = if served.has_governance { governance::register(routes) } else { routes };
+    match served.metrics {
         Some(route) => metrics::register(routes, route),
         None => routes,
     }

@@ -31,7 +31,7 @@ impl Table {
 }
 
 /// The tables, each after those that it references.
-const TABLES: [Table; 7] = [
+const TABLES: [Table; 9] = [
     Table {
         name: "users",
         columns: &["username", "password_hash", "scopes", "caller", "tenant", "created_at", "disabled_at"],
@@ -58,6 +58,12 @@ const TABLES: [Table; 7] = [
         numbers: &["registered_at"],
     },
     Table { name: "revoked_tokens", columns: &["id", "revoked_at"], numbers: &["revoked_at"] },
+    Table {
+        name: "governance_records",
+        columns: &["key", "kind", "artifact", "unique_name", "version", "sequence", "body"],
+        numbers: &["version", "sequence"],
+    },
+    Table { name: "governance_history", columns: &crate::governance::HISTORY, numbers: &["sequence", "at", "version"] },
     Table { name: "audit_log", columns: &crate::audit::COLUMNS, numbers: &["sequence", "at", "alike"] },
 ];
 

@@ -29,11 +29,12 @@ macro_rules! texts {
                 include_str!(concat!("../migrations/", $engine, "/0012_targets_of_queries.sql")),
             ),
             (13, "executed queries", include_str!(concat!("../migrations/", $engine, "/0013_executed_queries.sql"))),
+            (14, "governance", include_str!(concat!("../migrations/", $engine, "/0014_governance.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 13] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 14] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

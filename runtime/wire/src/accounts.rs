@@ -338,7 +338,11 @@ fn grant_change(fields: &Fields<'_>) -> Result<GrantChange, FieldError> {
 }
 
 /// Returns the value of a field that may be missing, but not null.
-fn present<'a>(fields: &Fields<'a>, name: &'static str, fits: &'static str) -> Result<Option<&'a Json>, FieldError> {
+pub(crate) fn present<'a>(
+    fields: &Fields<'a>,
+    name: &'static str,
+    fits: &'static str,
+) -> Result<Option<&'a Json>, FieldError> {
     match fields.get_or_null(name) {
         Some(null @ Json::Null) => Err(Path::ROOT.field(name).invalid_type(null, fits)),
         found => Ok(found),

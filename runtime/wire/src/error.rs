@@ -99,7 +99,7 @@ codes! {
         field: String, required_scope: String, reason: String, hint: String, allowed_functions: Vec<String>,
         findings: Vec<Finding>
     };
-    NotFound "NOT_FOUND" 404 { nearest: Vec<String>, known: Vec<String> };
+    NotFound "NOT_FOUND" 404 { field: String, nearest: Vec<String>, known: Vec<String> };
     InvalidProjectPath "INVALID_PROJECT_PATH" 400 { project_path: String, hint: String };
     ValidationError "VALIDATION_ERROR" 422 {
         field: String, problems: Vec<Problem>, model: String, missing_ref: String, cube: String,
@@ -107,8 +107,13 @@ codes! {
     };
     CompilationError "COMPILATION_ERROR" 500 { model: String, file: String, line: u64, column: u64 };
     MethodNotAllowed "METHOD_NOT_ALLOWED" 405 { allowed_methods: Vec<String> };
-    Conflict "CONFLICT" 409 { component: String, limit: String, call: String, state: String };
+    Conflict "CONFLICT" 409 {
+        component: String, limit: String, call: String, state: String, allowed_moves: Vec<String>,
+        cycle: Vec<String>, existing_id: String
+    };
     Gone "GONE" 410 { reason: String };
+    PreconditionFailed "PRECONDITION_FAILED" 412 { current_version: u64 };
+    PreconditionRequired "PRECONDITION_REQUIRED" 428 {};
     MisdirectedRequest "MISDIRECTED_REQUEST" 421 {};
     QueryTimeout "QUERY_TIMEOUT" 408 {} [suggestion: String];
     RequestTimeout "REQUEST_TIMEOUT" 408 {};

@@ -22,6 +22,7 @@ pub mod error;
 pub mod explanation;
 mod fields;
 mod filter;
+pub mod governance;
 pub mod graphql;
 pub mod jobs;
 pub mod json;
@@ -55,7 +56,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use crate::schema::{self, Components, SchemaOf};
-    use crate::{accounts, auth, cache, dax, lineage, preaggregations, project, query, registration, time};
+    use crate::{accounts, auth, cache, dax, governance, lineage, preaggregations, project, query, registration, time};
 
     /// The schema of each body, and the fields that its reader knows.
     const BODIES: &[(&str, SchemaOf, &[&str])] = &[
@@ -73,6 +74,20 @@ mod tests {
         ("KeyChange", schema::of::<accounts::KeyPatch>(), accounts::KEY),
         ("NewUser", schema::of::<accounts::NewUser>(), accounts::NEW_USER),
         ("UserChange", schema::of::<accounts::UserPatch>(), accounts::USER_CHANGE),
+        ("CertificationSubmission", schema::of::<governance::CertificationSubmission>(), governance::request::SUBMIT),
+        ("CertificationApproval", schema::of::<governance::CertificationApproval>(), governance::request::CERTIFY),
+        ("CertificationRejection", schema::of::<governance::CertificationRejection>(), governance::request::REJECT),
+        (
+            "CertificationDeprecation",
+            schema::of::<governance::CertificationDeprecation>(),
+            governance::request::DEPRECATE,
+        ),
+        ("CertificationStep", schema::of::<governance::CertificationStep>(), governance::request::ARCHIVE),
+        ("NewGlossaryTerm", schema::of::<governance::NewGlossaryTerm>(), governance::request::NEW_TERM),
+        ("GlossaryTermPatch", schema::of::<governance::GlossaryTermPatch>(), governance::request::TERM_CHANGE),
+        ("GlossaryLink", schema::of::<governance::GlossaryLink>(), governance::request::LINK),
+        ("NewOwner", schema::of::<governance::NewOwner>(), governance::request::OWNER),
+        ("ArtifactMetadataPatch", schema::of::<governance::ArtifactMetadataPatch>(), governance::request::METADATA),
         ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
         ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
         ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),

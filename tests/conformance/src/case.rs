@@ -15,6 +15,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::cost::Prices;
+use terrane_app::governance::GovernanceSettings;
 use terrane_app::limits::RateSettings;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::live;
@@ -127,6 +128,10 @@ pub struct World {
     /// The number of statements that the warehouse runs now.
     #[serde(skip)]
     pub running: Arc<AtomicUsize>,
+    /// True if the module of governance is switched off.
+    pub has_no_governance: bool,
+    #[serde(skip)]
+    pub governance: GovernanceSettings,
     #[serde(skip)]
     pub jobs: JobSettings,
     #[serde(skip)]
@@ -311,6 +316,7 @@ impl World {
             audit: security.audit,
             credentials: security.credentials,
             registrations: Arc::new(FakeRegistrations::new(!matches!(self.database_ping, FakeBehavior::Answers))),
+            governance_records: security.governance,
             leases: security.jobs.leases,
             invalidations: Arc::new(MemoryInvalidations::default()),
             jobs: security.jobs.jobs,
@@ -337,6 +343,7 @@ impl World {
             build_timeout: Duration::from_secs(60),
             preaggregations: PreaggregationSettings::default(),
             cost: CostSettings { prices: Prices { second: Some(0.5) }, history: Duration::from_secs(86_400) },
+            governance: (!self.has_no_governance).then(|| self.governance.clone()),
             retention: Duration::from_secs(86_400),
             leases: LeaseSettings::default(),
             process_id: "w1".into(),

@@ -8,6 +8,7 @@ pub mod case;
 pub mod compare;
 pub mod cost;
 pub mod fakes;
+pub mod governance;
 pub mod hooks;
 pub mod jobs;
 pub mod preaggregations;

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::governance::MemoryGovernance;
 use crate::jobs::JobAdapters;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Revocation, Rights, Rotation, Session, User};
+use terrane_app::ports::governance_records::GovernanceRecords;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::tokens::Tokens;
@@ -24,6 +26,8 @@ pub struct Security {
     pub providers: Vec<Arc<dyn IdentityProvider>>,
     pub transport: Transport,
     pub jobs: JobAdapters,
+    /// The governed records.
+    pub governance: Arc<dyn GovernanceRecords>,
 }
 
 impl Security {
@@ -56,6 +60,7 @@ impl Security {
             providers: Vec::new(),
             transport: Transport::Https,
             jobs: JobAdapters::none(),
+            governance: Arc::new(MemoryGovernance::default()),
         }
     }
 

@@ -33,9 +33,10 @@ fn every_route_has_a_case() {
             case.request.method == route.method.as_str() && case.response.status < 400 && is_on(case, route.path)
         })
     };
-    // `auth` tests these, over a store with accounts, `jobs` those of asynchronous queries, over a table of jobs, and
-    // `dax` those of sessions.
-    let elsewhere = ["/api/v1/auth/", "/api/v1/audit", "/api/v1/query/async", "/api/v1/dax/sessions/{id}"];
+    // `auth` tests these, over a store with accounts, `jobs` those of asynchronous queries, over a table of jobs, `dax`
+    // those of sessions, and `governed` those of governance, over records that change.
+    let elsewhere =
+        ["/api/v1/auth/", "/api/v1/audit", "/api/v1/query/async", "/api/v1/dax/sessions/{id}", "/api/v1/governance/"];
     let is_here = |route: &&terrane_server::Route| !elsewhere.iter().any(|path| route.path.starts_with(path));
     let routes = terrane_server::routes();
     let without: Vec<String> =
@@ -51,7 +52,7 @@ fn every_code_has_a_case() {
             error(&case.response.json)["code"] == code.as_str() && case.response.status == code.status()
         })
     };
-    // `auth` asks with credentials, and `jobs` for results.
+    // `auth` asks with credentials, `jobs` for results, and `governed` names versions.
     let is_here = |code: &&Code| {
         !matches!(
             code,
@@ -60,6 +61,8 @@ fn every_code_has_a_case() {
                 | Code::RateLimited
                 | Code::StateUnavailable
                 | Code::Gone
+                | Code::PreconditionFailed
+                | Code::PreconditionRequired
                 | Code::ResultsUnavailable
         )
     };
@@ -78,6 +81,8 @@ fn asked(route: &Route) -> case::TestRequest {
         path: route
             .path
             .replace("{cube_name}", "orders")
+            .replace("{type}", "measure")
+            .replace("{term_id}", "t1")
             .replace("/page/{file}", "/page/page.css")
             .replace("{file}", "index.css")
             .replace("{provider}", "idp")

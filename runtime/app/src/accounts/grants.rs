@@ -41,7 +41,7 @@ pub enum Change<T> {
 }
 
 impl<T> Change<T> {
-    pub(super) fn apply(self, present: Option<T>) -> Option<T> {
+    pub(crate) fn apply(self, present: Option<T>) -> Option<T> {
         match self {
             Change::Keep => present,
             Change::Remove => None,

@@ -1,10 +1,10 @@
 //! Collects executed queries and writes them in batches, outside of the path of a query.
 //!
 //! In: one [`Execution`] for each answered query. Out: records in the history. A query adds its record to a queue in
-//! memory and waits for nothing. The queue is bounded: if the state database accepts nothing for long, further queries
-//! are counted and dropped. Cached answers of one statement and caller are added up in one record until it is written,
-//! so that a busy dashboard does not fill the database. A batch stays in the queue until it is written, so an interrupted write loses nothing. A
-//! process that is killed loses the records since its last batch.
+//! memory and waits for nothing. Cached answers of one statement and caller are added up in one record until it is
+//! written, so that a busy dashboard does not fill the database. The queue is bounded: if the state database accepts
+//! nothing for long, further queries are counted and dropped. A batch stays in the queue until it is written, so an
+//! interrupted write loses nothing. A process that is killed loses the records since its last batch.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -48,6 +48,12 @@ pub enum Detail {
     Fields(Vec<(Arc<str>, Detail)>),
 }
 
+impl Default for Details {
+    fn default() -> Details {
+        Details::Fields(Vec::new())
+    }
+}
+
 impl Details {
     /// Makes details of named values.
     pub fn fields<'n>(fields: impl IntoIterator<Item = (&'n str, Detail)>) -> Details {

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_compiler::governance::{Obligations, QueryFacts};
 
+use super::audit::Details;
 use super::severity::FindingSeverity;
 use crate::domain::RequestContext;
 pub use crate::domain::Surface;
@@ -135,7 +136,7 @@ pub struct Denial {
 }
 
 /// A governed thing: a cube, measure, dimension, metric or model.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Artifact {
     /// `cube`, `measure`, `dimension`, `metric`, `model`.
     pub kind: String,
@@ -148,10 +149,11 @@ pub struct Artifact {
     /// `draft`, `pending_review`, `certified`, `deprecated`, `archived`.
     pub certification: String,
     pub version: u64,
-    /// The artifact's definition and metadata, as a JSON object.
-    pub body_json: String,
+    /// The artifact's definition and metadata.
+    pub body: Details,
 }
 
+/// A step of certification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
     Submit,
@@ -162,8 +164,30 @@ pub enum Transition {
     Restore,
 }
 
+impl Transition {
+    pub const ALL: [Transition; 6] = [
+        Transition::Submit,
+        Transition::Certify,
+        Transition::Reject,
+        Transition::Deprecate,
+        Transition::Archive,
+        Transition::Restore,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Transition::Submit => "submit",
+            Transition::Certify => "certify",
+            Transition::Reject => "reject",
+            Transition::Deprecate => "deprecate",
+            Transition::Archive => "archive",
+            Transition::Restore => "restore",
+        }
+    }
+}
+
 /// Metadata before and after it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum MetadataChange {
     Added(Artifact),
     Changed { before: Artifact, after: Artifact },

@@ -336,7 +336,7 @@ fn artifact(name: &str, entry: &str) -> Artifact {
         id: name.to_owned(),
         certification: "draft".to_owned(),
         version: 1,
-        body_json: entry.to_owned(),
+        body: Details::Encoded(entry.into()),
         ..Artifact::default()
     }
 }

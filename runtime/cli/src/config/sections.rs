@@ -4,6 +4,7 @@
 //! settings (`security`).
 
 use jiff::tz::TimeZone;
+use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::live;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
@@ -14,9 +15,9 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, JobsConfig, MetricsConfig, OptimizationConfig, Place, PreaggregationsConfig,
-    QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins,
-    security,
+    CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig, Place,
+    PreaggregationsConfig, QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig, UnusedSetting,
+    WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
@@ -36,6 +37,8 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         top.skip(key);
     }
     let (graphql, subscriptions) = top.section("graphql", graphql);
+    let place = top.place("optimization");
+    let (optimization, unused) = top.section("optimization", |s| optimization(s, place.as_ref()));
     Config {
         definitions: None,
         folders: top.section("paths", folders),
@@ -50,12 +53,13 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         security: top.section("security", security::read),
         cache: top.section("cache", cache),
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
-        optimization: top.section("optimization", optimization),
+        optimization,
+        governance: top.section("governance", governance),
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),
         telemetry: top.section("telemetry", telemetry),
-        unused: unused(top),
+        unused,
         settings: Vec::new(),
         ineffective: Vec::new(),
     }
@@ -143,13 +147,40 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
     }
 }
 
-fn optimization(s: &mut Section<'_>) -> OptimizationConfig {
+/// Returns the settings of the costs of queries, and those that the interface names and that have no effect yet.
+fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConfig, Vec<UnusedSetting>) {
+    const NUMBERS: [&str; 5] =
+        ["max_cost_per_query", "max_execution_seconds", "daily_budget", "monthly_budget", "alert_at_percent"];
     const PRICE: &str = "a number from 0 to 1000000";
     let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
-    OptimizationConfig {
+    let config = OptimizationConfig {
         enabled: s.boolean("enabled").unwrap_or(true),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(30),
         price_of_second: s.section("prices", |prices| prices.checked("second", PRICE, price)),
+    };
+    s.integer("cache_ttl_seconds", 0..=u64::MAX);
+    for key in NUMBERS {
+        s.parsed::<f64>(key, "a number");
+    }
+    s.text("max_bytes_scanned");
+    s.integer("recommendation_window_days", 1..=3_650);
+    let others = ["cache_ttl_seconds", "max_bytes_scanned", "recommendation_window_days"];
+    let mut unused = Vec::new();
+    note_unused(s, "optimization", NUMBERS.into_iter().chain(others), place, &mut unused);
+    (config, unused)
+}
+
+fn governance(s: &mut Section<'_>) -> GovernanceConfig {
+    const ON_CHANGE: &[(&str, OnChange)] = &[("warn", OnChange::Warn), ("revoke", OnChange::Revoke)];
+    GovernanceConfig {
+        enabled: s.boolean("enabled").unwrap_or(true),
+        require_if_match: s.boolean("require_if_match").unwrap_or(false),
+        on_change: s.choice("on_change", ON_CHANGE).unwrap_or(OnChange::Warn),
+        auto_deprecate_after_days: s.integer("auto_deprecate_after_days", 0..=36_500).unwrap_or(0),
+        allow_self_certification: s.boolean("allow_self_certification").unwrap_or(false),
+        reviewer_roles: s
+            .texts("reviewer_roles")
+            .unwrap_or_else(|| vec!["data_steward".to_owned(), "reviewer".to_owned()]),
     }
 }
 
@@ -337,25 +368,6 @@ fn telemetry(s: &mut Section<'_>) -> TelemetryConfig {
         service_name: s.text("service_name").unwrap_or_else(|| "terrane".to_owned()),
         sample_ratio: s.checked("sample_ratio", "a number from 0 to 1", ratio).unwrap_or(1.0),
     }
-}
-
-/// Returns the settings of the cost module that the interface names.
-fn unused(top: &mut Section<'_>) -> Vec<UnusedSetting> {
-    let mut found = Vec::new();
-    let place = top.place("optimization");
-    top.section("optimization", |s| {
-        const NUMBERS: [&str; 5] =
-            ["max_cost_per_query", "max_execution_seconds", "daily_budget", "monthly_budget", "alert_at_percent"];
-        s.integer("cache_ttl_seconds", 0..=u64::MAX);
-        for key in NUMBERS {
-            s.parsed::<f64>(key, "a number");
-        }
-        s.text("max_bytes_scanned");
-        s.integer("recommendation_window_days", 1..=3_650);
-        let others = ["cache_ttl_seconds", "max_bytes_scanned", "recommendation_window_days"];
-        note_unused(s, "optimization", NUMBERS.into_iter().chain(others), place.as_ref(), &mut found);
-    });
-    found
 }
 
 /// Records the keys of a section that are set. In a section on one line they have the place of the section.

@@ -144,8 +144,8 @@ fn is_public(fields: &mut Fields) -> bool {
     !fields.has("public") || fields.boolean("public", false)
 }
 
-/// Reads `tags`, `pii` and `classification` of `meta` for governance hooks. Values of other types are left out, because
-/// hooks would not understand them. All other keys of `meta` are for people.
+/// Reads the keys of `meta` that governance knows. Values of other types are left out, because hooks would not
+/// understand them. All other keys of `meta` are for people.
 fn governed(fields: &Fields) -> Governed {
     let mut governed = Governed::default();
     let Some(Node { value: NodeValue::Map(meta), .. }) = fields.nullable("meta") else { return governed };
@@ -158,6 +158,9 @@ fn governed(fields: &Fields) -> Governed {
                 governed.pii = *plain != Plain::Boolean(false) && !matches!(&**text, "no" | "off" | "false");
             }
             ("classification", NodeValue::Scalar { text, .. }) => governed.classification = Some(text.clone()),
+            ("owner", NodeValue::Scalar { text, .. }) => governed.owner = Some(text.clone()),
+            ("documentation_url", NodeValue::Scalar { text, .. }) => governed.documentation_url = Some(text.clone()),
+            ("refresh_frequency", NodeValue::Scalar { text, .. }) => governed.refresh_frequency = Some(text.clone()),
             _ => {}
         }
     }

@@ -354,10 +354,13 @@ pub enum MaskDefinition {
     Sql(SqlText),
 }
 
-/// The part of a member's `meta` that governance hooks see.
+/// The part of `meta` that governance reads. Hooks see the tags, `pii` and the classification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Governed {
     pub tags: Vec<Arc<str>>,
     pub pii: bool,
     pub classification: Option<Arc<str>>,
+    pub owner: Option<Arc<str>>,
+    pub documentation_url: Option<Arc<str>>,
+    pub refresh_frequency: Option<Arc<str>>,
 }

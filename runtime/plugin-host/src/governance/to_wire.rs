@@ -5,6 +5,7 @@
 use terrane_app::ports::governance::{Artifact, Surface, Transition};
 use terrane_app::query::RequestContext;
 use terrane_json::caller::attribute_to_json;
+use terrane_json::details;
 
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::bindings::ir::Arena;
@@ -60,7 +61,7 @@ pub(super) fn artifact(artifact: &Artifact) -> wire::Artifact {
         pii: artifact.pii,
         certification: artifact.certification.clone(),
         version: artifact.version,
-        body_json: artifact.body_json.clone(),
+        body_json: details::encode(&artifact.body).to_string(),
     }
 }
 

@@ -13,9 +13,10 @@ use terrane_wire::operations::{Links, OpenApi};
 use terrane_wire::{Code, schema};
 use utoipa_swagger_ui::Config;
 
-use crate::app::App;
+use crate::app::{App, ServedRoutes};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
 use crate::openapi::{self, AnonymousCallers, Compression, Content, Doc, Parameter, ResponseDoc};
+use crate::protocols::routes_with;
 
 /// The content security policy: only resources of this server, and no inline scripts.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -49,9 +50,7 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
         let settings = &app.settings;
         let anonymous =
             if settings.anonymous.is_some() { AnonymousCallers::MayRead } else { AnonymousCallers::Rejected };
-        openapi::document(&crate::protocols::routes_with(app.offered()), &settings.version, anonymous)
-            .to_string()
-            .into()
+        openapi::document(&routes_with(ServedRoutes::of(&app)), &settings.version, anonymous).to_string().into()
     });
     Ok(json_response(body.to_vec()))
 }

@@ -10,10 +10,9 @@ use serde::Serialize;
 use terrane_app::projects::RegisterError;
 use terrane_compiler::Access as Visible;
 use terrane_compiler::snippet::allowed::{NotAllowed, allowed_functions};
-use terrane_wire::error::Finding;
 use terrane_wire::project::problems;
 use terrane_wire::registration::{CubeRegistration, cube_from_wire};
-use terrane_wire::{Audience, Code, metadata, schema};
+use terrane_wire::{Audience, Code, ErrorBody, metadata, schema};
 
 use super::conditional::{UNCHANGED, has_entity};
 use crate::app::{App, Scope};
@@ -111,19 +110,7 @@ fn refusal(error: RegisterError, audience: Audience) -> ApiError {
             };
             ApiError::new(Code::ValidationError, message).detail("problems", to_json(&problems(&diagnostics, audience)))
         }
-        RegisterError::Refused { approval } => {
-            let findings: Vec<_> = approval
-                .findings
-                .iter()
-                .map(|found| Finding {
-                    hook: found.hook.to_string(),
-                    rule: found.finding.rule.to_string(),
-                    message: found.finding.message.to_string(),
-                })
-                .collect();
-            let refusal = ApiError::new(Code::Forbidden, message).detail("findings", to_json(&findings));
-            if approval.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
-        }
+        RegisterError::Refused { approval } => ErrorBody::from_approval(message, &approval).into(),
         RegisterError::Plugin(error) => ApiError::from_plugin(&error),
         RegisterError::Store(error) => ApiError::from_store(&error),
     }

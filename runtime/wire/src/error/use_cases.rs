@@ -5,6 +5,7 @@
 
 use terrane_app::cost::HistoryError;
 use terrane_app::domain::Scopes;
+use terrane_app::governance::{Approval, GovernanceError};
 use terrane_app::invalidation::InvalidationError;
 use terrane_app::jobs::JobError;
 use terrane_app::lineage::UnknownNode;
@@ -13,7 +14,7 @@ use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
 use terrane_app::security::ScopeError;
 
-use super::{Code, ErrorBody};
+use super::{Code, ErrorBody, Finding};
 
 impl ErrorBody {
     /// Reports and logs that the state database does not answer.
@@ -69,6 +70,73 @@ impl From<HistoryError> for ErrorBody {
         match error {
             HistoryError::OtherUser(error) => error.into(),
             HistoryError::Store(error) => ErrorBody::from_store(&error),
+        }
+    }
+}
+
+impl ErrorBody {
+    /// Reports a change that governance hooks do not allow.
+    pub fn from_approval(message: String, approval: &Approval) -> Self {
+        let findings: Vec<Finding> = approval
+            .findings
+            .iter()
+            .map(|found| Finding {
+                hook: found.hook.to_string(),
+                rule: found.finding.rule.clone(),
+                message: found.finding.message.clone(),
+            })
+            .collect();
+        let findings = serde_json::to_value(&findings).unwrap_or_default();
+        let refusal = ErrorBody::new(Code::Forbidden, message).detail("findings", findings);
+        if approval.unavailable.is_empty() { refusal } else { refusal.detail("reason", "policy_unavailable") }
+    }
+}
+
+impl From<&GovernanceError> for ErrorBody {
+    fn from(error: &GovernanceError) -> Self {
+        let message = error.to_string();
+        match error {
+            GovernanceError::UnknownArtifact { field, nearest, .. } => {
+                ErrorBody::new(Code::NotFound, message).detail("field", *field).detail("nearest", nearest.clone())
+            }
+            GovernanceError::UnknownTerm { field, .. } => {
+                let body = ErrorBody::new(Code::NotFound, message);
+                field.map_or(body.clone(), |field| body.detail("field", field))
+            }
+            GovernanceError::UnknownLink | GovernanceError::UnknownOwner { .. } => {
+                ErrorBody::new(Code::NotFound, message)
+            }
+            GovernanceError::Invalid { field, .. } => {
+                ErrorBody::new(Code::InvalidQuery, message).detail("field", *field)
+            }
+            GovernanceError::NothingToChange => ErrorBody::new(Code::InvalidQuery, message),
+            GovernanceError::NotAllowed { status, allowed, .. } => {
+                let allowed: Vec<&str> = allowed.iter().map(|transition| transition.as_str()).collect();
+                ErrorBody::new(Code::Conflict, message)
+                    .detail("state", status.as_str())
+                    .detail("allowed_moves", allowed)
+            }
+            GovernanceError::NotReviewer { .. } => ErrorBody::new(Code::Forbidden, message)
+                .detail("reason", "reviewer_required")
+                .detail("hint", "a caller with a role of `governance.reviewer_roles` or `admin` can do it"),
+            GovernanceError::OwnSubmission => ErrorBody::new(Code::Forbidden, message)
+                .detail("reason", "own_submission")
+                .detail("hint", "ask another reviewer, or let the operator set `governance.allow_self_certification`"),
+            GovernanceError::Refused { approval } => ErrorBody::from_approval(message, approval),
+            GovernanceError::TermExists { id, .. } => {
+                ErrorBody::new(Code::Conflict, message).detail("existing_id", &**id)
+            }
+            GovernanceError::Cycle { names } => ErrorBody::new(Code::Conflict, message).detail("cycle", names.clone()),
+            GovernanceError::ArchivedTerm
+            | GovernanceError::LinkExists
+            | GovernanceError::OwnerExists { .. }
+            | GovernanceError::TooMany { .. }
+            | GovernanceError::Contended => ErrorBody::new(Code::Conflict, message),
+            GovernanceError::Stale { current } => {
+                ErrorBody::new(Code::PreconditionFailed, message).detail("current_version", *current)
+            }
+            GovernanceError::PreconditionRequired => ErrorBody::new(Code::PreconditionRequired, message),
+            GovernanceError::Store(error) => ErrorBody::from_store(error),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests the limits on answers that are small in the guest and huge in the host, and on huge requests.
 
+use terrane_app::ports::audit::Details;
 use terrane_compiler::governance::{MemberUse, Usage};
 use terrane_compiler::types::LogicalType;
 
@@ -161,7 +162,11 @@ async fn an_artifact_of_megabytes_is_reported_or_refused_as_well() {
     let context = context(INPUT);
     let asking = HookRequest { context: &context, now: Timestamp::UNIX_EPOCH, time_zone: "UTC" };
     for (bytes, is_reported) in [(2 << 20, true), (65 << 20, false)] {
-        let model = Artifact { kind: "model".to_owned(), body_json: "x".repeat(bytes), ..Artifact::default() };
+        let model = Artifact {
+            kind: "model".to_owned(),
+            body: Details::Encoded("x".repeat(bytes).into()),
+            ..Artifact::default()
+        };
         let certified = stage.hooks.certify(&asking, &model, Transition::Certify, "").await.remove(0).answer;
         let changed = stage.hooks.change(&asking, &MetadataChange::Added(model)).await.remove(0).answer;
         for (function, answer) in [("on-certify", certified), ("on-metadata-change", changed)] {

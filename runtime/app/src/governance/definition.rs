@@ -1,0 +1,303 @@
+//! The definition of an artifact as text, with everything that it is computed from.
+//!
+//! In: a snapshot and an artifact. Out: the text and its fingerprint. It has the types, the SQL after Jinja, filters
+//! and joins of the artifact, of the members that it refers to, of their cubes and of the models below. Titles,
+//! descriptions and formats are not part of it, since no number depends on them. It does not depend on the places of
+//! definitions in files, on policies, and on which models are built.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use terrane_compiler::model::{
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet,
+    SqlPart,
+};
+use terrane_compiler::project::{CubeDefinition, Definitions, MeasureType, MetricBody, SqlText};
+use terrane_compiler::types::{MetricKind, Value};
+
+use crate::catalog::Snapshot;
+use crate::ports::governance_records::{ArtifactRef, ArtifactType, Definition};
+
+/// The longest stored text, in bytes. The fingerprint is that of the whole text.
+const MAX_STORED: usize = 64 * 1_024;
+
+/// An item of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Item {
+    /// A cube with its joins and all its members.
+    WholeCube(CubeId),
+    /// The rows of a cube.
+    Rows(CubeId),
+    Dimension(DimensionId),
+    Measure(MeasureId),
+    Metric(MetricId),
+    Model(Arc<str>),
+}
+
+/// Returns the definition of an artifact; `None` if the project does not have it.
+pub(super) fn definition_of(snapshot: &Snapshot, artifact: &ArtifactRef) -> Option<Definition> {
+    let first = item_of(snapshot, artifact)?;
+    let walk = Walk { model: &snapshot.model, definitions: &snapshot.definitions, cubes: cubes(&snapshot.definitions) };
+    let (own_name, own_text, mut open) = walk.describe(&first);
+    let mut parts: BTreeMap<String, String> = BTreeMap::new();
+    while let Some(item) = open.pop() {
+        let name = walk.name(&item);
+        if name != own_name && !parts.contains_key(&name) {
+            let (name, text, below) = walk.describe(&item);
+            parts.insert(name, text);
+            open.extend(below);
+        }
+    }
+    let mut text = format!("{own_name}\n{own_text}");
+    for (name, part) in parts {
+        text.push_str(&format!("{name}\n{part}"));
+    }
+    let fingerprint = hex::encode(Sha256::digest(text.as_bytes())).into();
+    Some(Definition { text: cut(text).into(), fingerprint })
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_STORED {
+        let end = (0..=MAX_STORED).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("\n…\n");
+    }
+    text
+}
+
+fn item_of(snapshot: &Snapshot, artifact: &ArtifactRef) -> Option<Item> {
+    let model = &snapshot.model;
+    let member = || {
+        let (cube, name) = artifact.id.split_once('.')?;
+        model.cube_named(cube)?.member(name)
+    };
+    match artifact.kind {
+        ArtifactType::Cube => model.cube_named(&artifact.id).map(|cube| Item::WholeCube(cube.id)),
+        ArtifactType::Measure => match member()? {
+            Member::Measure(id) => Some(Item::Measure(id)),
+            _ => None,
+        },
+        ArtifactType::Dimension => match member()? {
+            Member::Dimension(id) => Some(Item::Dimension(id)),
+            _ => None,
+        },
+        ArtifactType::Metric => model.metric_named(&artifact.id).map(Item::Metric),
+        ArtifactType::Model => {
+            let mut models = snapshot.definitions.models.iter();
+            models.find(|of| of.name.value == artifact.id).map(|of| Item::Model(of.name.value.clone()))
+        }
+    }
+}
+
+fn cubes(definitions: &Definitions) -> HashMap<&str, &CubeDefinition> {
+    definitions.cubes.iter().map(|cube| (&*cube.name.value, cube)).collect()
+}
+
+struct Walk<'s> {
+    model: &'s Model,
+    definitions: &'s Definitions,
+    cubes: HashMap<&'s str, &'s CubeDefinition>,
+}
+
+impl<'s> Walk<'s> {
+    fn name(&self, item: &Item) -> String {
+        let member = |cube: CubeId, name: &str| format!("{}.{name}", self.model.cube(cube).name);
+        match item {
+            Item::WholeCube(id) => format!("cube {}", self.model.cube(*id).name),
+            Item::Rows(id) => format!("rows of {}", self.model.cube(*id).name),
+            Item::Dimension(id) => format!("dimension {}", member(id.cube, &self.model.dimension(*id).name)),
+            Item::Measure(id) => format!("measure {}", member(id.cube, &self.model.measure(*id).name)),
+            Item::Metric(id) => format!("metric {}", self.model.metric(*id).name),
+            Item::Model(name) => format!("model {name}"),
+        }
+    }
+
+    /// Returns the name and the text of an item, and the items that it refers to.
+    fn describe(&self, item: &Item) -> (String, String, Vec<Item>) {
+        let mut text = Lines::default();
+        let mut below = Vec::new();
+        match item {
+            Item::WholeCube(id) => self.whole_cube(self.model.cube(*id), &mut text, &mut below),
+            Item::Rows(id) => self.rows(self.model.cube(*id), &mut text, &mut below),
+            Item::Dimension(id) => self.dimension(*id, &mut text, &mut below),
+            Item::Measure(id) => self.measure(*id, &mut text, &mut below),
+            Item::Metric(id) => self.metric(*id, &mut text, &mut below),
+            Item::Model(name) => {
+                if let Some(model) = self.definitions.models.iter().find(|model| model.name.value == *name) {
+                    text.sql("sql", &model.sql);
+                    below.extend(model.refs.iter().map(|reference| Item::Model(reference.name.clone())));
+                }
+            }
+        }
+        (self.name(item), text.0, below)
+    }
+
+    /// Returns the definition of a cube and those that it extends. An alias has that of its cube.
+    fn line(&self, cube: &Cube) -> Vec<&'s CubeDefinition> {
+        let original = cube.alias_of.map_or(cube, |id| self.model.cube(id));
+        let definition = self.cubes.get(&*original.name);
+        definition.map(|own| own.line(|name| self.cubes.get(name).copied())).unwrap_or_default()
+    }
+
+    fn whole_cube(&self, cube: &Cube, text: &mut Lines, below: &mut Vec<Item>) {
+        for join in self.line(cube).into_iter().flat_map(|of| &of.joins) {
+            text.field("join", &join.name.value);
+            text.field("  cube", join.cube.as_ref().map_or(&join.name.value, |cube| &cube.value));
+            text.field("  relationship", &format!("{:?}", join.relationship).to_lowercase());
+            text.field("  always", if join.always { "true" } else { "false" });
+            text.sql("  on", &join.sql);
+        }
+        for segment in self.line(cube).into_iter().flat_map(|of| &of.segments) {
+            text.field("segment", &segment.name.value);
+            text.sql("  sql", &segment.sql);
+        }
+        below.push(Item::Rows(cube.id));
+        let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let dimension = |at| Item::Dimension(DimensionId { cube: cube.id, index: index(at) });
+        let measure = |at| Item::Measure(MeasureId { cube: cube.id, index: index(at) });
+        below.extend((0..cube.dimensions.len()).map(dimension));
+        below.extend((0..cube.measures.len()).map(measure));
+    }
+
+    fn rows(&self, cube: &Cube, text: &mut Lines, below: &mut Vec<Item>) {
+        if let Some(relation) = self.line(cube).into_iter().find_map(|of| of.relation.as_ref()) {
+            text.sql(if relation.is_table { "table" } else { "sql" }, &relation.sql);
+            below.extend(relation.refs.iter().map(|reference| Item::Model(reference.name.clone())));
+        }
+    }
+
+    fn dimension(&self, id: DimensionId, text: &mut Lines, below: &mut Vec<Item>) {
+        let (cube, dimension) = (self.model.cube(id.cube), self.model.dimension(id));
+        let line = self.line(cube);
+        let mut all = line.into_iter().flat_map(|of| &of.dimensions);
+        if let Some(own) = all.find(|own| own.name.value == dimension.name) {
+            text.field("type", &format!("{:?}", own.ty).to_lowercase());
+            text.sql("sql", &own.sql);
+            text.field("primary key", if own.primary_key { "true" } else { "false" });
+            let granularities: Vec<&str> = own.granularities.iter().map(|of| of.as_str()).collect();
+            text.field("granularities", &granularities.join(", "));
+        }
+        refers(&dimension.sql, below);
+        below.push(Item::Rows(id.cube));
+    }
+
+    fn measure(&self, id: MeasureId, text: &mut Lines, below: &mut Vec<Item>) {
+        let (cube, measure) = (self.model.cube(id.cube), self.model.measure(id));
+        let line = self.line(cube);
+        let mut all = line.into_iter().flat_map(|of| &of.measures);
+        if let Some(own) = all.find(|own| own.name.value == measure.name) {
+            text.field("type", measure_type(own.ty));
+            if own.from_all {
+                text.field("from", "all");
+            }
+            own.sql.iter().for_each(|sql| text.sql("sql", sql));
+            own.filters.iter().for_each(|sql| text.sql("filter", sql));
+        }
+        match &measure.kind {
+            MeasureKind::Number(sql) => refers(sql, below),
+            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                refers_within(aggregate, below);
+            }
+        }
+        below.push(Item::Rows(id.cube));
+    }
+
+    fn metric(&self, id: MetricId, text: &mut Lines, below: &mut Vec<Item>) {
+        let metric = self.model.metric(id);
+        if let Some(own) = self.definitions.metrics.iter().find(|own| own.name.value == metric.name) {
+            text.field(
+                "type",
+                match own.kind {
+                    MetricKind::Simple => "simple",
+                    MetricKind::Ratio => "ratio",
+                    MetricKind::Derived => "derived",
+                },
+            );
+            match &own.body {
+                MetricBody::Expression(sql) => text.sql("expression", sql),
+                MetricBody::Ratio { numerator, denominator } => {
+                    text.sql("numerator", numerator);
+                    text.sql("denominator", denominator);
+                }
+            }
+            if let Some(grain) = own.time_grain {
+                text.field("time grain", grain.as_str());
+            }
+            for filter in &own.filters {
+                let values = filter.values.iter().flatten().map(|found| value_text(&found.value));
+                let values: Vec<String> = values.collect();
+                let (member, operator) = (&filter.member.value, &filter.operator.value);
+                text.field("filter", &format!("{member} {operator} {}", values.join(", ")));
+            }
+        }
+        refers(&metric.body, below);
+    }
+}
+
+/// The text of an item: one indented line a field, more for SQL of several lines.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn field(&mut self, name: &str, value: &str) {
+        self.0.push_str(&format!("  {name}: {value}\n"));
+    }
+
+    fn sql(&mut self, name: &str, sql: &SqlText) {
+        let mut lines = sql.text.trim().lines().map(str::trim_end);
+        match (lines.next(), lines.next()) {
+            (first, None) => self.field(name, first.unwrap_or_default()),
+            _ => {
+                self.0.push_str(&format!("  {name}:\n"));
+                for line in sql.text.trim().lines() {
+                    self.0.push_str(&format!("    {}\n", line.trim_end()));
+                }
+            }
+        }
+    }
+}
+
+fn measure_type(ty: MeasureType) -> &'static str {
+    match ty {
+        MeasureType::Aggregate(function) => match function {
+            AggregateFunction::Count => "count",
+            AggregateFunction::CountDistinct => "count_distinct",
+            AggregateFunction::CountDistinctApprox => "count_distinct_approx",
+            AggregateFunction::Sum => "sum",
+            AggregateFunction::Avg => "avg",
+            AggregateFunction::Min => "min",
+            AggregateFunction::Max => "max",
+        },
+        MeasureType::Number => "number",
+        MeasureType::RunningTotal => "running_total",
+    }
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Integer(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+        Value::Decimal(text) => text.to_string(),
+        Value::Text(text) => format!("'{text}'"),
+        Value::Date(days) => format!("day {days}"),
+        Value::Timestamp(micros) => format!("local time {micros}"),
+        Value::TimestampTz(micros) => format!("time {micros}"),
+    }
+}
+
+fn refers(sql: &Snippet, below: &mut Vec<Item>) {
+    sql.for_each(&mut |part| match part {
+        SqlPart::Dimension(id) => below.push(Item::Dimension(*id)),
+        SqlPart::Measure(id) => below.push(Item::Measure(*id)),
+        SqlPart::Metric(id) => below.push(Item::Metric(*id)),
+        SqlPart::Aggregate(aggregate) => refers_within(aggregate, below),
+        SqlPart::Text(_) | SqlPart::Column { .. } | SqlPart::User(_) | SqlPart::Divide(..) => {}
+    });
+}
+
+fn refers_within(aggregate: &Aggregate, below: &mut Vec<Item>) {
+    aggregate.argument.iter().chain(&aggregate.filters).for_each(|sql| refers(sql, below));
+}

@@ -1,0 +1,256 @@
+//! Owners of artifacts.
+//!
+//! An owner that the project's files name (`meta.owner`) holds until owners are assigned at run time. `team:` before
+//! the name makes it a team. Owners are compared with the caller when they are read: users by their id, teams by the
+//! caller's groups.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
+
+use super::artifacts::{Origin, Sight};
+use super::details::{artifact_for_hooks, ownership_details};
+use super::error::GovernanceError;
+use super::precondition::Precondition;
+use super::service::{Decided, GovernanceService, Question};
+use super::state::GovernanceState;
+use super::text;
+use crate::domain::RequestContext;
+use crate::ports::governance::MetadataChange;
+use crate::ports::governance_records::{
+    ArtifactRef, ArtifactType, GovernedRecord, Owner, OwnerRole, OwnerType, Ownership, RecordChange,
+};
+
+/// The largest number of owners of one artifact.
+const MAX_OWNERS: usize = 50;
+/// The mark of a team in the project's files.
+const TEAM: &str = "team:";
+
+/// A request to assign or remove an owner.
+#[derive(Debug, Clone)]
+pub struct OwnerRequest {
+    pub artifact: ArtifactRef,
+    /// `None` removes the owner of this id of both types.
+    pub owner_type: Option<OwnerType>,
+    pub owner_id: String,
+    /// `None` removes all roles of the owner.
+    pub role: Option<OwnerRole>,
+    pub precondition: Precondition,
+}
+
+/// An owner with the source of the assignment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerView {
+    pub owner_type: OwnerType,
+    pub owner_id: Arc<str>,
+    pub role: OwnerRole,
+    /// `None` for an owner of the project's files.
+    pub assigned_by: Option<Arc<str>>,
+    pub assigned_at: Option<Timestamp>,
+    pub origin: Origin,
+}
+
+/// The owners of an artifact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnershipView {
+    pub owners: Vec<OwnerView>,
+    /// The version of the record; 0 without one.
+    pub version: u64,
+}
+
+/// An artifact with the roles of one owner.
+#[derive(Debug, Clone)]
+pub struct OwnedArtifact {
+    pub artifact: ArtifactRef,
+    pub owner: OwnerView,
+}
+
+impl OwnershipView {
+    pub(super) fn of(state: &GovernanceState, artifact: &ArtifactRef, of_file: Option<&Arc<str>>) -> Self {
+        let record = state.ownership.get(artifact);
+        let set = record.iter().flat_map(|record| &record.owners).map(|owner| OwnerView {
+            owner_type: owner.owner_type,
+            owner_id: owner.owner_id.clone(),
+            role: owner.role,
+            assigned_by: Some(owner.assigned_by.clone()),
+            assigned_at: Some(owner.assigned_at),
+            origin: Origin::Api,
+        });
+        let mut owners: Vec<OwnerView> = set.collect();
+        if owners.is_empty() {
+            owners.extend(of_file.filter(|text| !text.trim().is_empty()).map(|text| owner_of_file(text)));
+        }
+        OwnershipView { owners, version: record.map_or(0, |record| record.version) }
+    }
+
+    /// Returns whether the caller is an owner in one of the roles.
+    pub(super) fn has(&self, caller: &SecurityContext, roles: &[OwnerRole]) -> bool {
+        let is_caller = |owner: &OwnerView| match owner.owner_type {
+            OwnerType::User => !owner.owner_id.is_empty() && owner.owner_id == caller.user_id,
+            OwnerType::Team => caller.groups.contains(&owner.owner_id),
+        };
+        self.owners.iter().any(|owner| roles.contains(&owner.role) && is_caller(owner))
+    }
+}
+
+fn owner_of_file(text: &str) -> OwnerView {
+    let text = text.trim();
+    let (owner_type, owner_id) = match text.strip_prefix(TEAM) {
+        Some(team) => (OwnerType::Team, team.trim()),
+        None => (OwnerType::User, text),
+    };
+    OwnerView {
+        owner_type,
+        owner_id: owner_id.into(),
+        role: OwnerRole::DataOwner,
+        assigned_by: None,
+        assigned_at: None,
+        origin: Origin::File,
+    }
+}
+
+impl GovernanceService {
+    /// Returns the owners of an artifact.
+    ///
+    /// # Errors
+    /// [`GovernanceError::UnknownArtifact`], [`GovernanceError::Store`].
+    pub async fn owners(
+        &self,
+        artifact: &ArtifactRef,
+        request: &RequestContext,
+    ) -> Result<OwnershipView, GovernanceError> {
+        self.read(request, |sight, state| match sight.file_values(artifact) {
+            Some(file) => Ok(OwnershipView::of(state, artifact, file.governed.owner.as_ref())),
+            None => Err(sight.unknown("artifact_id", artifact)),
+        })
+        .await
+    }
+
+    /// Returns the artifacts of an owner that the caller may see, by artifact and role.
+    ///
+    /// # Errors
+    /// [`GovernanceError::Store`].
+    pub async fn owned_by(
+        &self,
+        owner_id: &str,
+        owner_type: Option<OwnerType>,
+        request: &RequestContext,
+    ) -> Result<Vec<OwnedArtifact>, GovernanceError> {
+        self.read(request, |sight, state| {
+            let mut found = Vec::new();
+            for kind in ArtifactType::ALL {
+                for (id, file) in sight.artifacts_of(kind) {
+                    let artifact = ArtifactRef { kind, id };
+                    let owners = OwnershipView::of(state, &artifact, file.governed.owner.as_ref()).owners;
+                    let is_wanted = |owner: &OwnerView| {
+                        &*owner.owner_id == owner_id && owner_type.is_none_or(|kind| kind == owner.owner_type)
+                    };
+                    let owners = owners.into_iter().filter(is_wanted);
+                    found.extend(owners.map(|owner| OwnedArtifact { artifact: artifact.clone(), owner }));
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Assigns an owner.
+    ///
+    /// # Errors
+    /// [`GovernanceError`]; nothing is changed.
+    pub async fn assign_owner(
+        &self,
+        wanted: &OwnerRequest,
+        request: &RequestContext,
+    ) -> Result<OwnershipView, GovernanceError> {
+        self.change(request, |sight, state| {
+            let owner_id = text::line("owner_id", &wanted.owner_id)?;
+            self.decide_owners(sight, state, wanted, request, "owner_assigned", |owners| {
+                let owner_type = wanted.owner_type.unwrap_or(OwnerType::User);
+                let role = wanted.role.unwrap_or(OwnerRole::DataOwner);
+                let is_same =
+                    |owner: &Owner| owner.owner_id == owner_id && owner.owner_type == owner_type && owner.role == role;
+                if owners.iter().any(is_same) {
+                    return Err(GovernanceError::OwnerExists { owner: owner_id.clone() });
+                }
+                if owners.len() >= MAX_OWNERS {
+                    return Err(GovernanceError::TooMany { what: "owners of one artifact", max: MAX_OWNERS });
+                }
+                let (assigned_by, assigned_at) = (request.caller.user_id.clone(), sight.now);
+                owners.push(Owner { owner_type, owner_id: owner_id.clone(), role, assigned_by, assigned_at });
+                Ok(())
+            })
+        })
+        .await?;
+        self.owners(&wanted.artifact, request).await
+    }
+
+    /// Removes an owner that was assigned at run time.
+    ///
+    /// # Errors
+    /// [`GovernanceError`]; nothing is changed.
+    pub async fn remove_owner(
+        &self,
+        wanted: &OwnerRequest,
+        request: &RequestContext,
+    ) -> Result<OwnershipView, GovernanceError> {
+        self.change(request, |sight, state| {
+            self.decide_owners(sight, state, wanted, request, "owner_removed", |owners| {
+                let count = owners.len();
+                owners.retain(|owner| {
+                    *owner.owner_id != *wanted.owner_id
+                        || wanted.owner_type.is_some_and(|kind| kind != owner.owner_type)
+                        || wanted.role.is_some_and(|role| role != owner.role)
+                });
+                if owners.len() < count {
+                    return Ok(());
+                }
+                let owner: String = wanted.owner_id.chars().take(200).collect();
+                Err(GovernanceError::UnknownOwner { owner: owner.into(), artifact: wanted.artifact.clone() })
+            })
+        })
+        .await?;
+        self.owners(&wanted.artifact, request).await
+    }
+
+    fn decide_owners(
+        &self,
+        sight: &Sight<'_>,
+        state: &GovernanceState,
+        wanted: &OwnerRequest,
+        request: &RequestContext,
+        event: &'static str,
+        apply: impl Fn(&mut Vec<Owner>) -> Result<(), GovernanceError>,
+    ) -> Result<Decided<()>, GovernanceError> {
+        let artifact = &wanted.artifact;
+        sight.require("artifact_id", artifact)?;
+        let present = state.ownership.get(artifact);
+        let version = present.map_or(0, |record| record.version);
+        wanted.precondition.check(version, sight.settings.require_if_match)?;
+        let mut owners = present.map(|record| record.owners.clone()).unwrap_or_default();
+        apply(&mut owners)?;
+        let after = Ownership { artifact: artifact.clone(), owners, version: version + 1, updated_at: sight.now };
+        let mut entry = self.entry(event, request, artifact.to_string());
+        (entry.before, entry.after) =
+            (present.map(|record| ownership_details(record)), Some(ownership_details(&after)));
+        let record = GovernedRecord::Ownership(Arc::new(after));
+        let question = change_of_artifact(sight, state, artifact, &record);
+        Ok(Decided { changes: vec![RecordChange { record, entry }], question, result: () })
+    }
+}
+
+/// Returns the question for hooks about a changed record of an artifact.
+pub(super) fn change_of_artifact(
+    sight: &Sight<'_>,
+    state: &GovernanceState,
+    artifact: &ArtifactRef,
+    record: &GovernedRecord,
+) -> Option<Question> {
+    let definition = sight.definitions.get(sight.snapshot, artifact);
+    let before = artifact_for_hooks(&sight.find(state, artifact)?, definition.as_deref());
+    let mut changed = state.clone();
+    changed.apply(vec![(state.sequence + 1, record.clone())]);
+    let after = artifact_for_hooks(&sight.find(&changed, artifact)?, definition.as_deref());
+    Some(Question::Change(MetadataChange::Changed { before, after }))
+}

@@ -1,0 +1,168 @@
+//! The compliance report: the artifacts that the caller may see, and the findings about each.
+//!
+//! Findings: an artifact whose cube has no owner either, personal data without a mask, an expired certificate, a definition
+//! that differs from the certified one, and a sunset day that is past.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use terrane_compiler::model::{DimensionId, Member};
+
+use super::artifacts::{ArtifactView, Sight};
+use super::certification::is_over;
+use super::error::GovernanceError;
+use super::ownership::OwnershipView;
+use super::service::GovernanceService;
+use super::state::GovernanceState;
+use crate::domain::RequestContext;
+use crate::ports::governance_records::{ArtifactRef, ArtifactType, CertificationStatus, TermStatus};
+
+/// A problem of an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ArtifactFinding {
+    OwnerMissing,
+    PiiWithoutMask,
+    CertificateExpired,
+    DefinitionChanged,
+    SunsetPassed,
+}
+
+impl ArtifactFinding {
+    pub const ALL: [ArtifactFinding; 5] = [
+        ArtifactFinding::OwnerMissing,
+        ArtifactFinding::PiiWithoutMask,
+        ArtifactFinding::CertificateExpired,
+        ArtifactFinding::DefinitionChanged,
+        ArtifactFinding::SunsetPassed,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ArtifactFinding::OwnerMissing => "owner_missing",
+            ArtifactFinding::PiiWithoutMask => "pii_without_mask",
+            ArtifactFinding::CertificateExpired => "certificate_expired",
+            ArtifactFinding::DefinitionChanged => "definition_changed",
+            ArtifactFinding::SunsetPassed => "sunset_passed",
+        }
+    }
+}
+
+/// An artifact of the report.
+#[derive(Debug, Clone)]
+pub struct ReportRow {
+    pub view: ArtifactView,
+    /// True if a policy masks or denies the dimension for some callers; `None` for other artifacts.
+    pub is_masked: Option<bool>,
+    pub findings: Vec<ArtifactFinding>,
+}
+
+/// The compliance report.
+#[derive(Debug, Clone)]
+pub struct ComplianceReport {
+    pub project: Arc<str>,
+    pub generated_at: Timestamp,
+    pub rows: Vec<ReportRow>,
+    /// Artifacts with records that the project lacks.
+    pub orphans: Vec<ArtifactRef>,
+    /// The numbers of terms that are not archived, and of those without a link that the caller may see.
+    pub terms: usize,
+    pub terms_without_links: usize,
+}
+
+impl ComplianceReport {
+    /// Returns the number of artifacts in a status.
+    pub fn count_in(&self, status: CertificationStatus) -> usize {
+        self.rows.iter().filter(|row| row.view.certification.status == status).count()
+    }
+
+    /// Returns the number of artifacts with a finding.
+    pub fn count_with(&self, finding: ArtifactFinding) -> usize {
+        self.rows.iter().filter(|row| row.findings.contains(&finding)).count()
+    }
+
+    /// Returns the share of artifacts whose certificate holds, from 0 to 1; `None` without artifacts.
+    pub fn certified_share(&self) -> Option<f64> {
+        let certified = self.rows.iter().filter(|row| row.view.certification.is_certified()).count();
+        (!self.rows.is_empty()).then(|| certified as f64 / self.rows.len() as f64)
+    }
+}
+
+impl GovernanceService {
+    /// Returns the compliance report of the artifacts that the caller may see.
+    ///
+    /// # Errors
+    /// [`GovernanceError::Store`].
+    pub async fn report(&self, request: &RequestContext) -> Result<ComplianceReport, GovernanceError> {
+        self.read(request, |sight, state| Ok(report(sight, state))).await
+    }
+}
+
+fn report(sight: &Sight<'_>, state: &GovernanceState) -> ComplianceReport {
+    let protected = protected(sight);
+    let mut rows = Vec::new();
+    for kind in ArtifactType::ALL {
+        for (id, file) in sight.artifacts_of(kind) {
+            let artifact = ArtifactRef { kind, id };
+            rows.push(row(sight, state, sight.view(state, &artifact, &file), &protected));
+        }
+    }
+    let orphans: BTreeSet<&ArtifactRef> = state.governed().filter(|artifact| sight.is_orphan(artifact)).collect();
+    let orphans = orphans.into_iter().filter(|artifact| sight.sees_records_of(artifact)).cloned().collect();
+    let terms = || state.terms.values().filter(|term| term.status != TermStatus::Archived);
+    let is_linked = |term: &&Arc<_>| !super::glossary::seen(sight, state, term).term.links.is_empty();
+    ComplianceReport {
+        project: sight.snapshot.model.project.clone(),
+        generated_at: sight.now,
+        rows,
+        orphans,
+        terms: terms().count(),
+        terms_without_links: terms().filter(|term| !is_linked(term)).count(),
+    }
+}
+
+/// Returns the dimensions that a policy masks or denies for some callers.
+fn protected(sight: &Sight<'_>) -> BTreeSet<DimensionId> {
+    let effects = sight.snapshot.model.policies.iter().flat_map(|policy| &policy.cubes);
+    let mut found = BTreeSet::new();
+    for effect in effects {
+        found.extend(effect.masks.iter().map(|(id, _)| *id));
+        found.extend(effect.denied.iter().filter_map(|member| match member {
+            Member::Dimension(id) => Some(*id),
+            _ => None,
+        }));
+    }
+    found
+}
+
+fn row(sight: &Sight<'_>, state: &GovernanceState, view: ArtifactView, protected: &BTreeSet<DimensionId>) -> ReportRow {
+    let artifact = &view.artifact;
+    let is_masked = (artifact.kind == ArtifactType::Dimension).then(|| {
+        let (cube, name) = artifact.id.split_once('.').unwrap_or_default();
+        let member = sight.snapshot.model.cube_named(cube).and_then(|cube| cube.member(name));
+        matches!(member, Some(Member::Dimension(id)) if protected.contains(&id))
+    });
+    let certification = &view.certification;
+    let sunset = certification.record.as_ref().and_then(|record| record.sunset_date);
+    let is_past = |day| is_over(day, sight.now, &sight.settings.timezone);
+    let checks = [
+        (ArtifactFinding::OwnerMissing, view.owners.owners.is_empty() && !has_owned_cube(sight, state, artifact)),
+        (ArtifactFinding::PiiWithoutMask, view.pii_flag.value && is_masked == Some(false)),
+        (ArtifactFinding::CertificateExpired, certification.is_expired),
+        (ArtifactFinding::DefinitionChanged, certification.definition_changed.is_some()),
+        (
+            ArtifactFinding::SunsetPassed,
+            certification.status == CertificationStatus::Deprecated && sunset.is_some_and(is_past),
+        ),
+    ];
+    let findings = checks.into_iter().filter(|(_, is_found)| *is_found).map(|(finding, _)| finding).collect();
+    ReportRow { view, is_masked, findings }
+}
+
+/// Returns whether a member's cube has an owner, who then owns the member too.
+fn has_owned_cube(sight: &Sight<'_>, state: &GovernanceState, artifact: &ArtifactRef) -> bool {
+    let Some((cube, _)) = artifact.id.split_once('.') else { return false };
+    let cube = ArtifactRef::new(ArtifactType::Cube, cube);
+    let file = sight.file_values(&cube).unwrap_or_default();
+    !OwnershipView::of(state, &cube, file.governed.owner.as_ref()).owners.is_empty()
+}

@@ -162,6 +162,7 @@ fn members_of(filter: &Filter) -> Vec<&MemberRef> {
         Filter::Condition { member, .. } => vec![member],
         Filter::And(all) | Filter::Or(all) => all.iter().flat_map(members_of).collect(),
         Filter::Not(inner) => members_of(inner),
+        Filter::NoRow { .. } => Vec::new(),
     }
 }
 

@@ -255,7 +255,7 @@ fn test_text(on: &str, test: &Test) -> String {
     };
     match test {
         Test::Never => "never".to_owned(),
-        Test::IsNull => format!("{on} is null"),
+        Test::IsNull | Test::NoRow => format!("{on} is null"),
         Test::Equals(value) => format!("{on} = {}", literal(value)),
         Test::Match { kind, text } => format!("{on} {kind:?} {}", literal(text)),
         Test::InList { values, or_null } => {

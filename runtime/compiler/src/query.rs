@@ -132,7 +132,16 @@ pub enum DateRange {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    Condition { member: MemberRef, operator: Operator, values: Vec<Value> },
+    Condition {
+        member: MemberRef,
+        operator: Operator,
+        values: Vec<Value>,
+    },
+    /// No row of a cube is joined. It says nothing about the members of the cube, so it is open to callers who may not
+    /// see its key. Requests of clients do not have it.
+    NoRow {
+        cube: Arc<str>,
+    },
     And(Vec<Filter>),
     Or(Vec<Filter>),
     Not(Box<Filter>),

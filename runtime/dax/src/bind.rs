@@ -313,7 +313,7 @@ impl<'q> Binder<'q> {
 
     fn columns_of(&self, cube: CubeId) -> Arc<[TableColumn]> {
         let model = self.model();
-        self.names.columns(model.cube(cube)).map(|id| TableColumn::of_model(model, id)).collect()
+        self.names.open_columns(model.cube(cube)).map(|id| TableColumn::of_model(model, id)).collect()
     }
 
     // Shapes

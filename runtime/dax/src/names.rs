@@ -101,6 +101,12 @@ impl<'a> Names<'a> {
         ids.filter(|id| self.access.can_name(Member::Dimension(*id)))
     }
 
+    /// Returns the columns that a table has for the caller. A column whose values a policy closes can be named, which
+    /// is refused with the reason, but is not one of them.
+    pub(crate) fn open_columns(&self, cube: &'a Cube) -> impl Iterator<Item = DimensionId> {
+        self.columns(cube).filter(|id| self.access.offers(Member::Dimension(*id)))
+    }
+
     /// Returns whether metadata lists a member.
     pub(crate) fn is_listed(&self, member: TableMember) -> bool {
         let (hidden, member) = match member {

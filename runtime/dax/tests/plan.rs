@@ -42,6 +42,7 @@ fn filter(filter: &Filter) -> String {
         Filter::And(all) => joined(all, "and"),
         Filter::Or(all) => joined(all, "or"),
         Filter::Not(inner) => format!("not {}", self::filter(inner)),
+        Filter::NoRow { cube } => format!("no row of {cube}"),
         Filter::Condition { member, operator, values } => {
             let values: Vec<String> = values.iter().map(value).collect();
             format!("{member} {} {}", operator.as_str(), values.join(",")).trim_end().to_owned()

@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::case::settings;
 use terrane_oracle_tests::dax::run::{Run, on_duckdb, rows, run};
-use terrane_oracle_tests::dax::star::{Data, Policies, number, source_tree, statements};
+use terrane_oracle_tests::dax::star::{Data, Mask, Policies, number, source_tree, statements};
 use terrane_oracle_tests::hooks::WorldHooks;
 use terrane_oracle_tests::product::{Product, Served};
 
@@ -362,25 +362,102 @@ fn work_and_memory_of_an_evaluation_are_bounded() {
     assert_eq!(rows(&served.run_dax(&found).unwrap()), [[json!(1_000_000.0)]]);
 }
 
+/// Answers for callers who may see the keys, may not, or see masks of them.
 #[test]
-fn hidden_keys_are_neither_named_nor_replaced() {
+fn callers_without_keys_get_answers_without_them() {
+    let product = Product::start(settings()).unwrap();
+    let mut data = fixed();
+    // A second customer with the same visible values as the first.
+    data.customers.push(json!({"id": 6, "region": "US", "credit": 100}));
+    data.orders
+        .push(json!({"id": 7, "customer_id": 6, "status": "paid", "amount": 1, "is_gift": true, "day": "2024-01-01"}));
+    statements(&data).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let keys = [("customers", "id"), ("orders", "id")];
+    let open = Policies::default();
+    let denied = Policies { denied: keys.to_vec(), ..Policies::default() };
+    let masked = Policies { masks: keys.map(|key| (key, Mask::Null)).to_vec(), ..Policies::default() };
+    let answers = |policies: &Policies, query: &str| -> Result<Vec<Vec<Json>>, String> {
+        let served = product.serve_tree(&source_tree(policies), WorldHooks::default()).unwrap();
+        served.run_dax(query).map(|answer| rows(&answer))
+    };
+    // The same for all of them: the key makes no difference.
+    for (query, expected) in [
+        ("EVALUATE VALUES(customers[region]) ORDER BY customers[region]", json!([[null], ["APAC"], ["EU"], ["US"]])),
+        ("EVALUATE {HASONEVALUE(customers[region])}", json!([[false]])),
+        ("EVALUATE {CALCULATE(HASONEVALUE(customers[region]), customers[region] = \"US\")}", json!([[true]])),
+        ("EVALUATE {COUNTROWS(VALUES(customers))}", json!([[7.0]])),
+        ("EVALUATE {COUNTROWS(ALL(customers))}", json!([[7.0]])),
+        ("EVALUATE {SUMX(orders, orders[amount])}", json!([[40.5]])),
+        ("EVALUATE {CALCULATE([revenue] + 0, FILTER(customers, customers[credit] < 71))}", json!([[12.0]])),
+        (
+            "EVALUATE ADDCOLUMNS(FILTER(orders, orders[amount] > 6), \"r\", [revenue]) ORDER BY [r]",
+            json!([["paid", 10.0, true, 10.0], [null, 7.0, true, 7.0], ["paid", 20.5, false, 20.5]]),
+        ),
+    ] {
+        for policies in [&open, &denied, &masked] {
+            let mut found = answers(policies, query).unwrap_or_else(|message| panic!("{query}: {message}"));
+            if query.contains("ADDCOLUMNS") {
+                // Without the key and the day.
+                let width = found[0].len();
+                found.iter_mut().for_each(|row| {
+                    row.remove(width - 2);
+                    if width > 5 {
+                        let key = row.remove(0);
+                        assert!(key.is_null() || policies.masks.is_empty(), "{query}: {key}");
+                    }
+                });
+                found.sort_by_key(|row| row[1].as_f64().map(|amount| (amount * 10.0) as i64));
+                let mut expected = expected.as_array().unwrap().clone();
+                expected.sort_by_key(|row| row[1].as_f64().map(|amount| (amount * 10.0) as i64));
+                assert_eq!(json!(found), json!(expected), "{query}, {policies:?}");
+                continue;
+            }
+            assert_eq!(json!(found), expected, "{query}, {policies:?}");
+        }
+    }
+    // A row is the values that the caller sees: who may not tell two customers apart does not see their orders apart.
+    let by_customer =
+        "EVALUATE SELECTCOLUMNS(FILTER(customers, customers[credit] = 100), \"r\", [revenue]) ORDER BY [r]";
+    assert_eq!(json!(answers(&open, by_customer).unwrap()), json!([[1.0], [30.5]]));
+    for policies in [&denied, &masked] {
+        assert_eq!(json!(answers(policies, by_customer).unwrap()), json!([[31.5], [31.5]]), "{policies:?}");
+    }
+    let blind = Policies { denied: [&keys[..], &[("customers", "credit")]].concat(), ..Policies::default() };
+    // The denied key cannot be named, the masked one cannot be compared, and a row cannot be taken apart.
+    for (policies, query, part) in [
+        (&denied, "EVALUATE VALUES(customers[id])", "id"),
+        (&masked, "EVALUATE FILTER(customers, customers[id] = 1)", ""),
+        (
+            &denied,
+            "EVALUATE ADDCOLUMNS(customers, \"r\", CALCULATE([revenue], ALL(customers[region])))",
+            "one column of a row is not supported",
+        ),
+        (
+            &blind,
+            "EVALUATE {CALCULATE([revenue] + 0, FILTER(customers, [revenue] < 10))}",
+            "a row without visible values is not supported",
+        ),
+    ] {
+        let error = answers(policies, query).unwrap_err();
+        assert!(error.contains(part), "{query}: {error}");
+    }
+}
+
+#[test]
+fn tables_leave_out_columns_that_a_policy_closes() {
     let product = Product::start(settings()).unwrap();
     statements(&fixed()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
-    let policies = Policies { denied: vec![("customers", "id"), ("orders", "id")], ..Policies::default() };
-    let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
-    for query in [
-        "EVALUATE VALUES(customers[region])",
-        "EVALUATE {HASONEVALUE(customers[region])}",
-        "EVALUATE {SUMX(orders, [revenue])}",
-        "EVALUATE {CALCULATE([revenue] + 0, FILTER(customers, customers[credit] > 1))}",
-    ] {
-        let message = served.run_dax(query).unwrap_err();
-        assert!(message.contains("whose key is not visible is not supported"), "{query}: {message}");
-    }
-    let answered = served.run_dax("EVALUATE DISTINCT(customers[region]) ORDER BY customers[region]").unwrap();
-    assert_eq!(rows(&answered).len(), 4);
-    let sum = served.run_dax("EVALUATE {SUMX(orders, orders[amount])}").unwrap();
-    assert_eq!(rows(&sum), [[json!(39.5)]]);
+    let policies = Policies { masks: vec![(("customers", "region"), Mask::Constant("hidden"))], ..Policies::default() };
+    let mut tree = source_tree(&policies);
+    let derived = "      - {name: region, type: string, sql: region}\n      - {name: area, type: string, sql: \"lower(region)\"}\n";
+    let source = tree.files["cubes/star.yml"].replace("      - {name: region, type: string, sql: region}\n", derived);
+    tree.files.insert("cubes/star.yml".into(), source.into());
+    let served = product.serve_tree(&tree, WorldHooks::default()).unwrap();
+    let answer = served.run_dax("EVALUATE customers ORDER BY customers[id]").unwrap();
+    let first = answer["data"][0].as_object().unwrap();
+    assert_eq!(first.keys().collect::<Vec<_>>(), ["customers[id]", "customers[region]", "customers[credit]"]);
+    assert_eq!(first["customers[region]"], "hidden");
+    assert!(served.run_dax("EVALUATE VALUES(customers[area])").is_err());
 }
 
 /// Deals that people are in two roles of.

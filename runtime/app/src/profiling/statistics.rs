@@ -142,6 +142,7 @@ fn bound_values(statistic: &Statistic) -> usize {
             Filter::Condition { values, .. } => values.len(),
             Filter::And(all) | Filter::Or(all) => all.iter().map(of_filter).sum(),
             Filter::Not(inner) => of_filter(inner),
+            Filter::NoRow { .. } => 0,
         }
     }
     match statistic {

@@ -146,6 +146,7 @@ fn filter_members<'f>(filter: &'f Filter, found: &mut Vec<&'f MemberRef>) {
         Filter::Condition { member, .. } => found.push(member),
         Filter::And(all) | Filter::Or(all) => all.iter().for_each(|filter| filter_members(filter, found)),
         Filter::Not(filter) => filter_members(filter, found),
+        Filter::NoRow { .. } => {}
     }
 }
 

@@ -392,6 +392,6 @@ fn has_start(test: &Test) -> bool {
         Test::Never | Test::Equals(_) | Test::Range { low: Some(_), .. } => true,
         Test::InList { or_null, .. } => !or_null,
         Test::AnyOf(tests) => tests.iter().all(has_start),
-        Test::IsNull | Test::Match { .. } | Test::Range { low: None, .. } | Test::Not(_) => false,
+        Test::IsNull | Test::NoRow | Test::Match { .. } | Test::Range { low: None, .. } | Test::Not(_) => false,
     }
 }

@@ -68,7 +68,7 @@ fn most_of(filter: &Predicate, id: DimensionId, granularity: Option<Granularity>
 fn passing(test: &Test, granularity: Option<Granularity>) -> Option<u64> {
     match test {
         Test::Never => Some(0),
-        Test::IsNull | Test::Equals(_) => Some(1),
+        Test::IsNull | Test::NoRow | Test::Equals(_) => Some(1),
         Test::InList { values, or_null } => Some(values.len() as u64 + u64::from(*or_null)),
         Test::AnyOf(tests) => {
             let mut sum = 0_u64;

@@ -261,7 +261,7 @@ impl Check<'_, '_> {
 
     fn row_filter(&self, filter: &Predicate) -> Result<(), QueryError> {
         let mut outcome = Ok(());
-        filter.for_each_operand(&mut |operand| {
+        filter.for_each_read(&mut |operand| {
             if let Operand::Dimension { id, .. } = *operand {
                 if self.access.mask(id).is_some() {
                     outcome = Err(self.masked(id));

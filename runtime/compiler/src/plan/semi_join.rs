@@ -137,7 +137,7 @@ fn compared(from: CubeId, join: &Join) -> Option<(&ColumnName, &ColumnName)> {
 fn holds_for_nulls(filter: &Predicate) -> bool {
     fn of_test(test: &Test) -> bool {
         match test {
-            Test::IsNull => true,
+            Test::IsNull | Test::NoRow => true,
             Test::InList { or_null, .. } => *or_null,
             Test::AnyOf(tests) => tests.iter().any(of_test),
             Test::Not(inner) => !of_test(inner),

@@ -165,6 +165,8 @@ pub enum Test {
     /// Holds for no row (`inList []`).
     Never,
     IsNull,
+    /// The operand is a part of a key, and is null because no row is joined.
+    NoRow,
     Equals(Value),
     /// `text` is a [`Value::Text`].
     Match {
@@ -283,10 +285,23 @@ impl Operand {
 impl Predicate {
     /// Visits every operand.
     pub fn for_each_operand(&self, visit: &mut impl FnMut(&Operand)) {
+        self.for_each_test(&mut |operand, _| visit(operand));
+    }
+
+    /// Visits every operand whose values make a difference: not the keys that are tested for a joined row.
+    pub fn for_each_read(&self, visit: &mut impl FnMut(&Operand)) {
+        self.for_each_test(&mut |operand, test| {
+            if *test != Test::NoRow {
+                visit(operand);
+            }
+        });
+    }
+
+    fn for_each_test(&self, visit: &mut impl FnMut(&Operand, &Test)) {
         match self {
-            Predicate::Test { operand, .. } => visit(operand),
-            Predicate::And(all) | Predicate::Or(all) => all.iter().for_each(|p| p.for_each_operand(visit)),
-            Predicate::Not(inner) => inner.for_each_operand(visit),
+            Predicate::Test { operand, test } => visit(operand, test),
+            Predicate::And(all) | Predicate::Or(all) => all.iter().for_each(|p| p.for_each_test(visit)),
+            Predicate::Not(inner) => inner.for_each_test(visit),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! In: a [`Filter`] tree with values as they were sent. Out: a [`Predicate`] whose values have the members' types.
 //! Values are never cast silently (semantics, rule 13).
 
+use std::sync::Arc;
+
 use super::names::{NamedMember, Names};
 use super::time::TimeAxis;
 use crate::model::{
@@ -80,6 +82,7 @@ impl Filters<'_> {
                 Ok(any)
             }
             Filter::Not(inner) => self.has_value(inner),
+            Filter::NoRow { .. } => Ok(false),
         }
     }
 
@@ -89,6 +92,7 @@ impl Filters<'_> {
             Filter::Condition { member, .. } => member.is_metric_time(),
             Filter::And(all) | Filter::Or(all) => all.iter().any(Self::has_metric_time),
             Filter::Not(inner) => Self::has_metric_time(inner),
+            Filter::NoRow { .. } => false,
         }
     }
 
@@ -110,6 +114,7 @@ impl Filters<'_> {
                 }
                 Filter::And(all) | Filter::Or(all) => all.iter().try_for_each(|f| walk(f, depth + 1, conditions)),
                 Filter::Not(inner) => walk(inner, depth + 1, conditions),
+                Filter::NoRow { .. } => Ok(()),
             }
         }
         let mut conditions = 0;
@@ -123,6 +128,7 @@ impl Filters<'_> {
             Filter::And(filters) => Predicate::And(all(filters)?),
             Filter::Or(filters) => Predicate::Or(all(filters)?),
             Filter::Not(inner) => Predicate::Not(Box::new(self.predicate(inner, target)?)),
+            Filter::NoRow { cube } => self.no_row(cube)?,
             Filter::Condition { member, operator, values } => {
                 let (operand, comparable) = self.operand(member, target)?;
                 let (operator, zone, now) = (*operator, self.zone, self.now);
@@ -130,6 +136,19 @@ impl Filters<'_> {
                 Predicate::Test { operand, test: condition.test(values)? }
             }
         })
+    }
+
+    /// Returns the condition that no row of a cube is joined. A joined row has a key.
+    fn no_row(&self, name: &Arc<str>) -> Result<Predicate, QueryError> {
+        let cube = self.names.public_cube(name)?;
+        if cube.primary_key.is_empty() {
+            return Err(QueryError::NeedsPrimaryKey { cube: Arc::clone(name), member: Arc::clone(name) });
+        }
+        let test = |index: &u32| {
+            let operand = Operand::Dimension { id: DimensionId { cube: cube.id, index: *index }, granularity: None };
+            Predicate::Test { operand, test: Test::NoRow }
+        };
+        Ok(Predicate::And(cube.primary_key.iter().map(test).collect()))
     }
 
     fn operand(&self, member: &MemberRef, target: FilterTarget) -> Result<(Operand, Comparable), QueryError> {

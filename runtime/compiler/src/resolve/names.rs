@@ -23,14 +23,18 @@ pub(super) struct Names<'a> {
 impl<'a> Names<'a> {
     pub(super) fn new(access: &'a Access<'a>, query: &SemanticQuery) -> Result<Self, QueryError> {
         let model = access.model();
-        let cube = match &query.cube {
-            Some(name) => Some(public_cube(model, name).ok_or_else(|| QueryError::UnknownCube {
-                name: name.clone(),
-                nearest: suggest(name, public_cubes(model).map(|c| &c.name)),
-            })?),
-            None => None,
-        };
-        Ok(Names { model, access, cube, is_internal: false })
+        let mut names = Names { model, access, cube: None, is_internal: false };
+        if let Some(name) = &query.cube {
+            names.cube = Some(names.public_cube(name)?);
+        }
+        Ok(names)
+    }
+
+    pub(super) fn public_cube(&self, name: &Arc<str>) -> Result<&'a Cube, QueryError> {
+        public_cube(self.model, name).ok_or_else(|| QueryError::UnknownCube {
+            name: name.clone(),
+            nearest: suggest(name, public_cubes(self.model).map(|c| &c.name)),
+        })
     }
 
     /// Resolves names in the project's own files.

@@ -755,7 +755,7 @@ fn next_midnight(micros: i64) -> Option<i64> {
 
 fn tests_null(test: &Test) -> bool {
     match test {
-        Test::IsNull | Test::Never => true,
+        Test::IsNull | Test::NoRow | Test::Never => true,
         Test::Not(inner) => tests_null(inner),
         Test::AnyOf(tests) => tests.iter().all(tests_null),
         Test::Equals(_) | Test::Match { .. } | Test::InList { .. } | Test::Range { .. } => false,

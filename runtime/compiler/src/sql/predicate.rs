@@ -93,8 +93,8 @@ pub(super) fn lower_test<'a>(on: &Tested<'a>, test: &'a Test, is_negated: bool) 
     match (test, is_negated) {
         (Test::Not(inner), _) => lower_test(on, inner, !is_negated),
         (Test::Never, _) => SqlExpr::Boolean(is_negated),
-        (Test::IsNull, false) => is_null(),
-        (Test::IsNull, true) => SqlExpr::op(Op::IsNotNull, vec![bare()]),
+        (Test::IsNull | Test::NoRow, false) => is_null(),
+        (Test::IsNull | Test::NoRow, true) => SqlExpr::op(Op::IsNotNull, vec![bare()]),
         (Test::Equals(value), false) => on.looked_up(|on| SqlExpr::op(Op::Eq, vec![on, SqlExpr::Param(value)])),
         (Test::Equals(value), true) => or_null(compare(Op::Ne, value)),
         (Test::Match { kind, text }, _) => {

@@ -62,28 +62,21 @@ impl<'q> Evaluator<'q> {
         Ok(environment.with_context(context).without_rows())
     }
 
-    /// Returns the filters that a row turns into. The key of a table stands for all columns of its row.
+    /// Returns the filters that a row turns into. The key of a table stands for all columns of its row, if the caller
+    /// sees it as it is; if not, all columns that the caller sees stand for themselves.
     fn pins_of_row(&self, frame: &Frame, place: Place) -> Result<Vec<Pin>> {
         let table = &frame.table;
         let key: Vec<DimensionId> = match table.rows_of {
             Some(cube) => self.key_columns(cube, table),
             None => Vec::new(),
         };
-        let row_of = table.rows_of.filter(|_| !key.is_empty());
-        // Equal rows of a table without a key are one row; the rows of one with a key are not.
-        let has_hidden_key = |cube: CubeId| key.is_empty() && !self.model.cube(cube).primary_key.is_empty();
-        if table.rows_of.is_some_and(has_hidden_key) {
-            return Err(not_supported("a filter by the rows of a table whose key is not visible", place));
-        }
+        let row_of = table.rows_of.filter(|cube| !self.model.cube(*cube).primary_key.is_empty());
         let mut pins = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
             let Some(id) = column.lineage else { continue };
             let is_of_row = row_of == Some(id.cube);
-            if is_of_row && !key.contains(&id) {
+            if is_of_row && !key.is_empty() && !key.contains(&id) {
                 continue;
-            }
-            if is_of_row && self.access.mask(id).is_some() {
-                return Err(not_supported("a filter by the rows of a table whose key is masked", place));
             }
             if !table.has(at as u32) {
                 return Err(not_supported("a filter by this row", place));
@@ -93,12 +86,21 @@ impl<'q> Evaluator<'q> {
         Ok(pins)
     }
 
-    /// Returns the columns of a table that are its whole key, or none.
+    /// Returns the columns of a table that are its whole key, or none. A caller who does not see the key as it is has
+    /// none: for this caller, rows that are equal in all visible columns are one row.
     pub(super) fn key_columns(&self, cube: CubeId, table: &Rows) -> Vec<DimensionId> {
         let key = self.model.cube(cube).primary_key.iter();
         let key: Vec<DimensionId> = key.map(|index| DimensionId { cube, index: *index }).collect();
-        let has = |id: &DimensionId| table.columns.iter().any(|column| column.lineage == Some(*id));
+        let has = |id: &DimensionId| {
+            self.access.mask(*id).is_none() && table.columns.iter().any(|column| column.lineage == Some(*id))
+        };
         if key.iter().all(has) { key } else { Vec::new() }
+    }
+
+    /// Returns whether the caller sees the key of a table as it is.
+    fn has_visible_key(&self, cube: CubeId) -> bool {
+        let mut key = self.model.cube(cube).primary_key.iter().map(|index| DimensionId { cube, index: *index });
+        key.all(|id| self.names_and_sees(id) && self.access.mask(id).is_none())
     }
 
     /// Returns the environment of the expression of CALCULATE or CALCULATETABLE.
@@ -247,6 +249,10 @@ impl<'q> Evaluator<'q> {
         }
         let mut filters = Vec::with_capacity(context.filters.filters.len());
         for filter in &context.filters.filters {
+            let is_split = filter.overlaps(is_removed) && filter.overlaps(&|column| !is_removed(column));
+            if is_split && filter.rows_of.is_some_and(|cube| !self.has_visible_key(cube)) {
+                return Err(not_supported("removing the filter of one column of a row", place));
+            }
             match filter.without(is_removed) {
                 Ok(left) => filters.extend(left),
                 Err(Inseparable) => {
@@ -409,8 +415,8 @@ impl<'q> Evaluator<'q> {
         let need = self.key_need(table);
         let rows = self.table(table, environment, &need)?;
         let key = rows.rows_of.map(|cube| self.key_columns(cube, &rows)).unwrap_or_default();
-        let rows_of = rows.rows_of.filter(|_| !key.is_empty());
-        let is_wanted = |id: DimensionId| rows_of != Some(id.cube) || key.contains(&id);
+        let rows_of = rows.rows_of.filter(|cube| !self.model.cube(*cube).primary_key.is_empty());
+        let is_wanted = |id: DimensionId| key.is_empty() || rows_of != Some(id.cube) || key.contains(&id);
         let wanted: Vec<(usize, DimensionId)> = rows
             .columns
             .iter()
@@ -420,8 +426,10 @@ impl<'q> Evaluator<'q> {
         if wanted.is_empty() {
             return Err(not_supported("a filter by a table without columns of the model", place));
         }
-        if rows_of.is_some() && key.iter().any(|id| self.access.mask(*id).is_some()) {
-            return Err(not_supported("a filter by the rows of a table whose key is masked", place));
+        let is_blank = |row: &Rc<[Datum]>| wanted.iter().all(|(at, _)| row[*at].is_blank());
+        if rows_of.is_some() && key.is_empty() && rows.rows.iter().any(is_blank) {
+            // Without the key, such a row looks like the blank row, which is not one of the table.
+            return Err(not_supported("a filter by a row without visible values", place));
         }
         let values = |row: &Rc<[Datum]>| wanted.iter().map(|(at, _)| row[*at].clone()).collect();
         let allowed = Allowed::Rows(distinct(rows.rows.iter().map(values).collect()));
@@ -510,8 +518,7 @@ impl<'q> Evaluator<'q> {
         let Some(mut filter) = self.fixed_condition(condition, *context, &columns) else { return Ok(None) };
         if let Some(cube) = rows_of.filter(|_| sees_context) {
             // The rows are those of the table: its blank row is not one of them.
-            let key = self.key_of(cube, place)?;
-            let is_row = self.test(key[0], terrane_compiler::types::Operator::Set, Vec::new(), place)?;
+            let is_row = terrane_compiler::query::Filter::Not(Box::new(self.no_row(cube, place)?));
             filter = terrane_compiler::query::Filter::And(vec![filter, is_row]);
         }
         Ok(Some((Restriction { columns, rows_of, allowed: Allowed::Condition(filter) }, replaced)))

@@ -138,7 +138,7 @@ impl<'q> Evaluator<'q> {
         let cube = self.model.cube(table);
         let all = cube.primary_key.iter().copied().chain(0..cube.dimensions.len() as u32);
         let mut ids = all.map(|index| DimensionId { cube: table, index });
-        let found = ids.find(|id| self.access.can_name(Member::Dimension(*id)));
+        let found = ids.find(|id| self.names_and_sees(*id));
         found.map(|id| vec![id]).ok_or_else(|| not_supported("a table without columns", place))
     }
 

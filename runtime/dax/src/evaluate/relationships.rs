@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::Filter;
@@ -68,6 +69,7 @@ impl<'q> Evaluator<'q> {
                 for (old, new) in filter.columns.iter().zip(&columns) {
                     self.rename(&mut condition, *old, *new, place)?;
                 }
+                self.rename_table(&mut condition, relationship);
                 Allowed::Condition(condition)
             }
         };
@@ -90,6 +92,22 @@ impl<'q> Evaluator<'q> {
                 parts.iter_mut().try_for_each(|part| self.rename(part, old, new, place))
             }
             Filter::Not(inner) => self.rename(inner, old, new, place),
+            Filter::NoRow { .. } => Ok(()),
+        }
+    }
+
+    fn rename_table(&self, condition: &mut Filter, relationship: &Relationship) {
+        match condition {
+            Filter::Condition { .. } => {}
+            Filter::And(parts) | Filter::Or(parts) => {
+                parts.iter_mut().for_each(|part| self.rename_table(part, relationship));
+            }
+            Filter::Not(inner) => self.rename_table(inner, relationship),
+            Filter::NoRow { cube } => {
+                if *cube == self.model.cube(relationship.table).name {
+                    *cube = Arc::clone(&self.model.cube(relationship.alias).name);
+                }
+            }
         }
     }
 

@@ -114,7 +114,7 @@ impl<'q> Evaluator<'q> {
         let own: Vec<DimensionId> = match item {
             Item::Rows(_, columns) | Item::Distinct(_, columns) => columns.clone(),
             Item::Measure(_) => Vec::new(),
-            Item::Unmatched { table, .. } => self.key_of(*table, place)?,
+            Item::Unmatched { table, .. } => vec![self.shown_column(*table, place)?],
         };
         let mut dimensions: Vec<DimensionId> = Vec::new();
         for column in keys.iter().chain(&own) {
@@ -138,26 +138,34 @@ impl<'q> Evaluator<'q> {
         let references = dimensions.iter().map(|column| column_ref(self.model, *column)).collect::<Option<Vec<_>>>();
         query.dimensions = references.ok_or_else(|| name_with_dot(place))?;
         query.filters = self.row_filters(facts, filters, place)?;
-        if let Item::Unmatched { .. } = item {
-            let unmatched = |column: &DimensionId| self.test(*column, Operator::NotSet, Vec::new(), place);
-            query.filters.extend(own.iter().map(unmatched).collect::<Result<Vec<Filter>>>()?);
+        if let Item::Unmatched { table, .. } = item {
+            query.filters.push(self.no_row(*table, place)?);
         }
         Ok((query, layout))
     }
 
-    /// Returns the key of a table.
-    pub(super) fn key_of(&self, table: CubeId, place: Place) -> Result<Vec<DimensionId>> {
-        let key = &self.model.cube(table).primary_key;
-        if key.is_empty() {
+    /// Returns the condition that a row has no partner in a table. Callers who may not see the key can have it too.
+    pub(super) fn no_row(&self, table: CubeId, place: Place) -> Result<Filter> {
+        let cube = self.model.cube(table);
+        if cube.primary_key.is_empty() {
             return Err(not_supported("the blank row of a table without a primary key", place));
         }
-        let ids: Vec<DimensionId> = key.iter().map(|index| DimensionId { cube: table, index: *index }).collect();
-        let is_usable =
-            |id: &DimensionId| self.access.can_name(Member::Dimension(*id)) && self.access.mask(*id).is_none();
-        if !ids.iter().all(is_usable) {
-            return Err(not_supported("the blank row of a table whose key is not visible", place));
-        }
-        Ok(ids)
+        Ok(Filter::NoRow { cube: Arc::clone(&cube.name) })
+    }
+
+    /// Returns a column that the caller may see, a part of the key first.
+    fn shown_column(&self, table: CubeId, place: Place) -> Result<DimensionId> {
+        let cube = self.model.cube(table);
+        let all = cube.primary_key.iter().copied().chain(0..cube.dimensions.len() as u32);
+        let mut ids = all.map(|index| DimensionId { cube: table, index });
+        let found = ids.find(|id| self.names_and_sees(*id));
+        found.ok_or_else(|| not_supported("the blank row of a table without visible columns", place))
+    }
+
+    /// Returns whether a query of the caller may show a column.
+    pub(super) fn names_and_sees(&self, id: DimensionId) -> bool {
+        let member = Member::Dimension(id);
+        self.access.can_name(member) && self.access.offers(member)
     }
 
     /// Returns the filters that apply to the rows of tables.

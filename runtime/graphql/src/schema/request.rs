@@ -150,6 +150,7 @@ fn uses_cube(query: &SemanticQuery) -> bool {
             Filter::Condition { member, .. } => member.cube().is_none(),
             Filter::And(all) | Filter::Or(all) => all.iter().any(in_filter),
             Filter::Not(inner) => in_filter(inner),
+            Filter::NoRow { .. } => false,
         }
     }
     let lists = query.values.iter().chain(&query.dimensions).chain(&query.segments);

@@ -31,6 +31,7 @@ pub(super) fn size(filter: &Filter) -> usize {
         Filter::Condition { values, .. } => 2 + values.len(),
         Filter::And(inner) | Filter::Or(inner) => 1 + inner.iter().map(size).sum::<usize>(),
         Filter::Not(inner) => 1 + size(inner),
+        Filter::NoRow { .. } => 1,
     }
 }
 

@@ -75,7 +75,7 @@ impl ArenaBuilder {
                 let slot = u32::try_from(self.arena.literals.len() - 1).ok()?;
                 self.node(Op::Literal, LogicalType::Boolean, slot, &[])
             }
-            Test::IsNull => self.on(fact, Op::IsNull, &[]),
+            Test::IsNull | Test::NoRow => self.on(fact, Op::IsNull, &[]),
             Test::Equals(value) => self.on(fact, Op::Eq, &[value]),
             // The contract has no operator that ignores case; `contains` is the nearest.
             Test::Match { kind, text } => {

@@ -118,6 +118,8 @@ fn filter(filter: &Filter) -> Json {
         Filter::And(all) => json!({ "and": all.iter().map(self::filter).collect::<Vec<_>>() }),
         Filter::Or(all) => json!({ "or": all.iter().map(self::filter).collect::<Vec<_>>() }),
         Filter::Not(inner) => json!({ "not": self::filter(inner) }),
+        // Requests do not have it: a reader refuses it.
+        Filter::NoRow { cube } => json!({ "no_row": &**cube }),
         Filter::Condition { member, operator, values } => {
             let values: Vec<Json> = values.iter().map(value).collect();
             json!({ "member": text(member), "operator": operator.as_str(), "values": values })

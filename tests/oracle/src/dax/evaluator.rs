@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use serde_json::{Value as Json, json};
 
 use super::expression::{Condition, Filter, Measure, Query, Scalar, Table, Test};
-use super::star::{Column, Data, REFUND, Row, columns_of, number, value};
+use super::star::{Column, Data, MARK, REFUND, Row, columns_of, mark_of, number, value};
 
 /// The allowed combinations of columns.
 #[derive(Debug, Clone)]
@@ -37,12 +37,14 @@ pub struct Evaluator {
     orders: Vec<Row>,
     refunds: Vec<Row>,
     has_orphans: bool,
+    denied: Vec<Column>,
 }
 
 impl Evaluator {
-    pub fn new(data: &Data) -> Self {
+    /// Makes the evaluator of a caller for whom some columns do not exist.
+    pub fn new(data: &Data, denied: &[Column]) -> Self {
         let [customers, orders, refunds] = ["customers", "orders", "refunds"].map(|table| data.expanded(table));
-        Evaluator { customers, orders, refunds, has_orphans: data.has_orphans() }
+        Evaluator { customers, orders, refunds, has_orphans: data.has_orphans(), denied: denied.to_vec() }
     }
 
     /// Returns the rows of a query, each with the columns of its table and the values of its expressions.
@@ -140,11 +142,17 @@ impl Evaluator {
         table == "customers" && self.has_orphans && context.reaching(table).iter().all(is_passed)
     }
 
+    fn seen_columns(&self, table: &str) -> Vec<Column> {
+        columns_of(table).iter().filter(|column| !self.denied.contains(column)).copied().collect()
+    }
+
     fn table(&self, table: &Table, context: &Context, current: &[Row]) -> Rows {
         let model = |table: &'static str, rows: Vec<Row>| {
-            let columns = columns_of(table).to_vec();
-            let customers = columns_of("customers").iter().filter(|column| !columns.contains(column)).copied();
-            Rows { expanded: columns.iter().copied().chain(customers).collect(), columns, rows }
+            let columns = self.seen_columns(table);
+            let customers = self.seen_columns("customers").into_iter().chain([mark_of("customers")]);
+            let mut expanded: Vec<Column> = columns.iter().copied().chain([mark_of(table)]).collect();
+            expanded.extend(customers.filter(|(of, _)| *of != table));
+            Rows { expanded, columns, rows }
         };
         let one = |column: Column, values: Vec<Vec<Json>>| Rows {
             columns: vec![column],
@@ -366,7 +374,8 @@ impl Context {
             let mut stays = stays.iter();
             filter.columns.retain(|_| stays.next() == Some(&true));
         }
-        self.filters.retain(|filter| !filter.columns.is_empty());
+        // A mark alone is no filter.
+        self.filters.retain(|filter| filter.columns.iter().any(|(_, name)| *name != MARK));
     }
 }
 

@@ -204,14 +204,6 @@ impl Test {
 }
 
 impl Table {
-    fn is_model(&self) -> bool {
-        match self {
-            Table::Model(_) | Table::AllTable(_) => true,
-            Table::Filter(of, _) | Table::FilterBy(of, _) => of.is_model(),
-            _ => false,
-        }
-    }
-
     pub fn dax(&self) -> String {
         match self {
             Table::Model(table) => (*table).to_owned(),
@@ -250,14 +242,6 @@ fn named(values: &[Scalar]) -> String {
 }
 
 impl Query {
-    /// Returns whether the result has all columns of a table of the project.
-    pub fn shows_a_table(&self) -> bool {
-        match self {
-            Query::AddColumns(table, _) | Query::TopN(_, _, table, _) => table.is_model(),
-            Query::SummarizeColumns { .. } | Query::Row(_) => false,
-        }
-    }
-
     pub fn dax(&self) -> String {
         match self {
             Query::AddColumns(table, values) => format!("EVALUATE ADDCOLUMNS({}{})", table.dax(), named(values)),

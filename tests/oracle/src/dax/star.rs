@@ -69,6 +69,19 @@ pub fn columns_of(table: &str) -> &'static [Column] {
     }
 }
 
+/// A mark of the rows of a table, which rows without a partner lack. No query names it: filters by rows of a table
+/// filter by it.
+pub fn mark_of(table: &str) -> Column {
+    match table {
+        "customers" => ("customers", MARK),
+        "orders" => ("orders", MARK),
+        _ => ("refunds", MARK),
+    }
+}
+
+/// The name of a mark.
+pub const MARK: &str = "#row";
+
 /// Rows as objects; a missing value is null.
 #[derive(Debug, Clone, Default)]
 pub struct Data {
@@ -125,6 +138,11 @@ impl Policies {
         if random.chance(20) {
             policies.denied.push(*random.of(&[("orders", "is_gift"), ("customers", "credit")]));
         }
+        match random.below(6) {
+            0 => policies.denied.push(*random.of(&[("customers", "id"), ("orders", "id")])),
+            1 => policies.masks.push((*random.of(&[("customers", "id"), ("orders", "id")]), Mask::Null)),
+            _ => {}
+        }
         policies
     }
 
@@ -161,6 +179,10 @@ impl Policies {
             let mut rows: Vec<Json> = rows.iter().filter(|row| stays(table, row)).cloned().collect();
             for ((_, column), mask) in self.masks.iter().filter(|((of, _), _)| *of == table) {
                 for row in &mut rows {
+                    if *column == "id" {
+                        // Joins compare the key as it is.
+                        row["key"] = row["id"].clone();
+                    }
                     row[*column] = match mask {
                         Mask::Null => Json::Null,
                         Mask::Constant(text) => json!(text),
@@ -211,7 +233,8 @@ impl RowPolicy {
 /// Returns the customer of a row of a fact.
 fn partner<'d>(row: &Json, data: &'d Data) -> Option<&'d Json> {
     let key = &row["customer_id"];
-    data.customers.iter().find(|customer| !key.is_null() && customer["id"] == *key)
+    let key_of = |customer: &Json| customer.get("key").unwrap_or(&customer["id"]).clone();
+    data.customers.iter().find(|customer| !key.is_null() && key_of(customer) == *key)
 }
 
 /// Returns the statements that make the tables.
@@ -326,6 +349,7 @@ impl Data {
         };
         let expand = |row: &Json| -> Row {
             let own = columns_of(table).iter().map(|column| (*column, number(&row[column.1])));
+            let own = own.chain([(mark_of(table), Json::Bool(true))]);
             if table == "customers" {
                 return own.collect();
             }
@@ -334,7 +358,8 @@ impl Data {
                 |column: &Column| (*column, customer.map_or(Json::Null, |customer| number(&customer[column.1])));
             // A refund's amount is not a column of the project, but a measure adds it up.
             let measured = (table == "refunds").then(|| (REFUND, number(&row["amount"])));
-            own.chain(measured).chain(columns_of("customers").iter().map(of_customer)).collect()
+            let mark = (mark_of("customers"), customer.map_or(Json::Null, |_| Json::Bool(true)));
+            own.chain(measured).chain(columns_of("customers").iter().map(of_customer)).chain([mark]).collect()
         };
         rows.iter().map(expand).collect()
     }

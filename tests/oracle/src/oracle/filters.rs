@@ -82,6 +82,7 @@ pub(crate) fn mentions(filter: &Filter, is_such: &dyn Fn(Named) -> bool, evaluat
         Filter::Condition { member, .. } => evaluation.named(member).is_some_and(is_such),
         Filter::And(all) | Filter::Or(all) => all.iter().any(|filter| mentions(filter, is_such, evaluation)),
         Filter::Not(inner) => mentions(inner, is_such, evaluation),
+        Filter::NoRow { .. } => false,
     }
 }
 
@@ -101,6 +102,11 @@ impl RowFilter {
             Filter::And(filters) => RowFilter::And(all(filters)),
             Filter::Or(filters) => RowFilter::Or(all(filters)),
             Filter::Not(inner) => RowFilter::Not(Box::new(RowFilter::new(evaluation, inner))),
+            // Requests do not have it.
+            Filter::NoRow { .. } => {
+                evaluation.refuse(Code::InvalidQuery);
+                RowFilter::Broken
+            }
             Filter::Condition { member, operator, values } => match evaluation.named(member) {
                 Some(Named::Dimension { cube, name }) => {
                     RowFilter::condition(evaluation, (cube, name), member.granularity, *operator, values)
@@ -231,6 +237,10 @@ impl GroupFilter {
             Filter::And(filters) => GroupFilter::And(all(filters)),
             Filter::Or(filters) => GroupFilter::Or(all(filters)),
             Filter::Not(inner) => GroupFilter::Not(Box::new(GroupFilter::new(evaluation, inner, groups, calculation))),
+            Filter::NoRow { .. } => {
+                evaluation.refuse(Code::InvalidQuery);
+                GroupFilter::Broken
+            }
             Filter::Condition { member, operator, values } => {
                 let test = |kind| Test::new(evaluation, kind, *operator, values);
                 match evaluation.named(member) {

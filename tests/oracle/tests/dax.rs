@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::case::settings;
 use terrane_oracle_tests::dax::run::{Run, on_duckdb, rows, run};
-use terrane_oracle_tests::dax::star::{Data, Mask, Policies, number, source_tree, statements};
+use terrane_oracle_tests::dax::star::{Data, Mask, Policies, RowPolicy, number, source_tree, statements};
 use terrane_oracle_tests::hooks::WorldHooks;
 use terrane_oracle_tests::product::{Product, Served};
 
@@ -440,6 +440,27 @@ fn callers_without_keys_get_answers_without_them() {
     ] {
         let error = answers(policies, query).unwrap_err();
         assert!(error.contains(part), "{query}: {error}");
+    }
+}
+
+/// The filter of orders reads customers as the caller sees them: a hidden customer has no region to compare.
+#[test]
+fn filters_through_a_join_see_the_rows_of_the_caller() {
+    let product = Product::start(settings()).unwrap();
+    statements(&fixed()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let masks = vec![(("customers", "region"), Mask::Null)];
+    for (of_orders, expected) in [("EU", json!([])), ("US", json!([[null, 30.5, 2.0]]))] {
+        for masks in [Vec::new(), masks.clone()] {
+            let row_filters = vec![RowPolicy::OrdersOfRegion(of_orders), RowPolicy::CustomersOfRegion("US")];
+            let policies = Policies { row_filters, masks, ..Policies::default() };
+            let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
+            let query = "EVALUATE SUMMARIZECOLUMNS(customers[region], \"r\", [revenue], \"n\", [orders])";
+            let mut found = rows(&served.run_dax(query).unwrap());
+            if policies.masks.is_empty() {
+                found.iter_mut().for_each(|row| assert_eq!(std::mem::take(&mut row[0]), "US"));
+            }
+            assert_eq!(json!(found), expected, "{policies:?}");
+        }
     }
 }
 

@@ -105,7 +105,7 @@ pub enum RowPolicy {
     CustomersWithCredit,
     OrdersWithStatus(&'static str),
     OrdersWithAmount,
-    /// Through the customer of an order, hidden or not.
+    /// Through the customer of an order, if the caller sees this customer: filters apply wherever a table occurs.
     OrdersOfRegion(&'static str),
 }
 
@@ -171,10 +171,13 @@ impl Policies {
 
     /// Returns the rows that the caller sees, with the values that the caller sees.
     pub fn seen(&self, data: &Data) -> Data {
-        let stays = |table: &str, row: &Json| {
+        let passes = |table: &str, row: &Json, customers: &[Json]| {
             let mut filters = self.row_filters.iter().filter(|filter| filter.table() == table);
-            filters.all(|filter| filter.passes(row, data))
+            filters.all(|filter| filter.passes(row, customers))
         };
+        let is_seen = |customer: &&Json| passes("customers", customer, &data.customers);
+        let customers: Vec<Json> = data.customers.iter().filter(is_seen).cloned().collect();
+        let stays = |table: &str, row: &Json| passes(table, row, &customers);
         let rows = |table: &str, rows: &[Json]| -> Vec<Json> {
             let mut rows: Vec<Json> = rows.iter().filter(|row| stays(table, row)).cloned().collect();
             for ((_, column), mask) in self.masks.iter().filter(|((of, _), _)| *of == table) {
@@ -217,24 +220,24 @@ impl RowPolicy {
         }
     }
 
-    fn passes(self, row: &Json, data: &Data) -> bool {
+    fn passes(self, row: &Json, customers: &[Json]) -> bool {
         match self {
             RowPolicy::CustomersOfRegion(region) => row["region"] == region,
             RowPolicy::CustomersWithCredit => row["credit"].as_f64().is_some_and(|credit| credit > 0.0),
             RowPolicy::OrdersWithStatus(status) => row["status"] == status,
             RowPolicy::OrdersWithAmount => row["amount"].as_f64().is_some_and(|amount| amount >= 0.0),
             RowPolicy::OrdersOfRegion(region) => {
-                partner(row, data).is_some_and(|customer| customer["region"] == region)
+                partner(row, customers).is_some_and(|customer| customer["region"] == region)
             }
         }
     }
 }
 
 /// Returns the customer of a row of a fact.
-fn partner<'d>(row: &Json, data: &'d Data) -> Option<&'d Json> {
+fn partner<'d>(row: &Json, customers: &'d [Json]) -> Option<&'d Json> {
     let key = &row["customer_id"];
     let key_of = |customer: &Json| customer.get("key").unwrap_or(&customer["id"]).clone();
-    data.customers.iter().find(|customer| !key.is_null() && key_of(customer) == *key)
+    customers.iter().find(|customer| !key.is_null() && key_of(customer) == *key)
 }
 
 /// Returns the statements that make the tables.
@@ -353,7 +356,7 @@ impl Data {
             if table == "customers" {
                 return own.collect();
             }
-            let customer = partner(row, self);
+            let customer = partner(row, &self.customers);
             let of_customer =
                 |column: &Column| (*column, customer.map_or(Json::Null, |customer| number(&customer[column.1])));
             // A refund's amount is not a column of the project, but a measure adds it up.
@@ -366,7 +369,7 @@ impl Data {
 
     /// Returns whether a fact has rows without a customer.
     pub fn has_orphans(&self) -> bool {
-        self.orders.iter().chain(&self.refunds).any(|row| partner(row, self).is_none())
+        self.orders.iter().chain(&self.refunds).any(|row| partner(row, &self.customers).is_none())
     }
 }
 

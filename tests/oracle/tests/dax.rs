@@ -82,6 +82,14 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE SUMMARIZECOLUMNS(orders[id], FILTER(ALL(orders[amount]), orders[amount] < 6), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [5, 1], [6, 1]]",
     ),
+    // Strings compare by code point, as in queries by REST.
+    (
+        "EVALUATE {(\"a\" = \"A\", \"a\" == \"A\", \"a\" IN {\"A\"}, \"a\" > \"B\", LOWER(\"A\") = \"a\")}",
+        "[[false, false, false, true, true]]",
+    ),
+    ("EVALUATE FILTER(VALUES(orders[status]), orders[status] = \"PAID\")", "[]"),
+    ("EVALUATE FILTER(VALUES(orders[status]), UPPER(orders[status]) = \"PAID\")", r#"[["paid"]]"#),
+    ("EVALUATE ROW(\"n\", CALCULATE([orders], orders[status] = \"Paid\"))", "[[null]]"),
     // TREATAS compares strictly; the orders without a customer are those of the BLANK region.
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], TREATAS({\"EU\", BLANK()}, customers[region]), \"n\", [orders]) ORDER BY orders[id]",
@@ -479,6 +487,38 @@ fn tables_leave_out_columns_that_a_policy_closes() {
     assert_eq!(first.keys().collect::<Vec<_>>(), ["customers[id]", "customers[region]", "customers[credit]"]);
     assert_eq!(first["customers[region]"], "hidden");
     assert!(served.run_dax("EVALUATE VALUES(customers[area])").is_err());
+}
+
+#[test]
+fn tables_of_one_value_are_values() {
+    let product = Product::start(settings()).unwrap();
+    let served = serve(&product, &fixed());
+    for (query, expected) in [
+        ("EVALUATE {VALUES(customers[region]) & \"\"}", json!(null)),
+        ("EVALUATE {{1} + 1}", json!([[2.0]])),
+        ("EVALUATE {CALCULATE([revenue], FILTER(ALL(orders[id]), orders[id] = {2}))}", json!([[20.5]])),
+        ("EVALUATE {CALCULATE([revenue], orders[amount] = {5})}", json!([[5.0]])),
+        (
+            "EVALUATE ADDCOLUMNS({\"US\"}, \"same\", CALCULATE(VALUES(customers[region]), TREATAS({[Value]}, customers[region])))",
+            json!([["US", "US"]]),
+        ),
+        ("EVALUATE {ISBLANK(FILTER(VALUES(customers[region]), FALSE()))}", json!([[true]])),
+        ("EVALUATE {MAXX(SELECTCOLUMNS(orders, \"a\", orders[amount]), [a])}", json!([[20.5]])),
+        ("EVALUATE {MAXX(orders, TOPN(1, {1, 2}, [Value]))}", json!([[2.0]])),
+        ("DEFINE VAR t = TOPN(1, {1, 2}, [Value]) EVALUATE {t * 3}", json!([[6.0]])),
+        ("EVALUATE {IF(HASONEVALUE(customers[region]), VALUES(customers[region]), \"several\")}", json!([["several"]])),
+        ("EVALUATE {IFERROR(VALUES(customers[region]), \"several\")}", json!([["several"]])),
+    ] {
+        match served.run_dax(query) {
+            Ok(answer) => assert_eq!(json!(rows(&answer)), expected, "{query}"),
+            Err(message) => {
+                assert!(message.contains("expected a single value"), "{query}: {message}");
+                assert_eq!(expected, json!(null), "{query}: {message}");
+            }
+        }
+    }
+    let error = served.run_dax("EVALUATE {orders}").unwrap_err();
+    assert!(error.contains("expected a scalar expression"), "{error}");
 }
 
 /// Deals that people are in two roles of.

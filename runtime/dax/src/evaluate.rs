@@ -33,13 +33,15 @@ use std::sync::Arc;
 
 use jiff::civil::DateTime;
 use terrane_compiler::Access;
-use terrane_compiler::model::{DimensionId, Model};
+use terrane_compiler::model::{AggregateFunction, DimensionId, MeasureId, MeasureKind, Model, SqlPart};
 use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::types::LogicalType;
 
 use crate::bound::{
     BoundEvaluation, BoundQuery, ColumnName, MeasureSource, Relationship, Scalar, ScalarKind, Table, TableKind,
     VariableId,
 };
+use crate::functions::{Aggregation, Operation};
 use crate::place::Place;
 use crate::plan::Parameters;
 use crate::problem::{Problem, ProblemKind};
@@ -87,6 +89,8 @@ pub struct FinishedColumn {
     pub lineage: Option<DimensionId>,
     /// The measure of the model whose values these are.
     pub measure: Option<MeasureSource>,
+    /// Its values are days, without a time.
+    pub is_date: bool,
 }
 
 /// Evaluates a table as far as its data is known.
@@ -228,11 +232,16 @@ impl<'q> Evaluator<'q> {
             .table
             .columns
             .iter()
-            .map(|column| FinishedColumn {
-                name: column.name.in_result(self.model),
-                ty: column.ty,
-                lineage: column.lineage,
-                measure: self.measure_of_column(&evaluation.table, &column.name),
+            .map(|column| {
+                let expression = self.expression_of_column(&evaluation.table, &column.name);
+                let is_date = |id: DimensionId| self.is_date(id);
+                FinishedColumn {
+                    name: column.name.in_result(self.model),
+                    ty: column.ty,
+                    lineage: column.lineage,
+                    measure: expression.and_then(|expression| self.measure_of(expression)),
+                    is_date: column.lineage.map_or_else(|| expression.is_some_and(|one| self.shows_dates(one)), is_date),
+                }
             })
             .collect();
         let width = columns.len();
@@ -240,9 +249,9 @@ impl<'q> Evaluator<'q> {
         Ok(FinishedTable { columns, rows, warnings: self.warnings.take() })
     }
 
-    /// Returns the measure that an expression of a table evaluates under its name.
-    fn measure_of_column(&self, table: &Table, name: &ColumnName) -> Option<MeasureSource> {
-        let ColumnName::Named(name) = name else { return None };
+    /// Returns the expression of a table that has a name.
+    fn expression_of_column<'t>(&self, table: &'t Table, name: &ColumnName) -> Option<&'t Scalar> {
+        let ColumnName::Named(text) = name else { return None };
         let (of, values) = match &table.kind {
             TableKind::SummarizeColumns { values, .. } | TableKind::Row(values) => (None, values),
             TableKind::Summarize { table, values, .. } | TableKind::AddColumns { table, values, .. } => {
@@ -252,15 +261,63 @@ impl<'q> Evaluator<'q> {
             TableKind::Filter { table, .. }
             | TableKind::TopN { table, .. }
             | TableKind::Calculate { table, .. }
-            | TableKind::Block { result: table, .. } => {
-                return self.measure_of_column(table, &ColumnName::Named(Arc::clone(name)));
+            | TableKind::Block { result: table, .. } => return self.expression_of_column(table, name),
+            TableKind::Rows(rows) => {
+                let at = table.columns.iter().position(|column| column.name == *name)?;
+                return match &rows[..] {
+                    [row] => row.get(at),
+                    _ => None,
+                };
             }
             _ => return None,
         };
-        match (values.iter().find(|value| value.name == *name), of) {
-            (Some(value), _) => self.measure_of(&value.expression),
-            (None, Some(of)) => self.measure_of_column(of, &ColumnName::Named(Arc::clone(name))),
+        match (values.iter().find(|value| value.name == *text), of) {
+            (Some(value), _) => Some(&value.expression),
+            (None, Some(of)) => self.expression_of_column(of, name),
             (None, None) => None,
+        }
+    }
+
+    fn is_date(&self, id: DimensionId) -> bool {
+        self.model.dimension(id).column_type == LogicalType::Date
+    }
+
+    /// Returns whether an expression is the smallest or largest of dates.
+    fn shows_dates(&self, scalar: &Scalar) -> bool {
+        match &scalar.kind {
+            ScalarKind::Aggregate { aggregation: Aggregation::Min | Aggregation::Max, column } => self.is_date(*column),
+            ScalarKind::OfColumn { function, column, alternate: None } => {
+                function.operation == Operation::SelectedValue && self.is_date(*column)
+            }
+            ScalarKind::SingleValue(table) => match &table.columns[..] {
+                [column] => column.lineage.is_some_and(|id| self.is_date(id)),
+                _ => false,
+            },
+            ScalarKind::Calculate { expression, .. } | ScalarKind::Block { result: expression, .. } => {
+                self.shows_dates(expression)
+            }
+            ScalarKind::Measure(call) => match call.source {
+                MeasureSource::Query(id) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                    self.shows_dates(&self.query.measures[id.0 as usize].expression)
+                }),
+                MeasureSource::Model(id) => self.measures_dates(id),
+                MeasureSource::Metric(_) => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn measures_dates(&self, id: MeasureId) -> bool {
+        let MeasureKind::Aggregate(aggregate) = &self.model.measure(id).kind else { return false };
+        let is_extreme = matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+        let Some(argument) = aggregate.argument.as_ref().filter(|_| is_extreme) else { return false };
+        match &argument.parts[..] {
+            [SqlPart::Dimension(of)] => self.is_date(*of),
+            parts @ [SqlPart::Column { cube, .. }] => {
+                let mut dimensions = self.model.cube(*cube).dimensions.iter();
+                dimensions.any(|one| one.sql.parts[..] == *parts && one.column_type == LogicalType::Date)
+            }
+            _ => false,
         }
     }
 

@@ -11,10 +11,10 @@ use arrow::array::RecordBatch;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
-use terrane_compiler::types::{DimensionType, LogicalType};
+use terrane_compiler::types::DimensionType;
 use terrane_dax::bound::{BoundEvaluation, BoundQuery};
 use terrane_dax::evaluate::{
-    Budget, Datum, FetchedData, FinishedColumn, FinishedTable, MAX_BYTES, MAX_STEPS, Step, evaluate,
+    Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, evaluate,
 };
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
@@ -206,11 +206,7 @@ fn result_table(access: &Access<'_>, table: FinishedTable) -> Result<ResultTable
         return Err(DaxError::TooManyRows { limit: MAX_ROWS });
     }
     let types: Vec<_> = table.columns.iter().map(|column| column.ty).collect();
-    let is_date = |column: &FinishedColumn| {
-        let dimension = column.lineage.map(|id| access.model().dimension(id));
-        dimension.is_some_and(|dimension| dimension.column_type == LogicalType::Date)
-    };
-    let dates: Vec<bool> = table.columns.iter().map(is_date).collect();
+    let dates: Vec<bool> = table.columns.iter().map(|column| column.is_date).collect();
     let (batch, kinds) = values::batch(&types, &dates, &table.rows)?;
     let columns = table.columns.iter().zip(kinds).map(|(column, ty)| ResultColumn {
         key: Arc::from(column.name.as_str()),

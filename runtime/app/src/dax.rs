@@ -84,7 +84,7 @@ struct Request<'r> {
 /// # Errors
 /// Too many queries are evaluated at once.
 pub async fn check(queries: &QueryService, context: &RequestContext, text: &str) -> Result<Vec<Problem>, DaxError> {
-    let _permit = evaluated::permit().await?;
+    let _permit = evaluated::permit(context.tenant.as_ref()).await?;
     let (snapshot, caller) = (queries.session(context).shared_snapshot(), context.caller.clone());
     let text = text.to_owned();
     Ok(on_thread(move || problems(&text, &Access::of(&snapshot.model, &caller))).await)

@@ -4,7 +4,7 @@
 //! the semantic queries that are missing, each through the query pipeline. Evaluation runs on a thread of its own, since
 //! it computes for as long as its limits allow.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -18,31 +18,41 @@ use terrane_dax::evaluate::{
 };
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, values};
 use crate::blocking::on_thread;
-use crate::query::{Answer, Overloaded, QueryRunError, QuerySession, RequestContext};
+use crate::query::{Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext};
 
 /// The evaluations that run at once. Each holds at most 256 MiB.
 const MAX_EVALUATIONS: usize = 4;
+/// The evaluations that wait for others.
+const MAX_WAITING: usize = 256;
 /// The time that an evaluation waits for others.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The most steps of a check, which has no rows.
 const CHECK_STEPS: u64 = 100_000;
 
-static EVALUATIONS: Semaphore = Semaphore::const_new(MAX_EVALUATIONS);
+/// The evaluations of one process. One tenant leaves a place to others.
+static EVALUATIONS: LazyLock<ConcurrencyLimiter> = LazyLock::new(|| {
+    ConcurrencyLimiter::new(LimiterSettings {
+        running: MAX_EVALUATIONS,
+        queued: MAX_WAITING,
+        running_per_tenant: Some(MAX_EVALUATIONS - 1),
+        queued_per_tenant: None,
+    })
+});
 
-/// Waits until fewer evaluations run.
+/// Waits until fewer evaluations run. Tenants take turns.
 ///
 /// # Errors
-/// The others run for too long.
-pub(super) async fn permit() -> Result<SemaphorePermit<'static>, QueryRunError> {
-    let overloaded = Overloaded { running: MAX_EVALUATIONS, queued: 0 };
-    match tokio::time::timeout(PATIENCE, EVALUATIONS.acquire()).await {
-        Ok(Ok(permit)) => Ok(permit),
-        _ => Err(overloaded.into()),
-    }
+/// The others run for too long, or too many wait.
+pub(super) async fn permit(tenant: Option<&Arc<str>>) -> Result<Permit, QueryRunError> {
+    let permit = tokio::time::timeout(PATIENCE, EVALUATIONS.acquire(tenant)).await;
+    let overloaded = || {
+        let (running, queued) = EVALUATIONS.load();
+        Overloaded { running, queued }
+    };
+    Ok(permit.unwrap_or_else(|_| Err(overloaded()))?)
 }
 
 /// Ends an evaluation whose caller is gone.
@@ -111,7 +121,7 @@ async fn finished(
     request: Request<'_>,
     with_sql: bool,
 ) -> Result<(ResultTable, Progress), DaxError> {
-    let _permit = permit().await?;
+    let _permit = permit(context.tenant.as_ref()).await?;
     let budget = Arc::new(Budget::new(MAX_STEPS));
     let _cancel = CancelOnDrop(Arc::clone(&budget));
     let timeout = session.timeout();
@@ -251,4 +261,29 @@ async fn fetch(
         }
     }
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_tenant_leaves_a_place_to_others() {
+        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let mut running = Vec::new();
+        for _ in 1..MAX_EVALUATIONS {
+            running.push(permit(Some(&one)).await.unwrap());
+        }
+        assert!(permit(Some(&one)).await.is_err());
+        running.push(permit(Some(&other)).await.unwrap());
+        assert!(permit(Some(&other)).await.is_err());
+        // A place that becomes free goes to the one that waits.
+        let first = tokio::spawn({
+            let one = Arc::clone(&one);
+            async move { permit(Some(&one)).await }
+        });
+        tokio::task::yield_now().await;
+        running.remove(0);
+        assert!(first.await.unwrap().is_ok());
+    }
 }

@@ -1,4 +1,4 @@
-//! The cost of queries: the history of executed queries.
+//! The cost of queries: the history of executed queries, and limits of single queries.
 //!
 //! In: what each query took (`execution_log`). Out: records of the history, as far as the caller may read them. Absent:
 //! formats, and the path of a query, which hands its numbers over and waits for nothing.
@@ -8,6 +8,7 @@
 //! own. Cubes that a policy hides from the reader, or that the project no longer has, have no name in an answer.
 
 mod execution_log;
+mod guardrails;
 mod retention;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use terrane_compiler::Access;
 
 pub use execution_log::{Execution, ExecutionLog, Prices};
+pub use guardrails::{GuardrailClass, GuardrailExceeded, Guardrails};
 pub use retention::HistoryRetention;
 
 use crate::catalog::Catalog;

@@ -171,7 +171,7 @@ async fn answer(
     // A policy may leave fewer rows than were asked for; the first rows of those would not be the first of all.
     let is_cut = answer.truncated != Some(false);
     if is_cut && (answer.returned_rows >= limit || plan.top.is_some()) {
-        return Err(DaxError::TooManyRows { limit: answer.returned_rows.min(MAX_ROWS) });
+        return Err(too_many_rows(session, limit, answer.returned_rows));
     }
     let snapshot = session.shared_snapshot();
     over_rows(answer.returned_rows, move || finished(&plan, answer, &snapshot.model)).await
@@ -191,6 +191,14 @@ pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: 
     };
     plan.query.limit = Some((MAX_ROWS + 1).min(session.max_rows()));
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
+}
+
+/// Returns the error of rows that are cut off at `limit`.
+fn too_many_rows(session: &QuerySession<'_>, limit: u64, returned: u64) -> DaxError {
+    match session.exceeded_rows(limit) {
+        Some(error) => error.into(),
+        None => DaxError::TooManyRows { limit: returned.min(MAX_ROWS) },
+    }
 }
 
 fn dax_context(context: &RequestContext) -> RequestContext {

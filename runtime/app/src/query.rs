@@ -59,7 +59,7 @@ pub use recorder::log_unreadable;
 pub use session::QuerySession;
 
 use crate::catalog::{Catalog, Snapshot};
-use crate::cost::ExecutionLog;
+use crate::cost::{ExecutionLog, Guardrails};
 use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
@@ -104,6 +104,8 @@ pub struct QuerySettings {
     pub cache: CacheSettings,
     /// Queries may read pre-aggregations.
     pub pre_aggregations: bool,
+    /// The limits of every query.
+    pub guardrails: Guardrails,
 }
 
 /// The ports of the query pipeline.
@@ -233,11 +235,13 @@ impl QueryService {
         snapshot: Arc<Snapshot>,
         now: Timestamp,
     ) -> QuerySession<'s> {
+        let guardrails = self.settings.guardrails;
+        let max_rows = guardrails.max_rows_returned.unwrap_or(u64::MAX);
         let environment = Environment {
             now,
             zones: self.zones.clone(),
             default_timezone: self.settings.timezone.clone(),
-            default_limit: self.settings.default_limit,
+            default_limit: self.settings.default_limit.min(max_rows),
             max_limit: match context.kind {
                 QueryKind::Export | QueryKind::Job => self.settings.max_export_rows,
                 _ => self.settings.max_limit,
@@ -245,7 +249,7 @@ impl QueryService {
             limit_advice: limit_advice(context),
             rollups: self.ready_rollups(),
         };
-        QuerySession { service: self, context, snapshot, environment }
+        QuerySession { service: self, context, snapshot, environment, guardrails }
     }
 
     /// Returns the numbers of queries that run and that wait.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
+use terrane_app::cost::Guardrails;
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_compiler::diagnostic::Diagnostic;
@@ -155,6 +156,8 @@ pub struct OptimizationConfig {
     pub history_days: u64,
     /// The price of a second on the warehouse. `None`: unknown.
     pub price_of_second: Option<f64>,
+    /// The limits of every query.
+    pub guardrails: Guardrails,
 }
 
 /// The settings of the module of governance.

@@ -23,7 +23,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
-use terrane_app::cost::Prices;
+use terrane_app::cost::{Guardrails, Prices};
 use terrane_app::governance::GovernanceSettings;
 use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::jobs::JobSettings;
@@ -236,6 +236,10 @@ fn query_settings(config: &Config) -> QuerySettings {
         },
         cache: CacheSettings::disabled(),
         pre_aggregations: config.pre_aggregations.enabled,
+        guardrails: match config.optimization.enabled {
+            true => config.optimization.guardrails,
+            false => Guardrails::default(),
+        },
     }
 }
 

@@ -172,9 +172,12 @@ fn fault_code(code: Code) -> FaultCode {
         | Code::InvalidDimension
         | Code::InvalidFilter
         | Code::NoJoinPath => FaultCode::InvalidStatement,
-        Code::Unauthorized | Code::TokenExpired | Code::InvalidToken | Code::Forbidden | Code::MisdirectedRequest => {
-            FaultCode::Forbidden
-        }
+        Code::Unauthorized
+        | Code::TokenExpired
+        | Code::InvalidToken
+        | Code::Forbidden
+        | Code::GuardrailExceeded
+        | Code::MisdirectedRequest => FaultCode::Forbidden,
         Code::InvalidQuery | Code::UnsupportedMediaType | Code::PayloadTooLarge | Code::MethodNotAllowed => {
             FaultCode::InvalidEnvelope
         }

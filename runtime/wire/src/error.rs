@@ -12,6 +12,7 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
+use terrane_app::cost::GuardrailExceeded;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_app::query::{Denied, QueryRunError};
 use terrane_app::security::{Scope, Scopes};
@@ -99,6 +100,9 @@ codes! {
         field: String, required_scope: String, reason: String, hint: String, allowed_functions: Vec<String>,
         findings: Vec<Finding>
     };
+    GuardrailExceeded "GUARDRAIL_EXCEEDED" 403 {
+        guardrail: String, class: String, limit: f64, requested: f64, cubes: Vec<String>
+    } [suggestion: String];
     NotFound "NOT_FOUND" 404 { field: String, nearest: Vec<String>, known: Vec<String> };
     InvalidProjectPath "INVALID_PROJECT_PATH" 400 { project_path: String, hint: String };
     ValidationError "VALIDATION_ERROR" 422 {
@@ -264,6 +268,7 @@ impl ErrorBody {
                 let message = format!("query ran longer than {} seconds", timeout.as_secs_f64());
                 ErrorBody::new(Code::QueryTimeout, message).extra("suggestion", SHORTEN_QUERY)
             }
+            QueryRunError::Guardrail(error) => from_guardrail(&error),
             QueryRunError::Overloaded(error) => ErrorBody::new(Code::Overloaded, error.to_string()),
             QueryRunError::Denied(Denied { reason, message }) => {
                 ErrorBody::new(Code::Forbidden, &*message).detail("reason", &*reason)
@@ -292,6 +297,30 @@ impl ErrorBody {
     /// Reports an error of a query to the operator, who sees the warehouse's own text.
     pub fn for_operator(error: QueryRunError) -> Self {
         ErrorBody::from_run(error, Scopes { read: true, write: true, admin: true })
+    }
+}
+
+/// Reports a limit with its name, its class, the value that the query asked for, and a query that passes.
+fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
+    let body = ErrorBody::new(Code::GuardrailExceeded, error.to_string())
+        .detail("guardrail", error.guardrail())
+        .detail("class", error.class().as_str());
+    match error {
+        GuardrailExceeded::ExecutionTime { limit } => body
+            .detail("limit", limit.as_secs_f64())
+            .extra("suggestion", "ask for a shorter time range or fewer dimensions"),
+        GuardrailExceeded::Rows { limit, requested } => {
+            let body = match requested {
+                Some(requested) => body.detail("requested", *requested),
+                None => body,
+            };
+            body.detail("limit", *limit).extra("suggestion", format!("set `limit` to {limit} or less"))
+        }
+        GuardrailExceeded::TimeFilter { cubes } => {
+            let cubes: Vec<&str> = cubes.iter().map(|cube| &**cube).collect();
+            let suggestion = "add a `time_range`, or a filter on a time dimension, that has a start";
+            body.detail("cubes", cubes).extra("suggestion", suggestion)
+        }
     }
 }
 

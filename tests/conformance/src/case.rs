@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
-use terrane_app::cost::Prices;
+use terrane_app::cost::{Guardrails, Prices};
 use terrane_app::governance::GovernanceSettings;
 use terrane_app::limits::RateSettings;
 use terrane_app::limits::quota::QuotaSettings;
@@ -99,6 +99,10 @@ pub struct World {
     /// The operator took the description away.
     pub has_no_docs: bool,
     pub has_no_costs: bool,
+    /// The guardrails of every query.
+    pub max_execution_seconds: Option<u64>,
+    pub max_rows_returned: Option<u64>,
+    pub requires_time_filter: bool,
     #[serde(skip)]
     pub executed_queries: Arc<MemoryHistory>,
     /// The governance hooks.
@@ -299,6 +303,11 @@ impl World {
             },
             cache: self.cache(),
             pre_aggregations: true,
+            guardrails: Guardrails {
+                max_execution: self.max_execution_seconds.map(Duration::from_secs),
+                max_rows_returned: self.max_rows_returned,
+                require_time_filter: self.requires_time_filter,
+            },
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {

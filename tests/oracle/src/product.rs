@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use terrane_app::catalog::{Snapshot, load};
+use terrane_app::cost::Guardrails;
 use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::ports::builder::{BuildsNothing, CantBuild};
 use terrane_app::ports::checks::NoChecks;
@@ -242,6 +243,7 @@ impl Product {
                     ..CacheSettings::disabled()
                 },
                 pre_aggregations: true,
+                guardrails: Guardrails::default(),
             };
             let ports = ServicePorts {
                 warehouse: self.warehouse.clone(),

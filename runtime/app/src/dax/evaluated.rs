@@ -19,7 +19,7 @@ use terrane_dax::evaluate::{
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
 
-use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, values};
+use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, too_many_rows, values};
 use crate::blocking::on_thread;
 use crate::query::{Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext};
 
@@ -127,7 +127,7 @@ async fn finished(
     let timeout = session.timeout();
     let rounds = rounds(session, context, request, with_sql, &budget);
     let finished = tokio::time::timeout(timeout, rounds).await;
-    finished.unwrap_or_else(|_| Err(QueryRunError::Timeout { timeout }.into()))
+    finished.unwrap_or_else(|_| Err(session.overdue().into()))
 }
 
 /// Evaluates until nothing is missing.
@@ -252,7 +252,7 @@ async fn fetch(
     let mut answer = async { session.prepare(&limited).await?.run().await }.await?;
     // All rows are needed: a policy that leaves fewer would change sums.
     if answer.truncated != Some(false) {
-        return Err(DaxError::TooManyRows { limit: answer.returned_rows.min(MAX_ROWS) });
+        return Err(too_many_rows(session, limit, answer.returned_rows));
     }
     progress.is_cached &= answer.freshness.is_cached;
     for warning in std::mem::take(&mut answer.warnings) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use terrane_compiler::query::{ErrorCode, QueryError};
 
 use super::{Denied, Overloaded};
+use crate::cost::GuardrailExceeded;
 use crate::ports::store::StoreError;
 use crate::ports::warehouse::{WarehouseError, WarehouseErrorKind};
 
@@ -19,6 +20,9 @@ pub enum QueryRunError {
     Timeout { timeout: Duration },
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
+    /// A limit of the caller's queries.
+    #[error(transparent)]
+    Guardrail(#[from] GuardrailExceeded),
     /// A governance hook denied the query.
     #[error(transparent)]
     Denied(#[from] Denied),

@@ -13,6 +13,7 @@ use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use terrane_compiler::Environment;
 use terrane_compiler::explanation::{Explanation, explain};
+use terrane_compiler::governance::inspect;
 use terrane_compiler::query::{FactMatch, PreAggregations, SemanticQuery};
 use terrane_compiler::sql::{CompiledSql, MAX_WHOLE_ROWS, ResultColumn};
 use terrane_compiler::{compile, compile_count, compile_inline, compile_totals};
@@ -25,9 +26,10 @@ use super::job::{JobResult, QueryJob};
 use super::limiter::Permit;
 use super::recorder::{ExecutedStatement, QueryRecorder};
 use super::row_reader::{RowReader, StreamRecord};
-use super::runner::{OpenedStatement, Statements};
+use super::runner::{OpenedStatement, Statements, within};
 use super::session::QuerySession;
 use super::{QueryRunError, key, milliseconds, outcome_of};
+use crate::cost::GuardrailExceeded;
 use crate::data_versions::DataVersion;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
@@ -98,7 +100,7 @@ impl Prepared<'_> {
     /// # Errors
     /// [`QueryRunError`]
     pub async fn run(mut self) -> Result<Answer, QueryRunError> {
-        let answer = match self.compile() {
+        let answer = match self.compile_allowed() {
             Ok(sql) => self.run_whole(sql).await,
             Err(error) => Err(error),
         };
@@ -115,7 +117,7 @@ impl Prepared<'_> {
     /// # Errors
     /// [`QueryRunError`]; what happens later is in the stream.
     pub async fn open(mut self) -> Result<Opened, QueryRunError> {
-        let sql = match self.compile() {
+        let sql = match self.compile_allowed() {
             Ok(sql) => sql,
             error => self.session.finish(&mut self.recorder, error).await?,
         };
@@ -198,11 +200,26 @@ impl Prepared<'_> {
     }
 
     fn time_left(&self) -> Duration {
-        self.session.service.settings.timeout.saturating_sub(self.recorder.duration())
+        self.session.timeout().saturating_sub(self.recorder.duration())
     }
 
     fn timeout(&self) -> QueryRunError {
-        QueryRunError::Timeout { timeout: self.session.service.settings.timeout }
+        self.session.overdue()
+    }
+
+    /// Compiles a query that will run, if the caller's guardrails allow it.
+    fn compile_allowed(&self) -> Result<CompiledSql, QueryRunError> {
+        let QuerySession { snapshot, context, environment, guardrails, .. } = self.session;
+        let sql = self.compile()?;
+        // An answer without groups has one row.
+        if sql.columns.iter().any(|column| !column.is_measure) {
+            guardrails.check_rows(sql.most_rows.into_iter().chain(sql.limit).min())?;
+        }
+        if guardrails.require_time_filter {
+            let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
+            guardrails.check_time_filter(&inspection.facts().without_time_bound)?;
+        }
+        Ok(sql)
     }
 
     fn compile(&self) -> Result<CompiledSql, QueryRunError> {
@@ -273,7 +290,7 @@ impl Prepared<'_> {
             let (waited, permit) = (statements.elapsed(), statements.into_permit());
             Ok((statement, total_rows, totals, waited, permit))
         };
-        let begun = self.session.service.runner.in_time(begin).await?;
+        let begun = within(self.session.timeout(), self.session.overdue(), begin).await?;
         let (statement, total_rows, totals, waited, permit) = begun;
         Ok(Beginning { job, statement, total_rows, totals, waited, permit, as_of })
     }
@@ -342,12 +359,18 @@ impl Prepared<'_> {
         let settings = &session.service.settings;
         let returned = total_rows.map(|total| total.saturating_sub(sql.offset).min(sql.limit.unwrap_or(u64::MAX)));
         let truncated = returned.and_then(|returned| answer::truncated(&sql, returned, total_rows));
+        let export_timeout = settings.export_timeout;
+        let left = session.guardrails.max_execution.map(|limit| (limit, limit.saturating_sub(recorder.duration())));
+        let (stream_timeout, overdue) = match left {
+            Some((limit, left)) if left < export_timeout => (left, GuardrailExceeded::ExecutionTime { limit }.into()),
+            _ => (export_timeout, QueryRunError::Timeout { timeout: export_timeout }),
+        };
         let reader = RowReader {
             first: Some(first),
             batches: statement.batches,
             statement_timeout: settings.timeout,
-            stream_timeout: settings.export_timeout,
-            deadline: Box::pin(tokio::time::sleep(settings.export_timeout)),
+            deadline: Box::pin(tokio::time::sleep(stream_timeout)),
+            overdue,
             limit: sql.limit,
             truncated,
             record: StreamRecord {

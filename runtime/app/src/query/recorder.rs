@@ -13,7 +13,7 @@ use terrane_compiler::sql::CompiledSql;
 
 use super::cache_use::CacheUse;
 use super::{QueryRunError, key, milliseconds};
-use crate::cost::{Execution, ExecutionLog};
+use crate::cost::{Execution, ExecutionLog, GuardrailExceeded};
 use crate::domain::{QueryKind, RequestContext, Surface, TraceContext};
 use crate::ports::clock::Clock;
 use crate::ports::observer::{EndedQuery, Executed, Observer, QueryOutcome, Step, UNKNOWN_CUBE, WarehouseShare};
@@ -258,7 +258,10 @@ impl From<&QueryRunError> for QueryOutcome {
             | QueryRunError::Denied(_)
             | QueryRunError::PolicyUnavailable
             | QueryRunError::Unrecorded(_) => QueryOutcome::Refused,
-            QueryRunError::Timeout { .. } => QueryOutcome::Timeout,
+            QueryRunError::Timeout { .. } | QueryRunError::Guardrail(GuardrailExceeded::ExecutionTime { .. }) => {
+                QueryOutcome::Timeout
+            }
+            QueryRunError::Guardrail(_) => QueryOutcome::Refused,
             QueryRunError::Overloaded(_) => QueryOutcome::Overloaded,
             QueryRunError::Warehouse(error) => QueryOutcome::from(error.kind),
         }
@@ -282,6 +285,7 @@ fn error_type(error: &QueryRunError) -> &'static str {
         QueryRunError::Warehouse(_) => "warehouse",
         QueryRunError::Timeout { .. } => "timeout",
         QueryRunError::Overloaded(_) => "overloaded",
+        QueryRunError::Guardrail(_) => "guardrail",
         QueryRunError::Denied(_) | QueryRunError::PolicyUnavailable => "policy",
         QueryRunError::Unrecorded(_) => "audit",
     }

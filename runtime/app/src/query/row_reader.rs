@@ -24,8 +24,9 @@ pub(super) struct RowReader {
     pub(super) first: Option<RecordBatch>,
     pub(super) batches: BatchStream,
     pub(super) statement_timeout: Duration,
-    pub(super) stream_timeout: Duration,
     pub(super) deadline: Pin<Box<Sleep>>,
+    /// The error of a stream that is read past its deadline.
+    pub(super) overdue: QueryRunError,
     /// The number of rows of a full page.
     pub(super) limit: Option<u64>,
     pub(super) truncated: Option<bool>,
@@ -75,7 +76,7 @@ impl RowReader {
         let started = self.record.query.origin.clock.elapsed();
         let batch = tokio::select! {
             biased;
-            () = &mut self.deadline => return Err(QueryRunError::Timeout { timeout: self.stream_timeout }),
+            () = &mut self.deadline => return Err(self.overdue.clone()),
             batch = self.batches.next() => batch,
         };
         self.record.waited += self.record.query.origin.clock.elapsed().saturating_sub(started);

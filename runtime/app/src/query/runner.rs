@@ -67,8 +67,7 @@ impl StatementRunner {
         &self,
         work: impl Future<Output = Result<T, QueryRunError>>,
     ) -> Result<T, QueryRunError> {
-        let timeout = self.timeout;
-        tokio::time::timeout(timeout, work).await.unwrap_or(Err(QueryRunError::Timeout { timeout }))
+        within(self.timeout, QueryRunError::Timeout { timeout: self.timeout }, work).await
     }
 }
 
@@ -118,6 +117,18 @@ impl Statements<'_> {
     pub(super) fn into_permit(self) -> Permit {
         self.permit
     }
+}
+
+/// Ends work that takes longer than a limit, with an error that says which.
+///
+/// # Errors
+/// `overdue`, or the error of the work.
+pub(super) async fn within<T>(
+    limit: Duration,
+    overdue: QueryRunError,
+    work: impl Future<Output = Result<T, QueryRunError>>,
+) -> Result<T, QueryRunError> {
+    tokio::time::timeout(limit, work).await.unwrap_or(Err(overdue))
 }
 
 /// Rejects a result to which gap filling added too many rows.

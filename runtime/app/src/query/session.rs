@@ -25,8 +25,10 @@ use super::cache::{CacheControl, CallerOfJob, Fetched};
 use super::job::QueryJob;
 use super::prepared::Prepared;
 use super::recorder::{ExecutedStatement, HistoryEntry, QueryRecorder, StatementOrigin, cube_of};
+use super::runner::within;
 use super::{QueryRunError, QueryService, outcome_of};
 use crate::catalog::Snapshot;
+use crate::cost::{GuardrailExceeded, Guardrails};
 use crate::domain::{QueryKind, RequestContext};
 use crate::ports::observer::QueryOutcome;
 use crate::ports::warehouse::{ResultSet, Statement};
@@ -38,6 +40,8 @@ pub struct QuerySession<'s> {
     pub(super) context: &'s RequestContext,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) environment: Environment,
+    /// The limits of the caller's queries.
+    pub(super) guardrails: Guardrails,
 }
 
 impl QuerySession<'_> {
@@ -62,12 +66,28 @@ impl QuerySession<'_> {
 
     /// Returns the most rows that a query of this session can return.
     pub fn max_rows(&self) -> u64 {
-        self.environment.max_limit
+        self.environment.max_limit.min(self.guardrails.max_rows_returned.unwrap_or(u64::MAX))
     }
 
-    /// Returns the time that a query may take.
+    /// Returns the error of an answer that needs all rows and has more than `limit`, if a guardrail set that limit.
+    pub fn exceeded_rows(&self, limit: u64) -> Option<QueryRunError> {
+        let limit = self.guardrails.max_rows_returned.filter(|allowed| *allowed <= limit)?;
+        Some(GuardrailExceeded::Rows { limit, requested: None }.into())
+    }
+
+    /// Returns the time until the answer of a query begins at the latest.
     pub fn timeout(&self) -> Duration {
-        self.service.settings.timeout
+        let timeout = self.service.settings.timeout;
+        self.guardrails.max_execution.map_or(timeout, |limit| limit.min(timeout))
+    }
+
+    /// Returns the error of a query that takes longer than [`QuerySession::timeout`].
+    pub fn overdue(&self) -> QueryRunError {
+        let timeout = self.service.settings.timeout;
+        match self.guardrails.max_execution {
+            Some(limit) if limit < timeout => GuardrailExceeded::ExecutionTime { limit }.into(),
+            _ => QueryRunError::Timeout { timeout },
+        }
     }
 
     /// Authorizes a query: asks the governance hooks for their decisions.
@@ -102,7 +122,7 @@ impl QuerySession<'_> {
             let statement = Statement { text: &printed.text, params: &printed.params, columns: &[] };
             statements.execute_statement(statement).await
         };
-        let rows = runner.in_time(run).await;
+        let rows = within(self.timeout(), self.overdue(), run).await;
         let rows = self.finish(&mut recorder, rows).await?;
         let lines: Vec<String> = rows.batches.iter().flat_map(last_texts).collect();
         Ok(Some(lines.join("\n")))
@@ -202,7 +222,7 @@ impl QuerySession<'_> {
     ) -> Result<Fetched, QueryRunError> {
         let caller = CallerOfJob { model: &self.snapshot.model, tenant: self.context.tenant.as_ref() };
         let fetch = self.service.results.fetch(job, control, caller, &recorder.origin);
-        self.service.runner.in_time(fetch).await
+        within(self.timeout(), self.overdue(), fetch).await
     }
 
     fn without_hooks(&self) -> Authorized<'_> {

@@ -3,7 +3,10 @@
 //! In: the reader. Out: the typed sections of [`Config`]. A key that is not read here is unknown. Not here: security
 //! settings (`security`).
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
+use terrane_app::cost::Guardrails;
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::live;
@@ -149,14 +152,14 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
 
 /// Returns the settings of the costs of queries, and those that the interface names and that have no effect yet.
 fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConfig, Vec<UnusedSetting>) {
-    const NUMBERS: [&str; 5] =
-        ["max_cost_per_query", "max_execution_seconds", "daily_budget", "monthly_budget", "alert_at_percent"];
+    const NUMBERS: [&str; 4] = ["max_cost_per_query", "daily_budget", "monthly_budget", "alert_at_percent"];
     const PRICE: &str = "a number from 0 to 1000000";
     let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
     let config = OptimizationConfig {
         enabled: s.boolean("enabled").unwrap_or(true),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(30),
         price_of_second: s.section("prices", |prices| prices.checked("second", PRICE, price)),
+        guardrails: guardrails(s),
     };
     s.integer("cache_ttl_seconds", 0..=u64::MAX);
     for key in NUMBERS {
@@ -168,6 +171,16 @@ fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConf
     let mut unused = Vec::new();
     note_unused(s, "optimization", NUMBERS.into_iter().chain(others), place, &mut unused);
     (config, unused)
+}
+
+fn guardrails(s: &mut Section<'_>) -> Guardrails {
+    const SECONDS: &str = "a number from 0.001 to 86400";
+    let seconds = |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.001..=86_400.0).contains(n));
+    Guardrails {
+        max_execution: s.checked("max_execution_seconds", SECONDS, seconds).map(Duration::from_secs_f64),
+        max_rows_returned: s.integer("max_rows_returned", 1..=u64::MAX),
+        require_time_filter: s.boolean("require_time_filter").unwrap_or(false),
+    }
 }
 
 fn governance(s: &mut Section<'_>) -> GovernanceConfig {

@@ -244,6 +244,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
         "log.file",
         "pre_aggregations.path",
         "optimization.prices",
+        "optimization.max_",
     ];
     let plain = |config: &Config| {
         let config = Config { settings: Vec::new(), ineffective: Vec::new(), definitions: None, ..config.clone() };

@@ -97,6 +97,7 @@ static EXECUTE: Doc = Doc {
         Code::InvalidDimension,
         Code::InvalidFilter,
         Code::NoJoinPath,
+        Code::GuardrailExceeded,
         Code::QueryTimeout,
         Code::WarehouseError,
         Code::WarehouseUnavailable,

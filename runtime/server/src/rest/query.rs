@@ -127,6 +127,7 @@ const OF_RUNS: &[Code] = &[
     Code::InvalidFilter,
     Code::NoJoinPath,
     Code::UnsupportedMediaType,
+    Code::GuardrailExceeded,
     Code::QueryTimeout,
     Code::WarehouseError,
     Code::WarehouseUnavailable,

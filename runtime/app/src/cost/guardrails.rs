@@ -1,0 +1,154 @@
+//! Limits of single queries, and the reasons why a query exceeds one.
+//!
+//! In: the limits that apply to a caller, and the facts of a compiled query. Out: the first limit that is exceeded.
+//! Everything is in memory, so a check costs the path of a query nothing that can be measured. Absent: the path itself
+//! (`query`), and the words of hints (`wire`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The limits of single queries. `None`: unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Guardrails {
+    /// The time that a query may take, from its arrival to its last row.
+    pub max_execution: Option<Duration>,
+    /// The number of rows of one answer.
+    pub max_rows_returned: Option<u64>,
+    /// Every cube whose rows are read needs a lower bound on one of its times.
+    pub require_time_filter: bool,
+}
+
+/// The way in which a limit acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuardrailClass {
+    /// The query is ended when it reaches the limit.
+    Enforced,
+    /// The query is refused by its plan, before it runs.
+    Planned,
+}
+
+/// A limit that a query exceeds, and by how much.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GuardrailExceeded {
+    #[error("the query ran longer than {} seconds, the limit of guardrail `max_execution_seconds`", limit.as_secs_f64())]
+    ExecutionTime { limit: Duration },
+    #[error("the query asks for {} rows; guardrail `max_rows_returned` allows {limit}", rows_text(*requested))]
+    Rows {
+        limit: u64,
+        /// `None`: all rows.
+        requested: Option<u64>,
+    },
+    #[error("guardrail `require_time_filter` needs a lower bound on time for `{}`", cubes.join("`, `"))]
+    TimeFilter { cubes: Vec<Arc<str>> },
+}
+
+impl Guardrails {
+    /// Returns limits that satisfy both: the narrower one of each.
+    #[must_use]
+    pub fn narrowed_by(self, other: Guardrails) -> Guardrails {
+        Guardrails {
+            max_execution: narrower(self.max_execution, other.max_execution),
+            max_rows_returned: narrower(self.max_rows_returned, other.max_rows_returned),
+            require_time_filter: self.require_time_filter || other.require_time_filter,
+        }
+    }
+
+    /// Checks the number of rows that an answer can have; `None`: all rows.
+    ///
+    /// # Errors
+    /// [`GuardrailExceeded::Rows`]
+    pub fn check_rows(&self, requested: Option<u64>) -> Result<(), GuardrailExceeded> {
+        match self.max_rows_returned {
+            Some(limit) if requested.is_none_or(|requested| requested > limit) => {
+                Err(GuardrailExceeded::Rows { limit, requested })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the cubes that are read without a lower bound on time.
+    ///
+    /// # Errors
+    /// [`GuardrailExceeded::TimeFilter`]
+    pub fn check_time_filter(&self, without_bound: &[Arc<str>]) -> Result<(), GuardrailExceeded> {
+        if !self.require_time_filter || without_bound.is_empty() {
+            return Ok(());
+        }
+        Err(GuardrailExceeded::TimeFilter { cubes: without_bound.to_vec() })
+    }
+}
+
+impl GuardrailExceeded {
+    /// Returns the name of the limit in the configuration.
+    pub fn guardrail(&self) -> &'static str {
+        match self {
+            GuardrailExceeded::ExecutionTime { .. } => "max_execution_seconds",
+            GuardrailExceeded::Rows { .. } => "max_rows_returned",
+            GuardrailExceeded::TimeFilter { .. } => "require_time_filter",
+        }
+    }
+
+    pub fn class(&self) -> GuardrailClass {
+        match self {
+            GuardrailExceeded::ExecutionTime { .. } => GuardrailClass::Enforced,
+            GuardrailExceeded::Rows { .. } | GuardrailExceeded::TimeFilter { .. } => GuardrailClass::Planned,
+        }
+    }
+}
+
+impl GuardrailClass {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GuardrailClass::Enforced => "enforced",
+            GuardrailClass::Planned => "planned",
+        }
+    }
+}
+
+fn narrower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn rows_text(requested: Option<u64>) -> String {
+    requested.map_or_else(|| "all".to_owned(), |requested| requested.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(seconds: Option<u64>, rows: Option<u64>, require_time_filter: bool) -> Guardrails {
+        let max_execution = seconds.map(Duration::from_secs);
+        Guardrails { max_execution, max_rows_returned: rows, require_time_filter }
+    }
+
+    #[test]
+    fn the_narrower_limit_wins_in_either_order() {
+        let (one, other) = (limits(Some(10), None, false), limits(Some(5), Some(100), true));
+        assert_eq!(one.narrowed_by(other), limits(Some(5), Some(100), true));
+        assert_eq!(other.narrowed_by(one), one.narrowed_by(other));
+        assert_eq!(one.narrowed_by(Guardrails::default()), one);
+    }
+
+    #[test]
+    fn rows_are_allowed_up_to_the_limit() {
+        let guardrails = limits(None, Some(100), false);
+        assert_eq!(guardrails.check_rows(Some(100)), Ok(()));
+        let exceeded = guardrails.check_rows(Some(101));
+        assert_eq!(exceeded, Err(GuardrailExceeded::Rows { limit: 100, requested: Some(101) }));
+        assert_eq!(guardrails.check_rows(None), Err(GuardrailExceeded::Rows { limit: 100, requested: None }));
+        assert_eq!(Guardrails::default().check_rows(None), Ok(()));
+    }
+
+    #[test]
+    fn cubes_without_a_bound_are_named() {
+        let cubes: [Arc<str>; 2] = ["orders".into(), "visits".into()];
+        let exceeded = limits(None, None, true).check_time_filter(&cubes);
+        assert_eq!(exceeded, Err(GuardrailExceeded::TimeFilter { cubes: cubes.to_vec() }));
+        assert_eq!(limits(None, None, true).check_time_filter(&[]), Ok(()));
+        assert_eq!(limits(None, None, false).check_time_filter(&cubes), Ok(()));
+    }
+}

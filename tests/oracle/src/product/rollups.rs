@@ -20,6 +20,8 @@ use crate::world::{Rollup, TableState, World, table};
 const SCHEMA: &str = "terrane_rollups";
 /// More are not built.
 const MAX_TABLES: usize = 90;
+/// The number of the first table that is built again. Partitions have lower ones, also those that are not built.
+const FIRST_REBUILT: usize = 1_000_000;
 
 /// The tables of one pre-aggregation.
 struct Built<'w> {
@@ -97,7 +99,7 @@ impl Served<'_> {
         }
         for (index, partition) in ready.partitions.iter_mut().enumerate() {
             if self.marks(of, partition.range)? != marks[index] {
-                *partition = self.table(of, rollup, MAX_TABLES + 1 + index, partition.range, partition.built_at)?;
+                *partition = self.table(of, rollup, FIRST_REBUILT + index, partition.range, partition.built_at)?;
             }
         }
         Ok(ready)

@@ -27,6 +27,8 @@ use crate::surface::SURFACES;
 const QUERIES_PER_SCENARIO: usize = 25;
 const CALLERS: [Caller; 4] = [Caller::Reader, Caller::Acme, Caller::Globex, Caller::Visitor];
 const DATABASE: &str = "shared.duckdb";
+/// The database while it is written. Its connection ends some time after it is dropped, and holds the lock until then.
+const WRITTEN_DATABASE: &str = "written.duckdb";
 const SETTINGS: &str = "service_project.yml";
 /// Fields that report whether an answer is cached.
 const CACHE_FIELDS: &[&str] = &["cached", "stale"];
@@ -170,7 +172,7 @@ fn with_database(scenario: &Scenario, project: &Path) -> Result<Files> {
     let settings: Json = serde_json::from_str(files.get(SETTINGS).context("no settings")?)?;
     let statements = settings["warehouse"]["init"].as_array().into_iter().flatten().filter_map(Json::as_str);
     let database = DuckDb::open(&DuckDbSettings {
-        path: Some(project.join(DATABASE)),
+        path: Some(project.join(WRITTEN_DATABASE)),
         project: project.canonicalize()?,
         init: Vec::new(),
         connections: 1,
@@ -181,10 +183,11 @@ fn with_database(scenario: &Scenario, project: &Path) -> Result<Files> {
         rollups: None,
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    for statement in statements {
+    for statement in statements.chain(["CHECKPOINT"]) {
         let ran = database.execute(Statement::plain(statement), Duration::from_secs(60));
         runtime.block_on(ran).with_context(|| statement.to_owned())?;
     }
+    std::fs::copy(project.join(WRITTEN_DATABASE), project.join(DATABASE))?;
     let settings = json!({"name": "attack", "warehouse": {"type": "duckdb", "path": DATABASE}});
     files.insert(SETTINGS.to_owned(), settings.to_string());
     Ok(files)

@@ -20,7 +20,7 @@ use crate::oracle::{Construct, Outcome, Paths, answer};
 use crate::product::{Answered, Asker, Product};
 use crate::shrink::shrink;
 use crate::surfaces::{self, Compared};
-use crate::world::{FileOrder, source_tree};
+use crate::world::{Cell, FileOrder, World, source_tree};
 
 /// Queries on each world.
 pub const QUERIES_PER_WORLD: usize = 30;
@@ -32,6 +32,9 @@ const MAX_AGE: u64 = 3_600;
 /// rows (two ranges that don't meet), and the statement has a LIMIT; there is a case. `AS MATERIALIZED`
 /// would keep it from that, which a dialect's profile can't say.
 const ENGINE_FAILURE: &str = "INTERNAL Error: Attempted to dereference unique_ptr that is NULL";
+
+/// The sum of as many integers as a join of worlds has rows does not exceed 64 bits.
+const LARGEST_SUMMAND: u64 = 1 << 54;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
@@ -96,6 +99,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     let flaw = run.flaw.map(|flaw| format!("{flaw:?}"));
     let mut generator = Generator::new(seed, run.features);
     let mut world = world(&mut generator);
+    limit_sums(&mut world);
     if run.features.foreign_keys {
         // Streams of their own, so that a seed makes the same queries with and without.
         enforce(&mut Generator::new(seed.rotate_left(32), run.features), &mut world);
@@ -212,6 +216,22 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
         report.differences.push(Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
     }
     Ok(())
+}
+
+/// Removes the largest integers from a world in which a table is empty.
+///
+/// DuckDB 1.5.6 and 2.0.1 add 64-bit integers without a check for overflow below a left join with an empty table: its
+/// optimizer takes the number of rows of the join for zero.
+fn limit_sums(world: &mut World) {
+    if world.cubes.iter().all(|cube| !cube.rows.is_empty()) {
+        return;
+    }
+    for cell in world.cubes.iter_mut().flat_map(|cube| &mut cube.rows).flatten() {
+        match cell {
+            Cell::Int(value) if value.unsigned_abs() > LARGEST_SUMMAND => *cell = Cell::Int(*value % 1_000),
+            _ => {}
+        }
+    }
 }
 
 /// Reduces a difference, unless the same was found before.

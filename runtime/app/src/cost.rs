@@ -8,6 +8,9 @@
 //! own. Cubes that a policy hides from the reader, or that the project no longer has, have no name in an answer.
 
 mod execution_log;
+mod guardrail_check;
+mod guardrail_service;
+mod guardrail_table;
 mod guardrails;
 mod retention;
 
@@ -16,8 +19,13 @@ use std::sync::Arc;
 use terrane_compiler::Access;
 
 pub use execution_log::{Execution, ExecutionLog, Prices};
-pub use guardrails::{GuardrailClass, GuardrailExceeded, Guardrails};
+pub use guardrail_check::{GuardrailCheck, GuardrailCheckError};
+pub use guardrail_service::{GuardrailError, GuardrailService};
+pub use guardrail_table::{GuardrailSource, GuardrailTable};
+pub use guardrails::{GuardrailClass, GuardrailExceeded};
 pub use retention::HistoryRetention;
+
+pub use crate::ports::guardrails::Guardrails;
 
 use crate::catalog::Catalog;
 use crate::domain::{RequestContext, Scope};

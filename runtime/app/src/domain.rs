@@ -3,11 +3,13 @@
 //! Plain types without behavior. Absent: use cases and ports; nothing here imports either.
 
 mod identity;
+mod precondition;
 mod request;
 mod scope;
 mod trace;
 
 pub use identity::{AuthMethod, Credential, Identity, RequestOrigin};
+pub use precondition::{Precondition, PreconditionError};
 pub use request::{QueryKind, RequestContext, RequestTarget, Surface};
 pub use scope::{Scope, Scopes};
 pub use trace::{SpanId, TraceContext, TraceId};

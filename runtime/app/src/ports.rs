@@ -10,6 +10,7 @@ pub mod detectors;
 pub mod executed_queries;
 pub mod governance;
 pub mod governance_records;
+pub mod guardrails;
 pub mod invalidations;
 pub mod jobs;
 pub mod leases;

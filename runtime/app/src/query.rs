@@ -42,9 +42,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use terrane_compiler::Environment;
 use terrane_compiler::query::{FactMatch, QueryError};
 use terrane_compiler::rollup::ReadyRollups;
+use terrane_compiler::{Environment, SecurityContext};
 
 pub use answer::{Answer, AnswerStream, Freshness, Opened, Piece, Totals};
 pub use authorization::Denied;
@@ -59,7 +59,7 @@ pub use recorder::log_unreadable;
 pub use session::QuerySession;
 
 use crate::catalog::{Catalog, Snapshot};
-use crate::cost::{ExecutionLog, Guardrails};
+use crate::cost::{ExecutionLog, GuardrailTable, Guardrails};
 use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
@@ -120,6 +120,8 @@ pub struct QueryPorts {
     pub versions: Arc<DataVersions>,
     /// The history of executed queries; `None`: none is written.
     pub executions: Option<Arc<ExecutionLog>>,
+    /// The guardrails of users and groups; `None`: those of the settings alone hold.
+    pub guardrails: Option<Arc<GuardrailTable>>,
 }
 
 /// Compiles and runs queries.
@@ -137,6 +139,7 @@ pub struct QueryService {
     rollups: RwLock<Arc<ReadyRollups>>,
     history: QueryHistory,
     executions: Option<Arc<ExecutionLog>>,
+    guardrails: Option<Arc<GuardrailTable>>,
     /// The project's time zone, as hooks see it.
     time_zone: String,
     warehouse_name: Arc<str>,
@@ -144,7 +147,8 @@ pub struct QueryService {
 
 impl QueryService {
     pub fn new(ports: QueryPorts, settings: QuerySettings) -> Self {
-        let QueryPorts { catalog, warehouse, clock, governance, observer, access, versions, executions } = ports;
+        let QueryPorts { catalog, warehouse, clock, governance, observer, access, versions, executions, guardrails } =
+            ports;
         let warehouse_name = warehouse.name().into();
         let limiter = ConcurrencyLimiter::new(settings.limiter);
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
@@ -176,6 +180,7 @@ impl QueryService {
             rollups: RwLock::new(Arc::new(rollups)),
             history: QueryHistory::default(),
             executions,
+            guardrails,
             time_zone: zone_name(&settings.timezone),
             settings,
             warehouse_name,
@@ -235,7 +240,28 @@ impl QueryService {
         snapshot: Arc<Snapshot>,
         now: Timestamp,
     ) -> QuerySession<'s> {
-        let guardrails = self.settings.guardrails;
+        let guardrails = self.guardrails_of(&context.caller);
+        self.session_under(context, snapshot, now, guardrails)
+    }
+
+    /// Begins the queries of a request under the limits of another caller.
+    pub fn session_within<'s>(&'s self, context: &'s RequestContext, guardrails: Guardrails) -> QuerySession<'s> {
+        self.session_under(context, self.catalog.snapshot(), self.clock.now(), guardrails)
+    }
+
+    /// Returns the limits of a caller's queries.
+    fn guardrails_of(&self, caller: &SecurityContext) -> Guardrails {
+        let defaults = self.settings.guardrails;
+        self.guardrails.as_ref().map_or(defaults, |table| defaults.narrowed_by(table.guardrails_of(caller)))
+    }
+
+    fn session_under<'s>(
+        &'s self,
+        context: &'s RequestContext,
+        snapshot: Arc<Snapshot>,
+        now: Timestamp,
+        guardrails: Guardrails,
+    ) -> QuerySession<'s> {
         let max_rows = guardrails.max_rows_returned.unwrap_or(u64::MAX);
         let environment = Environment {
             now,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
-use crate::cost::{CostService, ExecutionLog, HistoryRetention, Prices};
+use crate::cost::{CostService, ExecutionLog, GuardrailService, GuardrailTable, HistoryRetention, Prices};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
 use crate::governance::{
@@ -30,6 +30,7 @@ use crate::ports::detectors::Detectors;
 use crate::ports::executed_queries::ExecutedQueries;
 use crate::ports::governance::Governance;
 use crate::ports::governance_records::GovernanceRecords;
+use crate::ports::guardrails::GuardrailRecords;
 use crate::ports::invalidations::Invalidations;
 use crate::ports::jobs::{JobTexts, Jobs};
 use crate::ports::leases::Leases;
@@ -104,7 +105,14 @@ pub struct ServerPorts {
     /// `None`: pre-aggregations are switched off.
     pub preaggregations: Option<PreaggregationBackend>,
     /// `None`: the module of costs is switched off.
-    pub executed_queries: Option<Arc<dyn ExecutedQueries>>,
+    pub cost: Option<CostBackend>,
+}
+
+/// The records of the costs of queries.
+#[derive(Clone)]
+pub struct CostBackend {
+    pub history: Arc<dyn ExecutedQueries>,
+    pub guardrails: Arc<dyn GuardrailRecords>,
 }
 
 /// The operator's settings of the costs of queries.
@@ -113,6 +121,14 @@ pub struct CostSettings {
     pub prices: Prices,
     /// The time for which executed queries are in the history.
     pub history: Duration,
+}
+
+/// The parts of the module of costs that the path of a query uses. Without them, queries are neither recorded nor
+/// limited by guardrails of users.
+#[derive(Clone, Default)]
+struct CostHooks {
+    executions: Option<Arc<ExecutionLog>>,
+    guardrails: Option<Arc<GuardrailTable>>,
 }
 
 /// The operator's settings of a server.
@@ -155,6 +171,8 @@ pub struct ServerServices {
     pub preaggregations: Arc<Preaggregations>,
     /// `None`: the module is switched off.
     pub cost: Option<Arc<CostService>>,
+    /// `None`: the module of costs is switched off.
+    pub guardrails: Option<Arc<GuardrailService>>,
     pub jobs: Arc<JobService>,
     pub access: Arc<AccessRecorder>,
     pub authenticator: Arc<Authenticator>,
@@ -180,7 +198,7 @@ impl Services {
     /// so decisions about any other caller fail.
     pub fn for_operator(snapshot: Snapshot, ports: ServicePorts, queries: QuerySettings) -> Self {
         let access = AccessRecorder::for_operator(Arc::clone(&ports.observer), Arc::clone(&ports.clock));
-        Services::assemble(snapshot, ports, Arc::new(access), None, None, queries, live::DEFAULT_QUOTA)
+        Services::assemble(snapshot, ports, Arc::new(access), None, CostHooks::default(), queries, live::DEFAULT_QUOTA)
     }
 
     fn assemble(
@@ -188,7 +206,7 @@ impl Services {
         ports: ServicePorts,
         access: Arc<AccessRecorder>,
         invalidations: Option<Arc<dyn Invalidations>>,
-        executions: Option<Arc<ExecutionLog>>,
+        cost: CostHooks,
         settings: QuerySettings,
         subscriptions: QuotaSettings,
     ) -> Self {
@@ -204,7 +222,8 @@ impl Services {
             observer,
             access: Arc::clone(&access),
             versions: Arc::clone(&versions),
-            executions,
+            executions: cost.executions,
+            guardrails: cost.guardrails,
         };
         let queries = Arc::new(QueryService::new(query_ports, settings));
         let anomalies = AnomalyService::new(Arc::clone(&queries), Arc::clone(&detectors), Arc::clone(&clock));
@@ -295,13 +314,15 @@ impl ServerServices {
             ..settings.queries.clone()
         };
         let (queries, subscriptions) = (settings.queries, settings.subscriptions);
-        let executions = server.executed_queries.as_ref().map(|history| {
-            let (history, clock) = (Arc::clone(history), Arc::clone(&clock));
+        let executions = server.cost.as_ref().map(|cost| {
+            let (history, clock) = (Arc::clone(&cost.history), Arc::clone(&clock));
             Arc::new(ExecutionLog::new(history, clock, &*server.randomness, settings.cost.prices))
         });
-        let log = executions.clone();
+        let table = server.cost.as_ref().map(|cost| Arc::new(GuardrailTable::new(Arc::clone(&cost.guardrails))));
+        let defaults = queries.guardrails;
+        let hooks = CostHooks { executions: executions.clone(), guardrails: table.clone() };
         let services =
-            Services::assemble(snapshot, ports, Arc::new(access), invalidations, log, queries, subscriptions);
+            Services::assemble(snapshot, ports, Arc::new(access), invalidations, hooks, queries, subscriptions);
         let job_query_ports = QueryPorts {
             catalog: Arc::clone(&services.catalog),
             warehouse: Arc::clone(&services.warehouse),
@@ -311,6 +332,7 @@ impl ServerServices {
             access: Arc::clone(&services.access),
             versions: Arc::clone(&services.versions),
             executions: executions.clone(),
+            guardrails: table.clone(),
         };
         let job_queries = Arc::new(QueryService::new(job_query_ports, job_queries));
         let job_ports = JobPorts {
@@ -343,12 +365,16 @@ impl ServerServices {
             settings.preaggregations,
         );
         let preaggregations = Arc::new(preaggregations);
-        let cost = executions.zip(server.executed_queries.clone()).map(|(log, history)| {
+        let history = server.cost.as_ref().map(|cost| Arc::clone(&cost.history));
+        let cost = executions.zip(history.clone()).map(|(log, history)| {
             Arc::new(CostService::new(log, history, services.catalog.clone(), services.access.clone()))
         });
-        let history_retention = server
-            .executed_queries
-            .map(|history| Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history)));
+        let guardrails = table.zip(server.cost).map(|(table, cost)| {
+            let (queries, access) = (Arc::clone(&services.queries), Arc::clone(&services.access));
+            Arc::new(GuardrailService::new(table, cost.guardrails, queries, access, Arc::clone(&clock), defaults))
+        });
+        let history_retention =
+            history.map(|history| Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history)));
         let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
         let security = SecurityPorts {
             credentials: server.credentials,
@@ -392,6 +418,7 @@ impl ServerServices {
             governance: governed,
             preaggregations,
             cost,
+            guardrails,
             jobs,
             authenticator,
             oauth: Arc::new(oauth),

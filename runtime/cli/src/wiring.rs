@@ -29,7 +29,6 @@ use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::jobs::JobSettings;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
 use terrane_app::ports::clock::Clock;
-use terrane_app::ports::executed_queries::ExecutedQueries;
 use terrane_app::ports::jobs::JobQuota;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
@@ -40,7 +39,9 @@ use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::preaggregations::{PreaggregationBackend, Preaggregations};
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::{Scope, Scopes, api_key};
-use terrane_app::services::{CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts, Services};
+use terrane_app::services::{
+    CostBackend, CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts, Services,
+};
 use terrane_app::worker::LeaseSettings;
 use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
@@ -364,7 +365,7 @@ pub async fn server_services(
         files: Arc::new(projects::FolderProjects::of(project)),
         providers,
         preaggregations: rollups.map(|tables| PreaggregationBackend { state: store.clone(), tables }),
-        executed_queries: config.optimization.enabled.then(|| store.clone() as Arc<dyn ExecutedQueries>),
+        cost: config.optimization.enabled.then(|| CostBackend { history: store.clone(), guardrails: store.clone() }),
     };
     let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {
@@ -385,7 +386,13 @@ pub async fn server_services(
         leases: LeaseSettings::default(),
         process_id,
     };
-    Ok(ServerServices::new(snapshot, texts, ports, server, settings))
+    let services = ServerServices::new(snapshot, texts, ports, server, settings);
+    if let Some(guardrails) = &services.guardrails {
+        // No query may run without them.
+        let read = guardrails.table().refresh().await;
+        read.map_err(|error| Failure::new(format!("the guardrails cannot be read: {error}")))?;
+    }
+    Ok(services)
 }
 
 /// Returns the audit record of a start: the version, and a digest of the settings. It contains no secrets.

@@ -31,7 +31,7 @@ impl Table {
 }
 
 /// The tables, each after those that it references.
-const TABLES: [Table; 9] = [
+const TABLES: [Table; 10] = [
     Table {
         name: "users",
         columns: &["username", "password_hash", "scopes", "caller", "tenant", "created_at", "disabled_at"],
@@ -64,6 +64,37 @@ const TABLES: [Table; 9] = [
         numbers: &["version", "sequence"],
     },
     Table { name: "governance_history", columns: &crate::governance::HISTORY, numbers: &["sequence", "at", "version"] },
+    Table {
+        name: "guardrails",
+        columns: &[
+            "subject",
+            "version",
+            "sequence",
+            "is_removed",
+            "max_execution_us",
+            "max_rows_returned",
+            "require_time_filter",
+            "max_cost",
+            "daily_budget",
+            "monthly_budget",
+            "alert_at_percent",
+            "updated_by",
+            "updated_at",
+        ],
+        numbers: &[
+            "version",
+            "sequence",
+            "is_removed",
+            "max_execution_us",
+            "max_rows_returned",
+            "require_time_filter",
+            "max_cost",
+            "daily_budget",
+            "monthly_budget",
+            "alert_at_percent",
+            "updated_at",
+        ],
+    },
     Table { name: "audit_log", columns: &crate::audit::COLUMNS, numbers: &["sequence", "at", "alike"] },
 ];
 

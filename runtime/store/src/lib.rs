@@ -1,5 +1,5 @@
 //! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog`, `Leases`, `PreaggregationState`,
-//! `ExecutedQueries` and `GovernanceRecords` on sqlx: SQLite in a file, or PostgreSQL for several servers.
+//! `ExecutedQueries`, `GovernanceRecords` and `GuardrailRecords` on sqlx: SQLite in a file, or PostgreSQL for several servers.
 //!
 //! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
 //! answered. A database that a newer program has migrated is refused. Queries are written once
@@ -11,6 +11,7 @@ mod database;
 mod dump;
 mod executed_queries;
 mod governance;
+mod guardrails;
 mod inspect;
 mod invalidations;
 mod jobs;

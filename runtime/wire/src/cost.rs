@@ -1,13 +1,22 @@
-//! The costs of queries: the history of executed queries, and the totals of statements.
+//! The costs of queries: the history of executed queries, the totals of statements, and guardrails.
 //!
 //! In: parameters, and the use case's records. Out: filters, and JSON. Costs are integers of millionths inside, and
 //! numbers of the currency of `optimization.prices` in JSON.
+
+mod guardrails;
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use terrane_app::cost::VisibleQuery;
 use terrane_app::ports::executed_queries::{HistoryFilter, HistoryPosition, StatementTotals};
+
+pub use guardrails::{
+    EffectiveGuardrails, GuardrailAnswer, GuardrailLimits, GuardrailList, GuardrailQuestion, SourceOfGuardrails,
+    SubjectGuardrails, limits_from_wire, question_from_wire,
+};
 
 use crate::fields::{FieldError, Path};
 use crate::schema;
@@ -45,6 +54,23 @@ pub fn history_from_parameters(query: &str) -> Result<HistoryFilter, FieldError>
         }
     }
     Ok(filter)
+}
+
+/// Reads the parameter `user_id`.
+///
+/// # Errors
+/// Names the parameter that is invalid.
+pub fn user_from_parameters(query: &str) -> Result<Option<Arc<str>>, FieldError> {
+    let mut user_id = None;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "user_id" => user_id = Some(value.into()),
+            // The caller's key.
+            "api_key" => {}
+            other => return Err(Path::ROOT.unknown_field(other, &["user_id"])),
+        }
+    }
+    Ok(user_id)
 }
 
 /// Reads microseconds and an id.

@@ -305,21 +305,30 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
     let body = ErrorBody::new(Code::GuardrailExceeded, error.to_string())
         .detail("guardrail", error.guardrail())
         .detail("class", error.class().as_str());
-    match error {
-        GuardrailExceeded::ExecutionTime { limit } => body
-            .detail("limit", limit.as_secs_f64())
-            .extra("suggestion", "ask for a shorter time range or fewer dimensions"),
+    let body = match error {
+        GuardrailExceeded::ExecutionTime { limit } => body.detail("limit", limit.as_secs_f64()),
         GuardrailExceeded::Rows { limit, requested } => {
             let body = match requested {
                 Some(requested) => body.detail("requested", *requested),
                 None => body,
             };
-            body.detail("limit", *limit).extra("suggestion", format!("set `limit` to {limit} or less"))
+            body.detail("limit", *limit)
         }
         GuardrailExceeded::TimeFilter { cubes } => {
             let cubes: Vec<&str> = cubes.iter().map(|cube| &**cube).collect();
-            let suggestion = "add a `time_range`, or a filter on a time dimension, that has a start";
-            body.detail("cubes", cubes).extra("suggestion", suggestion)
+            body.detail("cubes", cubes)
+        }
+    };
+    body.extra("suggestion", guardrail_suggestion(error))
+}
+
+/// Returns a change with which the query passes.
+pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
+    match error {
+        GuardrailExceeded::ExecutionTime { .. } => "ask for a shorter time range or fewer dimensions".to_owned(),
+        GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
+        GuardrailExceeded::TimeFilter { .. } => {
+            "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()
         }
     }
 }

@@ -163,6 +163,29 @@ impl JsonSchema for GranularityName {
     }
 }
 
+/// A query in the body of a module.
+#[derive(Debug)]
+pub struct ModuleQuery;
+
+impl JsonSchema for ModuleQuery {
+    fn schema_name() -> Cow<'static, str> {
+        "ModuleQuery".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Query::json_schema(generator);
+        schema.insert("description".to_owned(), "A query that a module examines without running it.".into());
+        if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+            let text = "As `time_dimensions`, also with `dateRange` for `date_range`.";
+            let items = json!({ "type": "object" });
+            let list = json!({ "type": ["array", "null"], "items": items, "description": text });
+            properties.insert(TIME_DIMENSIONS.to_owned(), list);
+        }
+        schema
+    }
+}
+
+const TIME_DIMENSIONS: &str = "timeDimensions";
 const QUERY: &str = "a query, which is a JSON object";
 pub(crate) const FIELDS_FOR_SQL: &[&str] = &[
     "metrics",
@@ -213,10 +236,31 @@ pub fn from_wire_for_sql(body: &[u8]) -> Result<QueryRequest, FieldError> {
     read(body, FIELDS_FOR_SQL)
 }
 
+/// Reads the query in the body of a module, which also has the names `timeDimensions` and `dateRange`.
+pub(crate) fn of_module(value: &Json, path: &Path<'_>) -> Result<SemanticQuery, FieldError> {
+    let mut value = value.clone();
+    if let Json::Object(query) = &mut value
+        && let Some(mut dimensions) = query.remove(TIME_DIMENSIONS)
+    {
+        if query.contains_key("time_dimensions") {
+            return Err(path.both(["time_dimensions", TIME_DIMENSIONS]));
+        }
+        for dimension in dimensions.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
+            if let Some(range) = dimension.remove("dateRange") {
+                dimension.entry("date_range").or_insert(range);
+            }
+        }
+        query.insert("time_dimensions".to_owned(), dimensions);
+    }
+    read_value(&value, path, FIELDS).map(|request| request.query)
+}
+
 fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, FieldError> {
-    let value = body::parse(body)?;
-    let path = Path::ROOT;
-    let fields = Fields::new(&value, &path, QUERY, known)?;
+    read_value(&body::parse(body)?, &Path::ROOT, known)
+}
+
+fn read_value(value: &Json, path: &Path<'_>, known: &'static [&'static str]) -> Result<QueryRequest, FieldError> {
+    let fields = Fields::new(value, path, QUERY, known)?;
     let mut values = fields.list("metrics", MEMBERS, member_item)?;
     values.extend(fields.list("measures", MEMBERS, member_item)?);
     let mut order = fields.list("order_by", ORDERS, order_item)?;
@@ -254,12 +298,7 @@ fn read(body: &[u8], known: &'static [&'static str]) -> Result<QueryRequest, Fie
     let bypass = fields.boolean("cache")? == Some(false);
     let cache =
         CacheControl { bypass, max_age: seconds("max_age")?, stale: seconds("stale")?, ..CacheControl::default() };
-    Ok(QueryRequest {
-        query,
-        numbers: numbers(&fields, &path)?,
-        cache,
-        inline: fields.boolean("inline")? == Some(true),
-    })
+    Ok(QueryRequest { query, numbers: numbers(&fields, path)?, cache, inline: fields.boolean("inline")? == Some(true) })
 }
 
 pub(crate) const ORDER_BY: &[&str] = &["field", "direction"];

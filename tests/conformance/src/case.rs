@@ -27,7 +27,7 @@ use terrane_app::preaggregations::PreaggregationSettings;
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
-use terrane_app::services::{CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts};
+use terrane_app::services::{CostBackend, CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts};
 use terrane_app::worker::LeaseSettings;
 use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
 use terrane_identity::{Argon2Passwords, OsRandomness};
@@ -39,7 +39,7 @@ use terrane_server::{
 
 use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
-use crate::cost::MemoryHistory;
+use crate::cost::{MemoryGuardrails, MemoryHistory};
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
@@ -105,6 +105,9 @@ pub struct World {
     pub requires_time_filter: bool,
     #[serde(skip)]
     pub executed_queries: Arc<MemoryHistory>,
+    /// The guardrails of users and groups.
+    #[serde(skip)]
+    pub guardrails: Arc<MemoryGuardrails>,
     /// The governance hooks.
     pub hooks: Vec<FakeHook>,
     /// The models whose builds the warehouse refuses.
@@ -340,7 +343,10 @@ impl World {
             preaggregations: self
                 .has_preaggregations
                 .then(|| preaggregations::backend(Arc::clone(&self.preaggregations))),
-            executed_queries: (!self.has_no_costs).then(|| Arc::clone(&self.executed_queries) as _),
+            cost: (!self.has_no_costs).then(|| CostBackend {
+                history: Arc::clone(&self.executed_queries) as _,
+                guardrails: Arc::clone(&self.guardrails) as _,
+            }),
         };
         let settings = ServerSettings {
             queries,

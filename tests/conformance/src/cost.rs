@@ -1,10 +1,12 @@
-//! A history of executed queries in memory.
+//! A history of executed queries and guardrails in memory.
 
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, StatementTotals};
+use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::store::StoreError;
 
@@ -37,5 +39,37 @@ impl ExecutedQueries for MemoryHistory {
 
     async fn prune_executed(&self, _: Timestamp, _: &Lease) -> Result<Option<u64>, StoreError> {
         Ok(Some(0))
+    }
+}
+
+/// Guardrails with the audit records of their changes, and with the same conflicts as those of a state database.
+#[derive(Debug, Default)]
+pub struct MemoryGuardrails {
+    pub records: Mutex<Vec<(u64, GuardrailRecord)>>,
+    pub audit: Mutex<Vec<AuditEntry>>,
+}
+
+#[async_trait]
+impl GuardrailRecords for MemoryGuardrails {
+    async fn guardrails_since(&self, sequence: u64) -> Result<Vec<(u64, GuardrailRecord)>, StoreError> {
+        let records = self.records.lock().expect("no test panics here");
+        Ok(records.iter().filter(|(at, _)| *at > sequence).cloned().collect())
+    }
+
+    async fn write_guardrails(
+        &self,
+        sequence: u64,
+        record: GuardrailRecord,
+        entry: AuditEntry,
+    ) -> Result<bool, StoreError> {
+        let mut records = self.records.lock().expect("no test panics here");
+        let newest = records.last().map_or(0, |(at, _)| *at);
+        if newest != sequence {
+            return Ok(false);
+        }
+        records.retain(|(_, known)| known.subject != record.subject);
+        records.push((newest + 1, record));
+        self.audit.lock().expect("no test panics here").push(entry);
+        Ok(true)
     }
 }

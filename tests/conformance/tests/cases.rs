@@ -34,9 +34,15 @@ fn every_route_has_a_case() {
         })
     };
     // `auth` tests these, over a store with accounts, `jobs` those of asynchronous queries, over a table of jobs, `dax`
-    // those of sessions, and `governed` those of governance, over records that change.
-    let elsewhere =
-        ["/api/v1/auth/", "/api/v1/audit", "/api/v1/query/async", "/api/v1/dax/sessions/{id}", "/api/v1/governance/"];
+    // those of sessions, `governed` those of governance and `cost` those of guardrails, over records that change.
+    let elsewhere = [
+        "/api/v1/auth/",
+        "/api/v1/audit",
+        "/api/v1/query/async",
+        "/api/v1/dax/sessions/{id}",
+        "/api/v1/governance/",
+        "/api/v1/optimization/guardrails/",
+    ];
     let is_here = |route: &&terrane_server::Route| !elsewhere.iter().any(|path| route.path.starts_with(path));
     let routes = terrane_server::routes();
     let without: Vec<String> =
@@ -83,6 +89,8 @@ fn asked(route: &Route) -> case::TestRequest {
             .replace("{cube_name}", "orders")
             .replace("{type}", "measure")
             .replace("{term_id}", "t1")
+            .replace("{user_id}", "ada")
+            .replace("{role}", "analyst")
             .replace("/page/{file}", "/page/page.css")
             .replace("{file}", "index.css")
             .replace("{provider}", "idp")

@@ -1,4 +1,4 @@
-//! Tests the history of executed queries over HTTP: two users with different policies, and an administrator.
+//! Tests the history of executed queries and guardrails over HTTP: two users, and an administrator.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use terrane_app::accounts::{Actor, Grants, KeyRequest};
+use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailSubject, Guardrails};
 use terrane_app::security::{Scope, Scopes};
 use terrane_conformance_tests::case::{Answered, Caller, World, ask};
-use terrane_conformance_tests::cost::MemoryHistory;
+use terrane_conformance_tests::cost::{MemoryGuardrails, MemoryHistory};
 use terrane_conformance_tests::fakes::Column;
 use terrane_conformance_tests::security::Security;
 use terrane_server::Edge;
@@ -20,6 +21,7 @@ const HISTORY: &str = "/api/v1/optimization/history";
 struct House {
     edge: Edge,
     history: Arc<MemoryHistory>,
+    guardrails: Arc<MemoryGuardrails>,
     _folder: TempDir,
 }
 
@@ -35,23 +37,52 @@ impl House {
             ..World::default()
         };
         let history = Arc::clone(&world.executed_queries);
-        House { edge: world.edge_with(Security::of(store, None)), history, _folder: folder }
+        let guardrails = Arc::clone(&world.guardrails);
+        House { edge: world.edge_with(Security::of(store, None)), history, guardrails, _folder: folder }
     }
 
     async fn key(&self, user: &str, scopes: Scopes) -> String {
+        self.key_of(Grants { scopes, user_id: Some(user.into()), ..Grants::default() }).await
+    }
+
+    async fn key_of(&self, grants: Grants) -> String {
         let accounts = self.edge.app().services.authenticator.clone();
-        let grants = Grants { scopes, user_id: Some(user.into()), ..Grants::default() };
+        let user = grants.user_id.clone().unwrap_or_default();
         let request = KeyRequest { name: user.into(), grants, ..KeyRequest::default() };
         accounts.accounts().create_key(&Actor::default(), request).await.unwrap().text
     }
 
     async fn ask(&self, key: &str, method: &str, path: &str, body: Option<Json>) -> (u16, Json) {
+        let (status, body, _) = self.ask_if(key, method, path, body, None).await;
+        (status, body)
+    }
+
+    /// Sends a request with `If-Match`; returns the status, the body and the entity tag.
+    async fn ask_if(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        body: Option<Json>,
+        if_match: Option<&str>,
+    ) -> (u16, Json, Option<String>) {
         let mut asked = json!({"method": method, "path": path, "headers": {"authorization": format!("Bearer {key}")}});
         if let Some(body) = body {
             asked["json"] = body;
         }
-        let Answered { status, body, .. } = ask(&self.edge, &serde_json::from_value(asked).unwrap()).await;
-        (status.as_u16(), serde_json::from_slice(&body).unwrap_or_default())
+        if let Some(tag) = if_match {
+            asked["headers"]["if-match"] = tag.into();
+        }
+        let Answered { status, body, headers } = ask(&self.edge, &serde_json::from_value(asked).unwrap()).await;
+        let tag = headers.get("etag").map(|tag| tag.to_str().unwrap().to_owned());
+        (status.as_u16(), serde_json::from_slice(&body).unwrap_or_default(), tag)
+    }
+
+    /// Returns the status and the code of a query for `limit` rows.
+    async fn limited_query(&self, key: &str, limit: u64) -> (u16, Json) {
+        let body = json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "limit": limit});
+        let (status, body) = self.ask(key, "POST", "/api/v1/query", Some(body)).await;
+        (status, body["error"]["details"]["limit"].clone())
     }
 
     async fn query(&self, key: &str) {
@@ -127,4 +158,117 @@ async fn cubes_that_the_reader_cannot_see_have_no_name() {
     // The history outlives the definitions.
     house.history.queries.lock().unwrap()[0].cube = "salaries".into();
     assert_eq!(house.history(&ada, "").await[0]["cube"], Json::Null);
+}
+
+const OF_ADA: &str = "/api/v1/optimization/guardrails/users/ada";
+const OF_ANALYSTS: &str = "/api/v1/optimization/guardrails/groups/analyst";
+const EFFECTIVE: &str = "/api/v1/optimization/guardrails";
+
+#[tokio::test]
+async fn guardrails_of_users_and_groups_hold_from_the_next_query_on() {
+    let house = House::new().await;
+    let roles = vec!["analyst".into()];
+    let grants =
+        |user: &str, roles| Grants { scopes: Scopes::READ, user_id: Some(user.into()), roles, ..Grants::default() };
+    let ada = house.key_of(grants("ada", roles)).await;
+    let bob = house.key_of(grants("bob", Vec::new())).await;
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    assert_eq!(house.limited_query(&ada, 100).await.0, 200);
+    let set = async |path: &str, rows: u64| {
+        let (status, body) = house.ask(&admin, "PUT", path, Some(json!({"max_rows_returned": rows}))).await;
+        assert_eq!(status, 200, "{body}");
+    };
+    set(OF_ANALYSTS, 50).await;
+    assert_eq!(house.limited_query(&ada, 51).await, (403, json!(50)));
+    assert_eq!(house.limited_query(&bob, 51).await.0, 200);
+    set(OF_ADA, 80).await;
+    assert_eq!(house.limited_query(&ada, 51).await, (403, json!(50)), "a user's limit widens none");
+    set(OF_ADA, 20).await;
+    assert_eq!(house.limited_query(&ada, 21).await, (403, json!(20)));
+    assert_eq!(house.limited_query(&ada, 20).await.0, 200);
+    let (_, own) = house.ask(&ada, "GET", EFFECTIVE, None).await;
+    assert_eq!(own["guardrails"]["max_rows_returned"], 20, "{own}");
+    let sources: Vec<_> = own["sources"].as_array().unwrap().iter().map(|source| &source["source"]).collect();
+    assert_eq!(sources, ["project", "group", "user"]);
+    assert_eq!(house.ask(&admin, "DELETE", OF_ADA, None).await.0, 204);
+    assert_eq!(house.limited_query(&ada, 50).await.0, 200);
+    assert_eq!(house.ask(&admin, "DELETE", OF_ANALYSTS, None).await.0, 204);
+    assert_eq!(house.limited_query(&ada, 100).await.0, 200);
+}
+
+#[tokio::test]
+async fn changes_of_guardrails_need_the_present_version() {
+    let house = House::new().await;
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    let set = async |rows: u64, tag: Option<&str>| {
+        let body = Some(json!({"max_rows_returned": rows}));
+        let (status, body, tag) = house.ask_if(&admin, "PUT", OF_ADA, body, tag).await;
+        (status, tag, body["error"]["details"]["current_version"].clone())
+    };
+    assert_eq!(set(5, Some("\"1\"")).await, (412, None, json!(0)));
+    assert_eq!(set(5, Some("\"0\"")).await, (200, Some("\"1\"".to_owned()), Json::Null));
+    assert_eq!(set(6, Some("\"1\"")).await, (200, Some("\"2\"".to_owned()), Json::Null));
+    assert_eq!(set(7, Some("\"1\"")).await, (412, None, json!(2)));
+    assert_eq!(house.ask_if(&admin, "DELETE", OF_ADA, None, Some("\"1\"")).await.0, 412);
+    assert_eq!(house.ask_if(&admin, "DELETE", OF_ADA, None, Some("\"2\"")).await.0, 204);
+    assert_eq!(house.ask_if(&admin, "DELETE", OF_ADA, None, None).await.0, 404);
+    // A version is never used again.
+    assert_eq!(set(8, Some("*")).await.0, 412);
+    assert_eq!(set(8, None).await, (200, Some("\"4\"".to_owned()), Json::Null));
+    let audit = house.guardrails.audit.lock().unwrap();
+    let events: Vec<_> =
+        audit.iter().map(|entry| (&*entry.event, entry.before.is_some(), entry.after.is_some())).collect();
+    let changed = "guardrails_changed";
+    assert_eq!(
+        events,
+        [(changed, false, true), (changed, true, true), ("guardrails_removed", true, false), (changed, false, true)]
+    );
+    assert!(audit.iter().all(|entry| &*entry.resource == "guardrails:user:ada" && &*entry.actor == "root"));
+}
+
+#[tokio::test]
+async fn callers_read_guardrails_that_apply_to_them() {
+    let house = House::new().await;
+    let (ada, bob) = (house.key("ada", Scopes::READ).await, house.key("bob", Scopes::READ).await);
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    let limits = json!({"max_execution_seconds": 2.5, "require_time_filter": true});
+    assert_eq!(house.ask(&admin, "PUT", OF_ADA, Some(limits)).await.0, 200);
+    let (status, own) = house.ask(&ada, "GET", OF_ADA, None).await;
+    let expected = json!({"max_execution_seconds": 2.5, "max_rows_returned": null, "require_time_filter": true});
+    assert_eq!((status, &own["guardrails"], &own["user_id"]), (200, &expected, &json!("ada")));
+    assert_eq!((&own["updated_by"], &own["version"], &own["role"]), (&json!("root"), &json!(1), &Json::Null));
+    assert_eq!(house.ask(&bob, "GET", OF_ADA, None).await.0, 403);
+    assert_eq!(house.ask(&bob, "GET", OF_ANALYSTS, None).await.0, 403);
+    assert_eq!(house.ask(&ada, "PUT", OF_ADA, Some(json!({}))).await.0, 403);
+    assert_eq!(house.ask(&ada, "DELETE", OF_ADA, None).await.0, 403);
+    let of_ada = format!("{EFFECTIVE}?user_id=ada");
+    assert_eq!(house.ask(&bob, "GET", &of_ada, None).await.0, 403);
+    let (_, shown) = house.ask(&admin, "GET", &of_ada, None).await;
+    assert_eq!(shown["guardrails"], expected);
+    let question = json!({"query": {"measures": ["orders.count"]}, "user_id": "ada"});
+    let check = "/api/v1/optimization/check-guardrails";
+    assert_eq!(house.ask(&bob, "POST", check, Some(question.clone())).await.0, 403);
+    for key in [&ada, &admin] {
+        let (status, answer) = house.ask(key, "POST", check, Some(question.clone())).await;
+        assert_eq!((status, &answer["allowed"]), (200, &json!(false)), "{answer}");
+        assert_eq!(answer["exceeded"], json!(["require_time_filter"]));
+    }
+}
+
+#[tokio::test]
+async fn guardrails_of_another_replica_hold_once_they_are_read() {
+    let house = House::new().await;
+    let ada = house.key("ada", Scopes::READ).await;
+    let limits = Some(Guardrails { max_rows_returned: Some(5), ..Guardrails::default() });
+    let record = GuardrailRecord {
+        subject: GuardrailSubject::User("ada".into()),
+        limits,
+        version: 1,
+        updated_by: "root".into(),
+        updated_at: jiff::Timestamp::UNIX_EPOCH,
+    };
+    house.guardrails.records.lock().unwrap().push((1, record));
+    assert_eq!(house.limited_query(&ada, 6).await.0, 200);
+    house.edge.app().services.guardrails.as_ref().unwrap().table().refresh().await.unwrap();
+    assert_eq!(house.limited_query(&ada, 6).await, (403, json!(5)));
 }

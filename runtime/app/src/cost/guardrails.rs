@@ -7,16 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The limits of single queries. `None`: unlimited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Guardrails {
-    /// The time that a query may take, from its arrival to its last row.
-    pub max_execution: Option<Duration>,
-    /// The number of rows of one answer.
-    pub max_rows_returned: Option<u64>,
-    /// Every cube whose rows are read needs a lower bound on one of its times.
-    pub require_time_filter: bool,
-}
+use crate::ports::audit::Details;
+use crate::ports::guardrails::Guardrails;
 
 /// The way in which a limit acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +95,16 @@ impl GuardrailClass {
             GuardrailClass::Planned => "planned",
         }
     }
+}
+
+/// Returns the limits for audit records.
+pub(super) fn guardrail_details(guardrails: &Guardrails) -> Details {
+    let rows = guardrails.max_rows_returned.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+    Details::fields([
+        ("max_execution_seconds", guardrails.max_execution.map(|limit| limit.as_secs_f64().to_string()).into()),
+        ("max_rows_returned", rows.into()),
+        ("require_time_filter", guardrails.require_time_filter.into()),
+    ])
 }
 
 fn narrower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {

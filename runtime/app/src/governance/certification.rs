@@ -16,11 +16,10 @@ use super::details::{artifact_for_hooks, certification_details};
 use super::diff::{DiffLine, diff};
 use super::error::GovernanceError;
 use super::ownership::OwnershipView;
-use super::precondition::Precondition;
 use super::service::{Decided, GovernanceService, OnChange, Question};
 use super::state::GovernanceState;
 use super::text::{self, TextProblem};
-use crate::domain::RequestContext;
+use crate::domain::{Precondition, RequestContext};
 use crate::ports::governance::Transition;
 use crate::ports::governance_records::{
     ArtifactRef, ArtifactType, Certification, CertificationStatus, GovernedRecord, OwnerRole, RecordChange, Step,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::approvals::Approval;
 use super::text::TextProblem;
+use crate::domain::PreconditionError;
 use crate::ports::governance::Transition;
 use crate::ports::governance_records::{ArtifactRef, CertificationStatus};
 use crate::ports::store::StoreError;
@@ -47,11 +48,9 @@ pub enum GovernanceError {
     OwnerExists { owner: Arc<str> },
     #[error("the limit of {max} {what} is reached")]
     TooMany { what: &'static str, max: usize },
-    /// The record has another version than the request names.
-    #[error("the record was changed: its version is {current}")]
-    Stale { current: u64 },
-    #[error("the request names no version of the record")]
-    PreconditionRequired,
+    /// The request names another version of the record, or none.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
     #[error("the records were changed by others at the same time")]
     Contended,
     #[error(transparent)]

@@ -12,12 +12,11 @@ use terrane_compiler::model::Member;
 use super::artifacts::Sight;
 use super::details::term_details;
 use super::error::GovernanceError;
-use super::precondition::Precondition;
 use super::service::{Decided, GovernanceService};
 use super::state::GovernanceState;
 use super::text::{self, TextProblem};
 use crate::accounts::Change;
-use crate::domain::RequestContext;
+use crate::domain::{Precondition, RequestContext};
 use crate::ports::governance_records::{
     ArtifactRef, ArtifactType, GovernedRecord, LinkTarget, RecordChange, Relationship, Term, TermLink, TermStatus,
     unique_name,

@@ -6,11 +6,10 @@ use super::artifacts::ArtifactView;
 use super::details::metadata_details;
 use super::error::GovernanceError;
 use super::ownership::change_of_artifact;
-use super::precondition::Precondition;
 use super::service::{Decided, GovernanceService};
 use super::text;
 use crate::accounts::Change;
-use crate::domain::RequestContext;
+use crate::domain::{Precondition, RequestContext};
 use crate::ports::governance_records::{ArtifactMetadata, ArtifactRef, GovernedRecord, RecordChange};
 
 /// A change of metadata. [`Change::Remove`] restores the value of the project's files.

@@ -12,11 +12,10 @@ use terrane_compiler::SecurityContext;
 use super::artifacts::{Origin, Sight};
 use super::details::{artifact_for_hooks, ownership_details};
 use super::error::GovernanceError;
-use super::precondition::Precondition;
 use super::service::{Decided, GovernanceService, Question};
 use super::state::GovernanceState;
 use super::text;
-use crate::domain::RequestContext;
+use crate::domain::{Precondition, RequestContext};
 use crate::ports::governance::MetadataChange;
 use crate::ports::governance_records::{
     ArtifactRef, ArtifactType, GovernedRecord, Owner, OwnerRole, OwnerType, Ownership, RecordChange,

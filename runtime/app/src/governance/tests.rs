@@ -1,6 +1,6 @@
+use super::DiffMark;
 use super::certification::{allowed_moves, next_status};
 use super::diff::diff;
-use super::{DiffMark, GovernanceError, Precondition};
 use crate::ports::governance::Transition;
 use crate::ports::governance_records::CertificationStatus;
 use CertificationStatus::{Archived, Certified, Deprecated, Draft, PendingReview};
@@ -55,31 +55,6 @@ fn random_walks_keep_the_rules_of_the_table() {
             assert_ne!(pair[0], Archived, "{path:?}");
         }
     }
-}
-
-#[test]
-fn preconditions_compare_versions() {
-    let check = |precondition: &Precondition, current, is_required| match precondition.check(current, is_required) {
-        Ok(()) => "holds",
-        Err(GovernanceError::Stale { .. }) => "stale",
-        Err(GovernanceError::PreconditionRequired) => "required",
-        Err(other) => panic!("{other}"),
-    };
-    let versions = |versions: &[u64]| Precondition::Versions(versions.to_vec());
-    for (precondition, current, expected) in [
-        (Precondition::None, 3, "holds"),
-        (Precondition::Exists, 1, "holds"),
-        (Precondition::Exists, 0, "stale"),
-        (versions(&[3]), 3, "holds"),
-        (versions(&[1, 3]), 3, "holds"),
-        (versions(&[2]), 3, "stale"),
-        (versions(&[0]), 0, "holds"),
-        (versions(&[]), 0, "stale"),
-    ] {
-        assert_eq!(check(&precondition, current, false), expected, "{precondition:?} {current}");
-    }
-    assert_eq!(check(&Precondition::None, 3, true), "required");
-    assert_eq!(check(&versions(&[3]), 3, true), "holds");
 }
 
 #[test]

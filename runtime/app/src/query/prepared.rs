@@ -75,6 +75,15 @@ impl Prepared<'_> {
         self.session.finish(&mut self.recorder, compiled).await
     }
 
+    /// Returns the guardrails that refuse the query by its plan. Nothing is executed.
+    ///
+    /// # Errors
+    /// As [`Prepared::sql`].
+    pub async fn exceeded(mut self) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
+        let exceeded = self.compile().and_then(|sql| self.exceeded_by(&sql));
+        self.session.finish(&mut self.recorder, exceeded).await
+    }
+
     /// Returns one runnable text, with the values written into it.
     ///
     /// # Errors
@@ -209,17 +218,26 @@ impl Prepared<'_> {
 
     /// Compiles a query that will run, if the caller's guardrails allow it.
     fn compile_allowed(&self) -> Result<CompiledSql, QueryRunError> {
-        let QuerySession { snapshot, context, environment, guardrails, .. } = self.session;
         let sql = self.compile()?;
-        // An answer without groups has one row.
-        if sql.columns.iter().any(|column| !column.is_measure) {
-            guardrails.check_rows(sql.most_rows.into_iter().chain(sql.limit).min())?;
+        match self.exceeded_by(&sql)?.into_iter().next() {
+            Some(exceeded) => Err(exceeded.into()),
+            None => Ok(sql),
         }
+    }
+
+    /// Returns the limits that the plan of a statement exceeds.
+    fn exceeded_by(&self, sql: &CompiledSql) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
+        let QuerySession { snapshot, context, environment, guardrails, .. } = self.session;
+        // An answer without groups has one row.
+        let has_groups = sql.columns.iter().any(|column| !column.is_measure);
+        let most_rows = sql.most_rows.into_iter().chain(sql.limit).min();
+        let mut exceeded = Vec::new();
+        exceeded.extend(has_groups.then(|| guardrails.check_rows(most_rows).err()).flatten());
         if guardrails.require_time_filter {
             let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
-            guardrails.check_time_filter(&inspection.facts().without_time_bound)?;
+            exceeded.extend(guardrails.check_time_filter(&inspection.facts().without_time_bound).err());
         }
-        Ok(sql)
+        Ok(exceeded)
     }
 
     fn compile(&self) -> Result<CompiledSql, QueryRunError> {

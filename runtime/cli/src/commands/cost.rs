@@ -1,7 +1,7 @@
-//! `terrane cost`: reports what queries cost, from the history in the state database.
+//! `terrane cost`: reports what queries cost, and lists guardrails, from the state database.
 //!
-//! In: arguments. Out: a table or JSON. Servers write the history. Absent: single queries with their callers, which
-//! `GET /api/v1/optimization/history` returns.
+//! In: arguments. Out: a table or JSON. Servers write the history and change guardrails. Absent: single queries with
+//! their callers, which `GET /api/v1/optimization/history` returns.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,8 +10,9 @@ use clap::Subcommand;
 use jiff::Timestamp;
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::executed_queries::{ExecutedQueries as _, StatementTotals};
+use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords as _};
 use terrane_terminal::TerminalText;
-use terrane_wire::cost::{CostReport, StatementCost};
+use terrane_wire::cost::{CostReport, GuardrailList, StatementCost};
 
 use super::{json_line, print, print_error};
 use crate::clock::SystemClock;
@@ -25,6 +26,7 @@ Examples:
   terrane cost report
   terrane cost report my-project --days 30 --limit 5
   terrane cost report --json | jq '.statements[0]'
+  terrane cost guardrails my-project
 
 A server with `optimization.enabled` records each query that it answered, without its values and rows, for
 `optimization.history_days`. The statement of a hash is in the server's log: event `query_compiled`, field `sql_hash`.
@@ -51,13 +53,23 @@ pub enum CostAction {
         #[arg(long)]
         json: bool,
     },
+    /// List the guardrails of users and groups
+    Guardrails {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl CostAction {
     /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
-        let CostAction::Report { dir, .. } = self;
-        dir
+        match self {
+            CostAction::Report { dir, .. } | CostAction::Guardrails { dir, .. } => dir,
+        }
     }
 }
 
@@ -66,12 +78,18 @@ impl CostAction {
 /// # Errors
 /// The state database cannot be read.
 pub async fn run(arguments: &CostArguments, project: &Project) -> Result<(), Failure> {
-    let CostAction::Report { days, limit, json, .. } = &arguments.action;
+    match &arguments.action {
+        CostAction::Report { days, limit, json, .. } => report(*days, *limit, *json, project).await,
+        CostAction::Guardrails { json, .. } => guardrails(*json, project).await,
+    }
+}
+
+async fn report(days: u32, limit: u32, json: bool, project: &Project) -> Result<(), Failure> {
     let store = wiring::state(project).await?;
-    let length = Duration::from_secs(u64::from(*days) * 86_400);
+    let length = Duration::from_secs(u64::from(days) * 86_400);
     let since = SystemClock::default().now().checked_sub(length).unwrap_or(Timestamp::MIN);
-    let totals = store.statement_totals(since, *limit).await.map_err(|error| Failure::new(error.to_string()))?;
-    if *json {
+    let totals = store.statement_totals(since, limit).await.map_err(|error| Failure::new(error.to_string()))?;
+    if json {
         print(&json_line(&CostReport::new(since, &totals)));
     } else if totals.is_empty() {
         print_error("no queries\n");
@@ -79,6 +97,41 @@ pub async fn run(arguments: &CostArguments, project: &Project) -> Result<(), Fai
         print(&format!("{}\n", table(&totals)));
     }
     Ok(())
+}
+
+async fn guardrails(json: bool, project: &Project) -> Result<(), Failure> {
+    let store = wiring::state(project).await?;
+    let records = store.guardrails_since(0).await.map_err(|error| Failure::new(error.to_string()))?;
+    let mut records: Vec<GuardrailRecord> = records.into_iter().map(|(_, record)| record).collect();
+    records.retain(|record| record.limits.is_some());
+    records.sort_by(|one, other| one.subject.cmp(&other.subject));
+    if json {
+        print(&json_line(&GuardrailList::from(records.as_slice())));
+    } else if records.is_empty() {
+        print_error("no guardrails of users and groups\n");
+    } else {
+        print(&format!("{}\n", guardrail_table(&records)));
+    }
+    Ok(())
+}
+
+fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    let header = ["OF", "NAME", "SECONDS", "ROWS", "TIME FILTER", "BY", "AT"];
+    table.load_style(comfy_table::presets::NOTHING).set_header(header);
+    for record in records {
+        let limits = record.limits.unwrap_or_default();
+        table.add_row([
+            record.subject.kind().to_owned(),
+            TerminalText::spaced(record.subject.name()).into_string(),
+            limits.max_execution.map_or_else(String::new, |limit| limit.as_secs_f64().to_string()),
+            limits.max_rows_returned.map_or_else(String::new, |rows| rows.to_string()),
+            if limits.require_time_filter { "required".to_owned() } else { String::new() },
+            TerminalText::spaced(&record.updated_by).into_string(),
+            record.updated_at.to_string(),
+        ]);
+    }
+    table
 }
 
 fn table(totals: &[StatementTotals]) -> comfy_table::Table {

@@ -154,6 +154,8 @@ struct Background {
     writing: JoinHandle<()>,
     /// The history of queries, and the task that writes it.
     cost: Option<(Arc<CostService>, JoinHandle<()>)>,
+    /// Reads the guardrails that other servers change.
+    guardrails: Option<JoinHandle<()>>,
     preaggregations: Arc<Preaggregations>,
     /// Reads the published pre-aggregations.
     following: JoinHandle<()>,
@@ -174,6 +176,10 @@ impl Background {
             let log = Arc::clone(cost.log());
             (cost, tokio::spawn(async move { log.keep_writing().await }))
         });
+        let guardrails = services.guardrails.clone().map(|guardrails| {
+            let table = Arc::clone(guardrails.table());
+            tokio::spawn(async move { table.follow().await })
+        });
         let preaggregations = services.preaggregations.clone();
         let following = tokio::spawn({
             let preaggregations = preaggregations.clone();
@@ -187,13 +193,25 @@ impl Background {
         let worker = tokio::spawn(async {
             tokio::join!(worker, jobs);
         });
-        Background { audit_buffer, writing, cost, preaggregations, following, worker, ends: [end, end_jobs] }
+        Background {
+            audit_buffer,
+            writing,
+            cost,
+            guardrails,
+            preaggregations,
+            following,
+            worker,
+            ends: [end, end_jobs],
+        }
     }
 
     /// Writes the audit records that are left, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
         self.following.abort();
+        if let Some(guardrails) = &self.guardrails {
+            guardrails.abort();
+        }
         for end in self.ends {
             let _ = end.send(());
         }

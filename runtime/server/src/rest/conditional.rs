@@ -2,7 +2,7 @@
 
 use axum::http::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use axum::response::Response;
-use terrane_app::governance::Precondition;
+use terrane_app::domain::Precondition;
 use terrane_app::query::CacheControl;
 
 use crate::openapi::{Compression, Parameter, ParameterKind, ResponseDoc};

@@ -3,8 +3,8 @@
 //! In: an error of a use case. Out: its code and fields, the same on every surface. Failures of the state database are
 //! logged here, since callers must not see their causes.
 
-use terrane_app::cost::HistoryError;
-use terrane_app::domain::Scopes;
+use terrane_app::cost::{GuardrailCheckError, GuardrailError, HistoryError};
+use terrane_app::domain::{PreconditionError, Scopes};
 use terrane_app::governance::{Approval, GovernanceError};
 use terrane_app::invalidation::InvalidationError;
 use terrane_app::jobs::JobError;
@@ -92,6 +92,45 @@ impl ErrorBody {
     }
 }
 
+impl ErrorBody {
+    fn from_precondition(error: &PreconditionError) -> Self {
+        let message = error.to_string();
+        match error {
+            PreconditionError::Stale { current } => {
+                ErrorBody::new(Code::PreconditionFailed, message).detail("current_version", *current)
+            }
+            PreconditionError::Required => ErrorBody::new(Code::PreconditionRequired, message),
+        }
+    }
+}
+
+impl ErrorBody {
+    /// Reports an error of a check against guardrails.
+    pub fn from_guardrail_check(error: GuardrailCheckError, scopes: Scopes) -> Self {
+        match error {
+            GuardrailCheckError::Guardrails(error) => ErrorBody::from(&error),
+            GuardrailCheckError::Query(error) => ErrorBody::from_run(error, scopes),
+        }
+    }
+}
+
+impl From<&GuardrailError> for ErrorBody {
+    fn from(error: &GuardrailError) -> Self {
+        match error {
+            GuardrailError::Other(error) => error.clone().into(),
+            GuardrailError::Unknown { .. } => ErrorBody::new(Code::NotFound, error.to_string()),
+            GuardrailError::InvalidName { field } => {
+                ErrorBody::new(Code::InvalidQuery, error.to_string()).detail("field", *field)
+            }
+            GuardrailError::TooMany { .. } | GuardrailError::Contended => {
+                ErrorBody::new(Code::Conflict, error.to_string())
+            }
+            GuardrailError::Precondition(error) => ErrorBody::from_precondition(error),
+            GuardrailError::Store(error) => ErrorBody::from_store(error),
+        }
+    }
+}
+
 impl From<&GovernanceError> for ErrorBody {
     fn from(error: &GovernanceError) -> Self {
         let message = error.to_string();
@@ -132,10 +171,7 @@ impl From<&GovernanceError> for ErrorBody {
             | GovernanceError::OwnerExists { .. }
             | GovernanceError::TooMany { .. }
             | GovernanceError::Contended => ErrorBody::new(Code::Conflict, message),
-            GovernanceError::Stale { current } => {
-                ErrorBody::new(Code::PreconditionFailed, message).detail("current_version", *current)
-            }
-            GovernanceError::PreconditionRequired => ErrorBody::new(Code::PreconditionRequired, message),
+            GovernanceError::Precondition(error) => ErrorBody::from_precondition(error),
             GovernanceError::Store(error) => ErrorBody::from_store(error),
         }
     }

@@ -6,9 +6,10 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde_json::Value as Json;
 use terrane_app::accounts::Change;
+use terrane_app::domain::Precondition;
 use terrane_app::governance::{
     ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm, OwnerRequest,
-    Precondition, TermChange, TermFilter,
+    TermChange, TermFilter,
 };
 use terrane_app::ports::governance::Transition;
 use terrane_app::ports::governance_records::{

@@ -9,6 +9,7 @@ mod commands;
 mod credentials;
 mod dumps;
 mod executed_queries;
+mod guardrails;
 mod kills;
 mod leases;
 mod outage;

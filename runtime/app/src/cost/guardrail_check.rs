@@ -1,0 +1,53 @@
+//! Checks a query against guardrails without running it.
+
+use std::sync::Arc;
+
+use terrane_compiler::query::SemanticQuery;
+
+use super::guardrail_service::{GuardrailError, GuardrailService, effective};
+use super::guardrails::GuardrailExceeded;
+use crate::domain::RequestContext;
+use crate::ports::guardrails::Guardrails;
+use crate::query::{QueryKind, QueryRunError};
+
+/// The result of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardrailCheck {
+    /// The limits that refuse the query.
+    pub exceeded: Vec<GuardrailExceeded>,
+    pub guardrails: Guardrails,
+    /// The guardrails are those of another user, whose groups are unknown here.
+    pub is_of_other_user: bool,
+}
+
+/// The reason why a query is not checked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum GuardrailCheckError {
+    #[error(transparent)]
+    Guardrails(#[from] GuardrailError),
+    /// The query does not compile for the caller.
+    #[error(transparent)]
+    Query(#[from] QueryRunError),
+}
+
+impl GuardrailService {
+    /// Checks the caller's query against the guardrails of the caller, or of another user. The policies of the caller
+    /// apply in both cases.
+    ///
+    /// # Errors
+    /// [`GuardrailCheckError`]
+    pub async fn check(
+        &self,
+        request: &RequestContext,
+        query: &SemanticQuery,
+        user_id: Option<&Arc<str>>,
+    ) -> Result<GuardrailCheck, GuardrailCheckError> {
+        let sources = self.sources(request, user_id).await?;
+        let guardrails = effective(&sources);
+        let context = request.with_kind(QueryKind::Explain);
+        let session = self.queries.session_within(&context, guardrails);
+        let exceeded = session.prepare(query).await?.exceeded().await?;
+        let is_of_other_user = user_id.is_some_and(|user_id| *user_id != request.caller.user_id);
+        Ok(GuardrailCheck { exceeded, guardrails, is_of_other_user })
+    }
+}

@@ -1,0 +1,185 @@
+//! Changes and shows guardrails of users and groups.
+//!
+//! In: a subject and its limits. Out: its record, with a version. Each change is decided on all records up to a sequence
+//! number and written only if no other change was made meanwhile; its audit record is part of the transaction. Callers
+//! read what applies to them; `admin` reads and changes all. Absent: the check of queries (`guardrail_check`, and the
+//! path of a query).
+
+use std::sync::Arc;
+
+use terrane_compiler::SecurityContext;
+
+use super::guardrail_table::{GuardrailSource, GuardrailTable};
+use super::guardrails::guardrail_details;
+use crate::domain::{Precondition, PreconditionError, RequestContext, Scope};
+use crate::ports::clock::Clock;
+use crate::ports::guardrails::{GuardrailRecord, GuardrailRecords, GuardrailSubject, Guardrails};
+use crate::ports::store::StoreError;
+use crate::query::QueryService;
+use crate::security::{AccessRecorder, ScopeError};
+
+/// The number of attempts of a change that conflicts with changes of other replicas.
+const ATTEMPTS: usize = 8;
+/// The number of users and groups that can have guardrails.
+const MAX_RECORDS: usize = 50_000;
+const MAX_NAME_CHARS: usize = 256;
+
+/// The reason why guardrails are not shown or changed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum GuardrailError {
+    /// The guardrails of others need `admin`.
+    #[error(transparent)]
+    Other(#[from] ScopeError),
+    #[error("{} `{}` has no guardrails", subject.kind(), subject.name())]
+    Unknown { subject: GuardrailSubject },
+    #[error("`{field}` must have 1 to {MAX_NAME_CHARS} characters without control characters")]
+    InvalidName { field: &'static str },
+    #[error("the limit of {max} users and groups with guardrails is reached")]
+    TooMany { max: usize },
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+    #[error("the guardrails were changed by others at the same time")]
+    Contended,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The use cases of guardrails.
+pub struct GuardrailService {
+    pub(super) table: Arc<GuardrailTable>,
+    records: Arc<dyn GuardrailRecords>,
+    pub(super) queries: Arc<QueryService>,
+    pub(super) access: Arc<AccessRecorder>,
+    clock: Arc<dyn Clock>,
+    /// The limits of every query.
+    defaults: Guardrails,
+    /// Held while this process decides and writes a change.
+    changing: tokio::sync::Mutex<()>,
+}
+
+impl GuardrailService {
+    pub fn new(
+        table: Arc<GuardrailTable>,
+        records: Arc<dyn GuardrailRecords>,
+        queries: Arc<QueryService>,
+        access: Arc<AccessRecorder>,
+        clock: Arc<dyn Clock>,
+        defaults: Guardrails,
+    ) -> Self {
+        GuardrailService { table, records, queries, access, clock, defaults, changing: tokio::sync::Mutex::default() }
+    }
+
+    /// Returns the guardrails that queries of this process are checked against.
+    pub fn table(&self) -> &Arc<GuardrailTable> {
+        &self.table
+    }
+
+    /// Returns the guardrails of a subject.
+    ///
+    /// # Errors
+    /// The subject has none, or it is not the caller and the caller lacks `admin`.
+    pub async fn guardrails(
+        &self,
+        request: &RequestContext,
+        subject: &GuardrailSubject,
+    ) -> Result<Arc<GuardrailRecord>, GuardrailError> {
+        let caller = &request.caller;
+        let is_own = match subject {
+            GuardrailSubject::User(name) => *name == caller.user_id && !name.is_empty(),
+            GuardrailSubject::Group(name) => caller.roles.contains(name) || caller.groups.contains(name),
+        };
+        if !is_own {
+            self.access.require(request, Scope::Admin).await?;
+        }
+        let state = self.table.current().await?;
+        let record = state.record(subject).filter(|record| record.limits.is_some());
+        record.cloned().ok_or_else(|| GuardrailError::Unknown { subject: subject.clone() })
+    }
+
+    /// Replaces the guardrails of a subject; `None` removes them. Queries of this process are checked against the new
+    /// ones when this returns.
+    ///
+    /// # Errors
+    /// The caller lacks `admin`, the record has another version, there is nothing to remove, or the state database is
+    /// unavailable.
+    pub async fn change(
+        &self,
+        request: &RequestContext,
+        subject: &GuardrailSubject,
+        limits: Option<Guardrails>,
+        precondition: &Precondition,
+    ) -> Result<GuardrailRecord, GuardrailError> {
+        self.access.require(request, Scope::Admin).await?;
+        check_name(subject)?;
+        let _changing = self.changing.lock().await;
+        for _ in 0..ATTEMPTS {
+            let state = self.table.current().await?;
+            let before = state.record(subject);
+            let is_present = before.is_some_and(|record| record.limits.is_some());
+            // A removed record has no version for clients, and its number is not used again.
+            precondition.check(before.filter(|_| is_present).map_or(0, |record| record.version), false)?;
+            if limits.is_none() && !is_present {
+                return Err(GuardrailError::Unknown { subject: subject.clone() });
+            }
+            if before.is_none() && state.len() >= MAX_RECORDS {
+                return Err(GuardrailError::TooMany { max: MAX_RECORDS });
+            }
+            let record = GuardrailRecord {
+                subject: subject.clone(),
+                limits,
+                version: before.map_or(0, |record| record.version) + 1,
+                updated_by: Arc::clone(&request.caller.user_id),
+                updated_at: self.clock.now(),
+            };
+            let event = if limits.is_some() { "guardrails_changed" } else { "guardrails_removed" };
+            let mut entry = self.access.entry(event, request, format!("guardrails:{subject}"));
+            entry.before = before.and_then(|record| record.limits).as_ref().map(guardrail_details);
+            entry.after = limits.as_ref().map(guardrail_details);
+            if self.records.write_guardrails(state.sequence, record.clone(), entry).await? {
+                self.table.refresh().await?;
+                return Ok(record);
+            }
+        }
+        Err(GuardrailError::Contended)
+    }
+
+    /// Returns the limits of the caller's queries with their sources, or those of another user. Groups of other users
+    /// are unknown here.
+    ///
+    /// # Errors
+    /// The user is not the caller, and the caller lacks `admin`.
+    pub async fn sources(
+        &self,
+        request: &RequestContext,
+        user_id: Option<&Arc<str>>,
+    ) -> Result<Vec<GuardrailSource>, GuardrailError> {
+        let other = user_id.filter(|user_id| **user_id != request.caller.user_id);
+        let other = match other {
+            None => None,
+            Some(user_id) => {
+                self.access.require(request, Scope::Admin).await?;
+                Some(SecurityContext { user_id: Arc::clone(user_id), ..SecurityContext::default() })
+            }
+        };
+        self.table.refresh().await?;
+        let of_project = GuardrailSource { subject: None, limits: self.defaults };
+        let mut sources = vec![of_project];
+        sources.extend(self.table.sources_of(other.as_ref().unwrap_or(&request.caller)));
+        Ok(sources)
+    }
+}
+
+/// Returns the limits that satisfy all sources.
+pub(super) fn effective(sources: &[GuardrailSource]) -> Guardrails {
+    sources.iter().map(|source| source.limits).fold(Guardrails::default(), Guardrails::narrowed_by)
+}
+
+fn check_name(subject: &GuardrailSubject) -> Result<(), GuardrailError> {
+    let name = subject.name();
+    let is_valid = (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    let field = match subject {
+        GuardrailSubject::User(_) => "user_id",
+        GuardrailSubject::Group(_) => "role",
+    };
+    if is_valid { Ok(()) } else { Err(GuardrailError::InvalidName { field }) }
+}

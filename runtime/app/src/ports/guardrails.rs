@@ -1,0 +1,93 @@
+//! The port to guardrails of users and groups.
+//!
+//! In: changes that were decided on all records up to a sequence number. Out: the records. Records are never deleted: a
+//! removed one has no limits, so that other replicas learn of the removal. Absent: the rules of changes (`cost`).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::audit::AuditEntry;
+use super::store::StoreError;
+
+/// The limits of single queries. `None`: unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Guardrails {
+    /// The time that a query may take, from its arrival to its last row.
+    pub max_execution: Option<Duration>,
+    /// The number of rows of one answer.
+    pub max_rows_returned: Option<u64>,
+    /// Every cube whose rows are read needs a lower bound on one of its times.
+    pub require_time_filter: bool,
+}
+
+/// The callers that guardrails apply to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GuardrailSubject {
+    /// The user with this id, in all tenants.
+    User(Arc<str>),
+    /// All callers with this role or group.
+    Group(Arc<str>),
+}
+
+impl GuardrailSubject {
+    /// Returns `user` or `group`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            GuardrailSubject::User(_) => "user",
+            GuardrailSubject::Group(_) => "group",
+        }
+    }
+
+    pub fn name(&self) -> &Arc<str> {
+        match self {
+            GuardrailSubject::User(name) | GuardrailSubject::Group(name) => name,
+        }
+    }
+
+    /// Reads the form that [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.split_once(':')? {
+            ("user", name) => Some(GuardrailSubject::User(name.into())),
+            ("group", name) => Some(GuardrailSubject::Group(name.into())),
+            _ => None,
+        }
+    }
+}
+
+/// `user:ada`.
+impl fmt::Display for GuardrailSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind(), self.name())
+    }
+}
+
+/// The guardrails of a user or a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardrailRecord {
+    pub subject: GuardrailSubject,
+    /// `None`: the guardrails were removed.
+    pub limits: Option<Guardrails>,
+    /// From 1; removals count too.
+    pub version: u64,
+    pub updated_by: Arc<str>,
+    pub updated_at: Timestamp,
+}
+
+/// The guardrails of users and groups.
+#[async_trait]
+pub trait GuardrailRecords: Send + Sync {
+    /// Returns the records that were written after a sequence number, in the order of their numbers.
+    async fn guardrails_since(&self, sequence: u64) -> Result<Vec<(u64, GuardrailRecord)>, StoreError>;
+
+    /// Writes a record and its audit record, if `sequence` is the number of the newest change. Returns false otherwise.
+    async fn write_guardrails(
+        &self,
+        sequence: u64,
+        record: GuardrailRecord,
+        entry: AuditEntry,
+    ) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,85 @@
+//! Guardrails of users and groups.
+//!
+//! In: a change that was decided on all records up to a sequence number. Out: records in the order of their last
+//! changes. The transaction that holds the write lock compares the sequence number; the record and its audit record are
+//! one transaction. Absent: the rules of changes (`app::cost`).
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use terrane_app::ports::audit::AuditEntry;
+use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords, GuardrailSubject, Guardrails};
+use terrane_app::ports::store::StoreError;
+
+use crate::audit::append_in;
+use crate::database::Row;
+use crate::row::{micros, odd, text, time};
+use crate::statement::Statement;
+use crate::store::StateStore;
+
+const WRITE: &str = "\
+    INSERT INTO guardrails (subject, version, sequence, is_removed, max_execution_us, max_rows_returned, \
+    require_time_filter, updated_by, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+    ON CONFLICT (subject) DO UPDATE SET version = excluded.version, sequence = excluded.sequence, \
+    is_removed = excluded.is_removed, max_execution_us = excluded.max_execution_us, \
+    max_rows_returned = excluded.max_rows_returned, require_time_filter = excluded.require_time_filter, \
+    updated_by = excluded.updated_by, updated_at = excluded.updated_at";
+
+#[async_trait]
+impl GuardrailRecords for StateStore {
+    async fn guardrails_since(&self, sequence: u64) -> Result<Vec<(u64, GuardrailRecord)>, StoreError> {
+        let changed = Statement::new("SELECT * FROM guardrails WHERE sequence > $1 ORDER BY sequence");
+        let rows = self.database.all(changed.bind(signed(sequence))).await?;
+        rows.iter().map(|row| Ok((row.integer("sequence")?.unsigned_abs(), record(row)?))).collect()
+    }
+
+    async fn write_guardrails(
+        &self,
+        sequence: u64,
+        record: GuardrailRecord,
+        entry: AuditEntry,
+    ) -> Result<bool, StoreError> {
+        let mut change = self.database.change().await?;
+        let newest = Statement::new("SELECT max(sequence) AS newest FROM guardrails");
+        let newest = change.optional(newest).await?;
+        let newest = newest.map_or(Ok(None), |row| row.maybe_integer("newest"))?.unwrap_or(0);
+        if newest != signed(sequence) {
+            return Ok(false);
+        }
+        let limits = record.limits.unwrap_or_default();
+        let write = Statement::new(WRITE)
+            .bind(&*record.subject.to_string())
+            .bind(signed(record.version))
+            .bind(newest + 1)
+            .bind(i64::from(record.limits.is_none()))
+            .bind(limits.max_execution.map(|limit| i64::try_from(limit.as_micros()).unwrap_or(i64::MAX)))
+            .bind(limits.max_rows_returned.map(signed))
+            .bind(i64::from(limits.require_time_filter))
+            .bind(&*record.updated_by)
+            .bind(micros(record.updated_at));
+        change.execute(write).await?;
+        append_in(&mut change, vec![entry]).await?;
+        change.commit().await?;
+        Ok(true)
+    }
+}
+
+fn record(row: &Row) -> Result<GuardrailRecord, StoreError> {
+    let unsigned = |column| row.maybe_integer(column).map(|number| number.map(i64::unsigned_abs));
+    let limits = Guardrails {
+        max_execution: unsigned("max_execution_us")?.map(Duration::from_micros),
+        max_rows_returned: unsigned("max_rows_returned")?,
+        require_time_filter: row.integer("require_time_filter")? != 0,
+    };
+    Ok(GuardrailRecord {
+        subject: GuardrailSubject::parse(&text(row, "subject")?).ok_or_else(|| odd("a subject of guardrails"))?,
+        limits: (row.integer("is_removed")? == 0).then_some(limits),
+        version: row.integer("version")?.unsigned_abs(),
+        updated_by: text(row, "updated_by")?,
+        updated_at: time(row.integer("updated_at")?)?,
+    })
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

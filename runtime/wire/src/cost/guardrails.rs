@@ -1,0 +1,228 @@
+//! Guardrails: limits of users and groups, and checks of queries.
+//!
+//! In: bodies, and the use case's records. Out: limits, and JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
+use terrane_app::cost::{GuardrailCheck, GuardrailSource, Guardrails};
+use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailSubject};
+use terrane_compiler::query::SemanticQuery;
+
+use crate::body;
+use crate::error::guardrail_suggestion;
+use crate::fields::{FieldError, Fields, Path};
+use crate::query::{self, ModuleQuery};
+use crate::schema;
+
+pub(crate) const LIMITS: &[&str] = &[
+    "max_execution_seconds",
+    "max_rows_returned",
+    "require_time_filter",
+    "max_cost_per_query",
+    "max_bytes_scanned",
+    "require_partition_filter",
+    "daily_budget",
+    "monthly_budget",
+    "alert_at_percent",
+];
+/// The limits that cannot be enforced, with the reason.
+const UNSUPPORTED: [(&str, &str); 6] = [
+    ("max_cost_per_query", "`max_cost_per_query` is not supported: costs are not predicted"),
+    ("max_bytes_scanned", "`max_bytes_scanned` is not supported: no warehouse reports the bytes of a query"),
+    ("require_partition_filter", "`require_partition_filter` is not supported: dimensions do not name partitions"),
+    ("daily_budget", "`daily_budget` is not supported: costs are not limited per day"),
+    ("monthly_budget", "`monthly_budget` is not supported: costs are not limited per month"),
+    ("alert_at_percent", "`alert_at_percent` is not supported: there are no budgets"),
+];
+const SECONDS: &str = "a number from 0.001 to 86400";
+const CHECK: &[&str] = &["query", "user_id"];
+
+/// Limits of single queries. A limit that is left out or null is none.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Guardrails", deny_unknown_fields)]
+pub struct GuardrailLimits {
+    /// The seconds until the last row of a query, 0.001–86400.
+    pub max_execution_seconds: Option<f64>,
+    /// The rows of an answer, at least 1.
+    pub max_rows_returned: Option<u64>,
+    /// True if every cube whose rows are read needs a lower bound on one of its times.
+    pub require_time_filter: Option<bool>,
+}
+
+/// The guardrails of a user or a group.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SubjectGuardrails<'a> {
+    /// Null for a group.
+    pub user_id: Option<&'a str>,
+    /// The name of a role or a group of callers; null for a user.
+    pub role: Option<&'a str>,
+    pub guardrails: GuardrailLimits,
+    /// The `ETag` without its quotes.
+    pub version: u64,
+    pub updated_by: &'a str,
+    #[schemars(schema_with = "schema::timestamp")]
+    pub updated_at: String,
+}
+
+/// The guardrails of all users and groups.
+#[derive(Debug, Serialize)]
+pub struct GuardrailList<'a> {
+    pub guardrails: Vec<SubjectGuardrails<'a>>,
+}
+
+/// The limits that hold for the queries of a caller.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EffectiveGuardrails<'a> {
+    /// The narrowest limits of all sources.
+    pub guardrails: GuardrailLimits,
+    pub sources: Vec<SourceOfGuardrails<'a>>,
+}
+
+/// The limits of one source.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SourceOfGuardrails<'a> {
+    /// `project` (the settings), `group` or `user`.
+    pub source: &'a str,
+    /// The group or the user; null for the project.
+    pub name: Option<&'a str>,
+    pub guardrails: GuardrailLimits,
+}
+
+/// A query to check.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GuardrailQuestion {
+    pub query: ModuleQuery,
+    /// The user whose guardrails apply; another user than the caller with `admin` only.
+    pub user_id: Option<String>,
+}
+
+/// The result of a check.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GuardrailAnswer {
+    /// False if a guardrail refuses the query by its plan.
+    pub allowed: bool,
+    /// The first limit that the query exceeds; null if it is allowed.
+    pub reason: Option<String>,
+    /// Changes with which the query passes.
+    pub suggestions: Vec<String>,
+    pub warnings: Vec<String>,
+    /// The names of the guardrails that refuse the query.
+    pub exceeded: Vec<&'static str>,
+    pub guardrails: GuardrailLimits,
+}
+
+/// Reads the body of a change.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn limits_from_wire(body: &[u8]) -> Result<Guardrails, FieldError> {
+    let value = body::parse(body)?;
+    let path = Path::ROOT;
+    let fields = Fields::new(&value, &path, "guardrails, which are a JSON object", LIMITS)?;
+    for (name, message) in UNSUPPORTED {
+        if fields.get(name).is_some() {
+            return Err(path.field(name).unsupported(message));
+        }
+    }
+    let max_rows_returned = fields.integer("max_rows_returned")?;
+    if max_rows_returned == Some(0) {
+        return Err(path.field("max_rows_returned").invalid_value("0", "an integer, 1 or more,"));
+    }
+    Ok(Guardrails {
+        max_execution: seconds(&fields, &path)?,
+        max_rows_returned,
+        require_time_filter: fields.boolean("require_time_filter")? == Some(true),
+    })
+}
+
+fn seconds(fields: &Fields<'_>, path: &Path<'_>) -> Result<Option<Duration>, FieldError> {
+    const NAME: &str = "max_execution_seconds";
+    let path = path.field(NAME);
+    match fields.get(NAME) {
+        None => Ok(None),
+        Some(Json::Number(number)) => {
+            let seconds = number.as_f64().filter(|seconds| (0.001..=86_400.0).contains(seconds));
+            let seconds = seconds.ok_or_else(|| path.invalid_value(&number.to_string(), SECONDS))?;
+            Ok(Some(Duration::from_secs_f64(seconds)))
+        }
+        Some(other) => Err(path.invalid_type(other, SECONDS)),
+    }
+}
+
+/// Reads the body of `POST /api/v1/optimization/check-guardrails`.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn question_from_wire(body: &[u8]) -> Result<(SemanticQuery, Option<Arc<str>>), FieldError> {
+    let value = body::parse(body)?;
+    let path = Path::ROOT;
+    let fields = Fields::new(&value, &path, "an object like {\"query\": …}", CHECK)?;
+    let query = fields.get("query").ok_or_else(|| path.missing("query"))?;
+    let query = query::of_module(query, &path.field("query"))?;
+    Ok((query, fields.string("user_id", "a user's id")?.map(Into::into)))
+}
+
+impl From<&Guardrails> for GuardrailLimits {
+    fn from(guardrails: &Guardrails) -> Self {
+        GuardrailLimits {
+            max_execution_seconds: guardrails.max_execution.map(|limit| limit.as_secs_f64()),
+            max_rows_returned: guardrails.max_rows_returned,
+            require_time_filter: Some(guardrails.require_time_filter),
+        }
+    }
+}
+
+impl<'a> From<&'a GuardrailRecord> for SubjectGuardrails<'a> {
+    fn from(record: &'a GuardrailRecord) -> Self {
+        let name = |is_wanted: bool| is_wanted.then(|| &**record.subject.name());
+        let is_user = matches!(record.subject, GuardrailSubject::User(_));
+        SubjectGuardrails {
+            user_id: name(is_user),
+            role: name(!is_user),
+            guardrails: (&record.limits.unwrap_or_default()).into(),
+            version: record.version,
+            updated_by: &record.updated_by,
+            updated_at: record.updated_at.to_string(),
+        }
+    }
+}
+
+impl<'a> From<&'a [GuardrailRecord]> for GuardrailList<'a> {
+    fn from(records: &'a [GuardrailRecord]) -> Self {
+        GuardrailList { guardrails: records.iter().map(SubjectGuardrails::from).collect() }
+    }
+}
+
+impl<'a> From<&'a [GuardrailSource]> for EffectiveGuardrails<'a> {
+    fn from(sources: &'a [GuardrailSource]) -> Self {
+        let effective = sources.iter().map(|source| source.limits).fold(Guardrails::default(), Guardrails::narrowed_by);
+        let source = |source: &'a GuardrailSource| SourceOfGuardrails {
+            source: source.subject.as_ref().map_or("project", GuardrailSubject::kind),
+            name: source.subject.as_ref().map(|subject| &**subject.name()),
+            guardrails: (&source.limits).into(),
+        };
+        EffectiveGuardrails { guardrails: (&effective).into(), sources: sources.iter().map(source).collect() }
+    }
+}
+
+impl From<&GuardrailCheck> for GuardrailAnswer {
+    fn from(check: &GuardrailCheck) -> Self {
+        let mut warnings = Vec::new();
+        if check.is_of_other_user {
+            warnings.push("the guardrails of the user's groups are not known here".to_owned());
+        }
+        GuardrailAnswer {
+            allowed: check.exceeded.is_empty(),
+            reason: check.exceeded.first().map(ToString::to_string),
+            suggestions: check.exceeded.iter().map(guardrail_suggestion).collect(),
+            warnings,
+            exceeded: check.exceeded.iter().map(|exceeded| exceeded.guardrail()).collect(),
+            guardrails: (&check.guardrails).into(),
+        }
+    }
+}

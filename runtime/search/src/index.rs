@@ -1,0 +1,414 @@
+//! The index: words in order, each with the entries and fields that contain it.
+//!
+//! In: the texts of entries. Out: entries with scores, best first. A word of a question is looked up in the ordered
+//! words: itself, the words that it begins, and those that an automaton of typing mistakes accepts. The best of an
+//! entry's fields counts for each word. Most words of a question have to match.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use fst::automaton::Str;
+use fst::{Automaton as _, IntoStreamer, Map, Streamer as _};
+use levenshtein_automata::Distance;
+use rustc_hash::FxHashMap;
+
+use crate::likeness::{Likeness, TypedWord};
+use crate::question::Question;
+use crate::words::words;
+
+/// The score of each word that an entry matches. It exceeds the scores of the fields of all words together.
+const WORD: u32 = 20_000;
+/// The score of an entry with a text that is the whole question.
+const WHOLE: u32 = 1_000;
+
+/// A text of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Field {
+    Name,
+    Title,
+    Synonym,
+    /// The name of the group that the entry belongs to.
+    Group,
+    Tag,
+    Description,
+}
+
+/// An entry that matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    /// The position of the entry in the order in which entries were added.
+    pub entry: u32,
+    pub score: u32,
+}
+
+/// The entries that match, best first; of equal ones the one that was added first.
+#[derive(Debug)]
+pub struct Matches(BinaryHeap<(u32, Reverse<u32>)>);
+
+/// An index over the texts of entries.
+#[derive(Debug)]
+pub struct Index {
+    entries: u32,
+    /// Each word with its position in the order of words.
+    words: Map<Vec<u8>>,
+    /// The first place of each word, and the number of all places.
+    starts: Vec<u32>,
+    places: Vec<Place>,
+    /// The entries with a name, title or synonym of exactly these words.
+    wholes: FxHashMap<Box<str>, Vec<u32>>,
+}
+
+/// An occurrence of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    entry: u32,
+    field: Field,
+}
+
+/// The texts of entries before they are an index.
+#[derive(Debug, Default)]
+pub struct IndexBuilder {
+    entries: u32,
+    words: BTreeMap<String, Vec<Place>>,
+    wholes: FxHashMap<Box<str>, Vec<u32>>,
+}
+
+impl Field {
+    /// Returns the score of an equal word, divided by the factor of equality.
+    fn weight(self) -> u32 {
+        match self {
+            Field::Name => 80,
+            Field::Title => 70,
+            Field::Synonym => 60,
+            Field::Group | Field::Tag => 30,
+            Field::Description => 20,
+        }
+    }
+
+    fn is_naming(self) -> bool {
+        matches!(self, Field::Name | Field::Title | Field::Synonym)
+    }
+}
+
+impl IndexBuilder {
+    /// Adds an entry. Its position is the number of entries before.
+    pub fn add<'t>(&mut self, texts: impl IntoIterator<Item = (Field, &'t str)>) {
+        let entry = self.entries;
+        self.entries += 1;
+        for (field, text) in texts {
+            let mut whole = String::new();
+            for word in words(text) {
+                if field.is_naming() {
+                    whole.push_str(&word.text);
+                    whole.push(' ');
+                }
+                let places = self.words.entry(word.text).or_default();
+                let place = Place { entry, field };
+                // Texts of an entry follow one another, so a repeated word is at the end.
+                if places.last() != Some(&place) {
+                    places.push(place);
+                }
+            }
+            if !whole.is_empty() {
+                let entries = self.wholes.entry(whole.into()).or_default();
+                if entries.last() != Some(&entry) {
+                    entries.push(entry);
+                }
+            }
+        }
+    }
+
+    /// Returns the index of the entries.
+    pub fn build(self) -> Index {
+        let mut starts = Vec::with_capacity(self.words.len() + 1);
+        let mut places = Vec::new();
+        let mut words = fst::MapBuilder::memory();
+        for (position, (word, at)) in self.words.into_iter().enumerate() {
+            // The keys come in order and without duplicates, and memory does not fail.
+            let inserted = words.insert(&word, position as u64);
+            debug_assert!(inserted.is_ok(), "words are ordered");
+            starts.push(places.len() as u32);
+            places.extend(at);
+        }
+        starts.push(places.len() as u32);
+        Index { entries: self.entries, words: words.into_map(), starts, places, wholes: self.wholes }
+    }
+}
+
+impl Index {
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.entries as usize
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Returns the entries that match at least two of three words of a question.
+    pub fn find(&self, question: &Question) -> Matches {
+        let mut tally = Tally::new(self.entries);
+        for word in &question.words {
+            self.look_up(word, |position, likeness| tally.add(self.places_of(position), likeness));
+            tally.end_word();
+        }
+        let required = (2 * question.words.len()).div_ceil(3);
+        let whole: String = question.words.iter().flat_map(|word| [word.text.as_str(), " "]).collect();
+        for entry in self.wholes.get(whole.as_str()).into_iter().flatten() {
+            tally.scores[*entry as usize] += WHOLE;
+        }
+        let found = tally.matched.iter().filter_map(|entry| {
+            let score = tally.scores[*entry as usize];
+            ((score / WORD) as usize >= required).then_some((score, Reverse(*entry)))
+        });
+        Matches(found.collect::<Vec<_>>().into())
+    }
+
+    fn places_of(&self, position: u64) -> &[Place] {
+        let position = position as usize;
+        &self.places[self.starts[position] as usize..self.starts[position + 1] as usize]
+    }
+
+    /// Calls `found` with each word of the index that a typed word means.
+    fn look_up(&self, typed: &TypedWord, mut found: impl FnMut(u64, Likeness)) {
+        if let Some(position) = self.words.get(&typed.text) {
+            found(position, Likeness::Equal);
+        }
+        if typed.may_be_beginning() {
+            let mut stream = self.words.search(Str::new(&typed.text).starts_with()).into_stream();
+            while let Some((word, position)) = stream.next() {
+                if word.len() > typed.text.len() {
+                    found(position, Likeness::Beginning);
+                }
+            }
+        }
+        let Some(automaton) = typed.automaton() else { return };
+        let first = typed.text.chars().next().map(String::from).unwrap_or_default();
+        let same_first = Str::new(&first).starts_with();
+        let mut stream = self.words.search(MistypedWords(&automaton).intersection(same_first)).into_stream();
+        while let Some((word, position)) = stream.next() {
+            let Ok(word) = std::str::from_utf8(word) else { continue };
+            match Likeness::of(typed, word) {
+                Some(likeness @ (Likeness::Mistyped | Likeness::MistypedBeginning)) => found(position, likeness),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The scores of entries while the words of a question are looked up.
+struct Tally {
+    scores: Vec<u32>,
+    /// The best score for the word that is looked up.
+    best: Vec<u16>,
+    /// The entries with a score for this word.
+    touched: Vec<u32>,
+    /// The entries with a score for any word.
+    matched: Vec<u32>,
+}
+
+impl Tally {
+    fn new(entries: u32) -> Self {
+        let entries = entries as usize;
+        Tally { scores: vec![0; entries], best: vec![0; entries], touched: Vec::new(), matched: Vec::new() }
+    }
+
+    fn add(&mut self, places: &[Place], likeness: Likeness) {
+        for place in places {
+            // At most 800.
+            let score = (place.field.weight() * likeness.factor()) as u16;
+            let best = &mut self.best[place.entry as usize];
+            if *best == 0 {
+                self.touched.push(place.entry);
+            }
+            *best = (*best).max(score);
+        }
+    }
+
+    fn end_word(&mut self) {
+        for entry in self.touched.drain(..) {
+            let (score, best) = (&mut self.scores[entry as usize], &mut self.best[entry as usize]);
+            if *score == 0 {
+                self.matched.push(entry);
+            }
+            *score += WORD + u32::from(*best);
+            *best = 0;
+        }
+    }
+}
+
+impl Iterator for Matches {
+    type Item = Match;
+
+    fn next(&mut self) -> Option<Match> {
+        let (score, Reverse(entry)) = self.0.pop()?;
+        Some(Match { entry, score })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len(), Some(self.0.len()))
+    }
+}
+
+/// The words that an automaton of typing mistakes accepts.
+struct MistypedWords<'a>(&'a levenshtein_automata::DFA);
+
+impl fst::Automaton for MistypedWords<'_> {
+    type State = u32;
+
+    fn start(&self) -> u32 {
+        self.0.initial_state()
+    }
+
+    fn is_match(&self, state: &u32) -> bool {
+        matches!(self.0.distance(*state), Distance::Exact(_))
+    }
+
+    fn can_match(&self, state: &u32) -> bool {
+        *state != levenshtein_automata::SINK_STATE
+    }
+
+    fn accept(&self, state: &u32, byte: u8) -> u32 {
+        self.0.transition(*state, byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(entries: &[&[(Field, &str)]]) -> Index {
+        let mut builder = IndexBuilder::default();
+        for entry in entries {
+            builder.add(entry.iter().copied());
+        }
+        builder.build()
+    }
+
+    fn found(index: &Index, text: &str) -> Vec<u32> {
+        index.find(&Question::new(text).unwrap()).map(|found| found.entry).collect()
+    }
+
+    #[test]
+    fn names_count_more_than_descriptions() {
+        let index = index(&[
+            &[(Field::Name, "total"), (Field::Description, "the sum of delay")],
+            &[(Field::Name, "delay"), (Field::Title, "Delay")],
+            &[(Field::Name, "avg_delay"), (Field::Title, "Average delay")],
+            &[(Field::Name, "distance"), (Field::Synonym, "delay")],
+        ]);
+        assert_eq!(found(&index, "delay"), [1, 3, 2, 0]);
+        assert_eq!(found(&index, "average delay"), [2]);
+        assert_eq!(found(&index, "dealy"), [1, 2, 3, 0]);
+        assert_eq!(found(&index, "zebra"), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn two_of_three_words_are_enough() {
+        let index = index(&[&[(Field::Name, "avg_dep_delay")], &[(Field::Name, "delay")]]);
+        assert_eq!(found(&index, "avg delay carrier"), [0]);
+        assert_eq!(found(&index, "delay carrier"), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn empty_index_finds_nothing() {
+        assert!(index(&[]).is_empty());
+        assert_eq!(found(&index(&[]), "delay"), Vec::<u32>::new());
+    }
+
+    /// Finds by the definition, without an index.
+    fn found_by_definition(entries: &[Vec<(Field, String)>], question: &Question) -> Vec<Match> {
+        let whole: Vec<&str> = question.words.iter().map(|word| word.text.as_str()).collect();
+        let required = (2 * question.words.len()).div_ceil(3);
+        let mut found = Vec::new();
+        for (entry, texts) in entries.iter().enumerate() {
+            let texts: Vec<(Field, Vec<String>)> = texts
+                .iter()
+                .map(|(field, text)| (*field, words(text).into_iter().map(|word| word.text).collect()))
+                .collect();
+            let best = |typed: &TypedWord| {
+                let scores = texts.iter().flat_map(|(field, words)| {
+                    let likenesses = words.iter().filter_map(|word| Likeness::of(typed, word));
+                    likenesses.map(|likeness| field.weight() * likeness.factor())
+                });
+                scores.max()
+            };
+            let scores: Vec<u32> = question.words.iter().filter_map(best).collect();
+            if scores.len() < required {
+                continue;
+            }
+            let is_whole = texts.iter().any(|(field, words)| field.is_naming() && *words == whole);
+            let score = scores.iter().map(|score| WORD + score).sum::<u32>() + if is_whole { WHOLE } else { 0 };
+            found.push(Match { entry: entry as u32, score });
+        }
+        found.sort_by_key(|found| (Reverse(found.score), found.entry));
+        found
+    }
+
+    #[test]
+    fn index_finds_what_the_definition_finds() {
+        const PARTS: [&str; 12] = [
+            "avg",
+            "delay",
+            "departure",
+            "dep",
+            "flights",
+            "flight",
+            "distance",
+            "Größe",
+            "count",
+            "arr",
+            "total",
+            "é",
+        ];
+        const FIELDS: [Field; 6] =
+            [Field::Name, Field::Title, Field::Synonym, Field::Group, Field::Tag, Field::Description];
+        let mut seed: u32 = 7;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) as usize % below
+        };
+        let mut hits = 0;
+        for _ in 0..150 {
+            let entries: Vec<Vec<(Field, String)>> = (0..random(20))
+                .map(|_| {
+                    let texts = (0..1 + random(4)).map(|_| {
+                        let parts: Vec<&str> = (0..1 + random(3)).map(|_| PARTS[random(PARTS.len())]).collect();
+                        (FIELDS[random(FIELDS.len())], parts.join("_"))
+                    });
+                    let mut texts: Vec<(Field, String)> = texts.collect();
+                    texts.sort();
+                    texts
+                })
+                .collect();
+            let mut builder = IndexBuilder::default();
+            for entry in &entries {
+                builder.add(entry.iter().map(|(field, text)| (*field, text.as_str())));
+            }
+            let index = builder.build();
+            for _ in 0..10 {
+                let typed: Vec<String> = (0..1 + random(4))
+                    .map(|_| {
+                        let mut word: Vec<char> = PARTS[random(PARTS.len())].chars().collect();
+                        match random(4) {
+                            0 if word.len() > 1 => drop(word.remove(random(word.len()))),
+                            1 if word.len() > 1 => {
+                                let at = random(word.len() - 1);
+                                word.swap(at, at + 1);
+                            }
+                            2 => word.truncate(1 + random(word.len())),
+                            _ => {}
+                        }
+                        word.into_iter().collect()
+                    })
+                    .collect();
+                let text = typed.join(" ");
+                let question = if random(2) == 0 { Question::new(&text) } else { Question::unfinished(&text) }.unwrap();
+                let found: Vec<Match> = index.find(&question).collect();
+                assert_eq!(found, found_by_definition(&entries, &question), "{text} in {entries:?}");
+                hits += found.len();
+            }
+        }
+        assert!(hits > 1_000, "{hits}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Judges whether a typed word means a word of a text.
+//!
+//! The index finds the same words with automata; [`Likeness::of`] is the definition, and marks the matches in texts.
+
+use std::sync::LazyLock;
+
+use levenshtein_automata::{DFA, LevenshteinAutomatonBuilder};
+
+/// The length from which a typed word may begin a longer word, unless it is the last word of an unfinished question.
+const MIN_PREFIX_CHARS: usize = 3;
+/// The length from which a word may have one mistake.
+const MIN_CHARS_OF_ONE_MISTAKE: usize = 4;
+/// The length from which a word may have two mistakes.
+const MIN_CHARS_OF_TWO_MISTAKES: usize = 8;
+
+/// The way in which a typed word matches a word of a text, best last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Likeness {
+    /// A beginning with mistakes.
+    MistypedBeginning,
+    /// The word with mistakes: a character too much, missing, replaced, or exchanged with its neighbour.
+    Mistyped,
+    /// The beginning of the word.
+    Beginning,
+    Equal,
+}
+
+/// A word that somebody typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TypedWord {
+    pub(crate) text: String,
+    /// The word is not finished.
+    pub(crate) is_open: bool,
+}
+
+static AUTOMATA: LazyLock<[LevenshteinAutomatonBuilder; 2]> =
+    LazyLock::new(|| [1, 2].map(|mistakes| LevenshteinAutomatonBuilder::new(mistakes, true)));
+
+impl Likeness {
+    /// Returns the number by which the weight of a field is multiplied.
+    pub(crate) fn factor(self) -> u32 {
+        match self {
+            Likeness::Equal => 10,
+            Likeness::Beginning => 6,
+            Likeness::Mistyped => 3,
+            Likeness::MistypedBeginning => 2,
+        }
+    }
+
+    /// Returns the likeness of a typed word and a word of a text; `None` if the typed word does not mean the other.
+    pub(crate) fn of(typed: &TypedWord, word: &str) -> Option<Likeness> {
+        if typed.text == word {
+            return Some(Likeness::Equal);
+        }
+        if typed.may_be_beginning() && word.starts_with(&typed.text) {
+            return Some(Likeness::Beginning);
+        }
+        let mistakes = typed.mistakes();
+        if mistakes == 0 || !typed.has_first_char_of(word) {
+            return None;
+        }
+        if strsim::osa_distance(&typed.text, word) <= mistakes {
+            return Some(Likeness::Mistyped);
+        }
+        if !typed.is_open {
+            return None;
+        }
+        let ends = word.char_indices().map(|(at, c)| at + c.len_utf8());
+        let length = typed.text.chars().count();
+        let mut beginnings = ends.take(length + mistakes).skip(length.saturating_sub(mistakes + 1));
+        let is_mistyped = beginnings.any(|end| strsim::osa_distance(&typed.text, &word[..end]) <= mistakes);
+        is_mistyped.then_some(Likeness::MistypedBeginning)
+    }
+}
+
+impl TypedWord {
+    pub(crate) fn may_be_beginning(&self) -> bool {
+        self.is_open || self.text.chars().count() >= MIN_PREFIX_CHARS
+    }
+
+    /// Returns whether both words begin with the same character. Nobody mistypes the first one, and a rule without
+    /// exceptions keeps `light` from finding `flight`.
+    pub(crate) fn has_first_char_of(&self, word: &str) -> bool {
+        self.text.chars().next() == word.chars().next()
+    }
+
+    /// Returns the largest number of mistakes.
+    pub(crate) fn mistakes(&self) -> usize {
+        match self.text.chars().count() {
+            MIN_CHARS_OF_TWO_MISTAKES.. => 2,
+            MIN_CHARS_OF_ONE_MISTAKE.. => 1,
+            _ => 0,
+        }
+    }
+
+    /// Returns the automaton of words with mistakes; `None` if the word is too short for any.
+    pub(crate) fn automaton(&self) -> Option<DFA> {
+        let builder = AUTOMATA.get(self.mistakes().checked_sub(1)?)?;
+        Some(if self.is_open { builder.build_prefix_dfa(&self.text) } else { builder.build_dfa(&self.text) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn likeness(typed: &str, word: &str) -> Option<Likeness> {
+        Likeness::of(&TypedWord { text: typed.to_owned(), is_open: false }, word)
+    }
+
+    fn likeness_of_beginning(typed: &str, word: &str) -> Option<Likeness> {
+        Likeness::of(&TypedWord { text: typed.to_owned(), is_open: true }, word)
+    }
+
+    #[test]
+    fn equal_words_and_beginnings_match() {
+        assert_eq!(likeness("delay", "delay"), Some(Likeness::Equal));
+        assert_eq!(likeness("del", "delay"), Some(Likeness::Beginning));
+        assert_eq!(likeness("de", "delay"), None);
+        assert_eq!(likeness_of_beginning("d", "delay"), Some(Likeness::Beginning));
+    }
+
+    #[test]
+    fn longer_words_may_have_more_mistakes() {
+        assert_eq!(likeness("dealy", "delay"), Some(Likeness::Mistyped));
+        assert_eq!(likeness("dely", "delay"), Some(Likeness::Mistyped));
+        assert_eq!(likeness("dly", "delay"), None);
+        assert_eq!(likeness("daparture", "departure"), Some(Likeness::Mistyped));
+        assert_eq!(likeness("daprture", "departure"), Some(Likeness::Mistyped));
+        assert_eq!(likeness("dprtre", "departure"), None);
+    }
+
+    #[test]
+    fn the_first_character_is_never_mistyped() {
+        assert_eq!(likeness("felay", "delay"), None);
+    }
+
+    #[test]
+    fn an_unfinished_word_may_have_mistakes() {
+        assert_eq!(likeness_of_beginning("depra", "departure"), Some(Likeness::MistypedBeginning));
+        assert_eq!(likeness("depra", "departure"), None);
+    }
+}

@@ -28,6 +28,7 @@ mod text;
 pub(crate) use approvals::zone_name;
 pub use approvals::{Approval, ApprovalService, HookFinding};
 pub use artifacts::{ArtifactView, Origin, Sourced};
+pub(crate) use artifacts::{GovernedCubes, Sight};
 pub use certification::{
     CertificationFilter, CertificationMove, CertificationView, DefinitionChange, allowed_moves, next_status,
 };

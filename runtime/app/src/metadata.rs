@@ -72,9 +72,15 @@ pub fn metrics<'m>(access: &Access<'m>) -> impl Iterator<Item = &'m Metric> {
 /// Returns the cubes that a metric is computed from, as far as the caller may see them.
 pub fn cubes_of_metric<'m>(access: &Access<'m>, metric: &Metric) -> Vec<&'m Cube> {
     let model = access.model();
+    let cubes = cube_ids_of_metric(model, metric).into_iter().map(|id| model.cube(id));
+    cubes.filter(|cube| is_shown(access, cube)).collect()
+}
+
+/// Returns all cubes that a metric is computed from, in the order of their first use.
+pub(crate) fn cube_ids_of_metric(model: &Model, metric: &Metric) -> Vec<CubeId> {
     let mut cubes = Vec::new();
     collect_cubes(model, &metric.body, &mut Vec::new(), &mut cubes);
-    cubes.into_iter().map(|id| model.cube(id)).filter(|cube| is_shown(access, cube)).collect()
+    cubes
 }
 
 fn is_offered(access: &Access<'_>, cube: &Cube, name: &str, presentation: &Presentation) -> bool {

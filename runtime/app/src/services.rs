@@ -48,6 +48,7 @@ use crate::preaggregations::{PreaggregationBackend, PreaggregationPorts, Preaggr
 use crate::profiling::ProfilingService;
 use crate::projects::{ProjectPorts, ProjectService};
 use crate::query::{LimiterSettings, QueryPorts, QueryService, QuerySettings};
+use crate::search::SearchService;
 use crate::security::oauth::{OAuth, StateTokenKey, Transport};
 use crate::security::{AccessRecorder, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
 use crate::worker::{LeaseSettings, Worker};
@@ -73,6 +74,7 @@ pub struct Services {
     pub versions: Arc<DataVersions>,
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
+    pub search: Arc<SearchService>,
     pub access: Arc<AccessRecorder>,
     pub warehouse: Arc<dyn Warehouse>,
     pub builder: Arc<dyn ModelBuilder>,
@@ -148,6 +150,8 @@ pub struct ServerSettings {
     pub cost: CostSettings,
     /// `None`: the module of governance is switched off.
     pub governance: Option<GovernanceSettings>,
+    /// False: search is switched off.
+    pub search: bool,
     /// The time for which ended records are kept.
     pub retention: Duration,
     pub leases: LeaseSettings,
@@ -168,6 +172,8 @@ pub struct ServerServices {
     pub projects: Arc<ProjectService>,
     /// `None`: the module of governance is switched off.
     pub governance: Option<Arc<GovernanceService>>,
+    /// `None`: search is switched off.
+    pub search: Option<Arc<SearchService>>,
     pub preaggregations: Arc<Preaggregations>,
     /// `None`: the module is switched off.
     pub cost: Option<Arc<CostService>>,
@@ -235,9 +241,11 @@ impl Services {
             Arc::clone(&clock),
             subscriptions,
         );
+        let search = SearchService::new(Arc::clone(&catalog), None);
         Services {
             catalog,
             queries,
+            search: Arc::new(search),
             live: Arc::new(live),
             versions,
             anomalies: Arc::new(anomalies),
@@ -356,6 +364,10 @@ impl ServerServices {
             };
             Arc::new(GovernanceService::new(ports, governance_settings))
         });
+        let search = settings.search.then(|| {
+            let catalog = Arc::clone(&services.catalog);
+            Arc::new(SearchService::new(catalog, governed.clone()))
+        });
         let preaggregations = services.preaggregations(
             server.preaggregations,
             vec![Arc::clone(&services.queries), job_queries],
@@ -416,6 +428,7 @@ impl ServerServices {
         ServerServices {
             projects: Arc::new(projects),
             governance: governed,
+            search,
             preaggregations,
             cost,
             guardrails,

@@ -19,6 +19,7 @@ pub mod profile;
 pub mod query;
 pub mod run;
 pub mod schema;
+pub mod search;
 pub mod serve;
 pub mod state;
 pub mod test;

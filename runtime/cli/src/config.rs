@@ -76,6 +76,7 @@ pub struct Config {
     pub pre_aggregations: PreaggregationsConfig,
     pub optimization: OptimizationConfig,
     pub governance: GovernanceConfig,
+    pub search: SearchConfig,
     pub unused: Vec<UnusedSetting>,
     pub ineffective: Vec<IneffectiveSetting>,
     /// All settings as text, without secrets.
@@ -173,6 +174,12 @@ pub struct GovernanceConfig {
     /// The caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
     pub reviewer_roles: Vec<String>,
+}
+
+/// The settings of search.
+#[derive(Debug, Clone)]
+pub struct SearchConfig {
+    pub enabled: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -37,7 +37,7 @@ use clap::{Parser, Subcommand};
 use commands::{
     Terminal, anomaly, audit, auth, check, config as config_command, cost, dax, doctor, explain, graphql,
     import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query,
-    run as run_command, schema, serve, state, test,
+    run as run_command, schema, search, serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -110,6 +110,8 @@ enum Command {
     Preagg(preagg::PreaggArguments),
     /// Report what queries cost
     Cost(cost::CostArguments),
+    /// Find cubes, members and metrics by words
+    Search(search::SearchArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),
     /// Find anomalies in a measure
@@ -219,6 +221,10 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         Command::Cost(arguments) => {
             let project = read(arguments.action.dir())?;
             in_runtime(None, cost::run(&arguments, &project))?.map(|()| true)
+        }
+        Command::Search(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, search::run(&arguments, project))?
         }
         Command::Test(arguments) => {
             let project = read(&arguments.dir)?;

@@ -382,6 +382,7 @@ pub async fn server_services(
             history: Duration::from_secs(config.optimization.history_days * 86_400),
         },
         governance: governance_settings(config),
+        search: config.search.enabled,
         retention: Duration::from_secs(config.state.retention_days * 86_400),
         leases: LeaseSettings::default(),
         process_id,

@@ -240,7 +240,9 @@ impl<'q> Evaluator<'q> {
                     ty: column.ty,
                     lineage: column.lineage,
                     measure: expression.and_then(|expression| self.measure_of(expression)),
-                    is_date: column.lineage.map_or_else(|| expression.is_some_and(|one| self.shows_dates(one)), is_date),
+                    is_date: column
+                        .lineage
+                        .map_or_else(|| expression.is_some_and(|one| self.shows_dates(one)), is_date),
                 }
             })
             .collect();

@@ -11,6 +11,7 @@ use terrane_app::ports::clock::Clock;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::preaggregations::Preaggregations;
 use terrane_app::query::QueryService;
+use terrane_app::search::SearchService;
 use terrane_app::security::AccessRecorder;
 use terrane_app::services::{ServerServices, Services};
 
@@ -42,6 +43,8 @@ pub struct GraphQlServices {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) queries: Arc<QueryService>,
     pub(crate) live: Arc<LiveService>,
+    /// `None`: search is switched off.
+    pub(crate) search: Option<Arc<SearchService>>,
     pub(crate) warehouse: Arc<dyn Warehouse>,
     pub(crate) access: Arc<AccessRecorder>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -57,43 +60,37 @@ pub(crate) struct ServerUseCases {
     pub(crate) jobs: Arc<JobService>,
 }
 
-impl GraphQlServices {
-    fn new(
-        catalog: &Arc<Catalog>,
-        queries: &Arc<QueryService>,
-        live: &Arc<LiveService>,
-        warehouse: &Arc<dyn Warehouse>,
-        access: &Arc<AccessRecorder>,
-        clock: &Arc<dyn Clock>,
-        server: Option<ServerUseCases>,
-    ) -> Self {
-        GraphQlServices {
-            catalog: Arc::clone(catalog),
-            queries: Arc::clone(queries),
-            live: Arc::clone(live),
-            warehouse: Arc::clone(warehouse),
-            access: Arc::clone(access),
-            clock: Arc::clone(clock),
-            server,
-        }
-    }
-}
-
 impl From<&ServerServices> for GraphQlServices {
     fn from(services: &ServerServices) -> Self {
-        let ServerServices { catalog, queries, live, warehouse, access, clock, .. } = services;
         let server = ServerUseCases {
             invalidations: Arc::clone(&services.invalidations),
             preaggregations: Arc::clone(&services.preaggregations),
             jobs: Arc::clone(&services.jobs),
         };
-        GraphQlServices::new(catalog, queries, live, warehouse, access, clock, Some(server))
+        GraphQlServices {
+            catalog: Arc::clone(&services.catalog),
+            queries: Arc::clone(&services.queries),
+            live: Arc::clone(&services.live),
+            search: services.search.clone(),
+            warehouse: Arc::clone(&services.warehouse),
+            access: Arc::clone(&services.access),
+            clock: Arc::clone(&services.clock),
+            server: Some(server),
+        }
     }
 }
 
 impl From<&Services> for GraphQlServices {
     fn from(services: &Services) -> Self {
-        let Services { catalog, queries, live, warehouse, access, clock, .. } = services;
-        GraphQlServices::new(catalog, queries, live, warehouse, access, clock, None)
+        GraphQlServices {
+            catalog: Arc::clone(&services.catalog),
+            queries: Arc::clone(&services.queries),
+            live: Arc::clone(&services.live),
+            search: Some(Arc::clone(&services.search)),
+            warehouse: Arc::clone(&services.warehouse),
+            access: Arc::clone(&services.access),
+            clock: Arc::clone(&services.clock),
+            server: None,
+        }
     }
 }

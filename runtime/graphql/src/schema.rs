@@ -15,6 +15,7 @@ mod query;
 mod question;
 mod request;
 mod result;
+mod search;
 mod subscription;
 mod values;
 

@@ -64,11 +64,14 @@ pub(crate) struct ServedRoutes {
     pub(crate) has_costs: bool,
     /// The module of governance is on.
     pub(crate) has_governance: bool,
+    /// Search is on.
+    pub(crate) has_search: bool,
 }
 
 impl ServedRoutes {
     /// Every route, except that of metrics, whose path is a setting.
-    pub(crate) const ALL: ServedRoutes = ServedRoutes { metrics: None, has_costs: true, has_governance: true };
+    pub(crate) const ALL: ServedRoutes =
+        ServedRoutes { metrics: None, has_costs: true, has_governance: true, has_search: true };
 
     /// Returns the routes of one server.
     pub(crate) fn of(app: &App) -> Self {
@@ -77,6 +80,7 @@ impl ServedRoutes {
             metrics: app.settings.metrics,
             has_costs: services.cost.is_some(),
             has_governance: services.governance.is_some(),
+            has_search: services.search.is_some(),
         }
     }
 }

@@ -24,6 +24,7 @@ mod plugins;
 mod preaggregations;
 mod project;
 mod query;
+mod search;
 
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -95,6 +96,7 @@ pub(crate) fn routes_with(served: ServedRoutes) -> Vec<Route> {
 fn with(served: ServedRoutes) -> Routes {
     let routes = if served.has_costs { cost::register(all()) } else { all() };
     let routes = if served.has_governance { governance::register(routes) } else { routes };
+    let routes = if served.has_search { search::register(routes) } else { routes };
     match served.metrics {
         Some(route) => metrics::register(routes, route),
         None => routes,

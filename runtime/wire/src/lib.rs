@@ -43,6 +43,7 @@ pub mod query;
 pub mod registration;
 pub mod rows;
 pub mod schema;
+pub mod search;
 mod time;
 mod value;
 
@@ -56,7 +57,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use crate::schema::{self, Components, SchemaOf};
-    use crate::{accounts, auth, cache, dax, governance, lineage, preaggregations, project, query, registration, time};
+    use crate::{
+        accounts, auth, cache, dax, governance, lineage, preaggregations, project, query, registration, search, time,
+    };
 
     /// The schema of each body, and the fields that its reader knows.
     const BODIES: &[(&str, SchemaOf, &[&str])] = &[
@@ -91,6 +94,9 @@ mod tests {
         ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
         ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
         ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),
+        ("Search", schema::of::<search::Search>(), search::SEARCH),
+        ("Autocompletion", schema::of::<search::Autocompletion>(), search::AUTOCOMPLETION),
+        ("AutocompletionContext", schema::of::<search::AutocompletionContext>(), search::CONTEXT),
         ("CubeRegistration", schema::of::<registration::CubeRegistration>(), registration::CUBE),
         ("NewMeasure", schema::of::<registration::MeasureRegistration>(), registration::MEASURE),
         ("NewDimension", schema::of::<registration::DimensionRegistration>(), registration::DIMENSION),

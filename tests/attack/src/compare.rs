@@ -193,12 +193,17 @@ mod tests {
     fn histories_are_compared_without_ids_and_times() {
         let request = Request::get(Caller::Reader, HISTORY);
         let page = |id: u32, rows: u32, cached: bool| {
-            answer(&format!(r#"{{"queries":[{{"id":"{id}","queries":1,"rows":{rows},"cached":{cached}}}],"next":null}}"#))
+            answer(&format!(
+                r#"{{"queries":[{{"id":"{id}","queries":1,"rows":{rows},"cached":{cached}}}],"next":null}}"#
+            ))
         };
         assert_eq!(fault(&request, &page(1, 5, false), &page(2, 5, false)), None);
         assert_eq!(fault(&request, &page(1, 5, false), &page(1, 6, false)), Some(Fault::Body));
         assert_eq!(fault(&request, &page(1, 5, false), &page(1, 5, true)), Some(Fault::Body));
-        assert_eq!(fault(&Request::get(Caller::Reader, "/"), &page(1, 5, false), &page(2, 5, false)), Some(Fault::Body));
+        assert_eq!(
+            fault(&Request::get(Caller::Reader, "/"), &page(1, 5, false), &page(2, 5, false)),
+            Some(Fault::Body)
+        );
     }
 
     #[test]

@@ -137,6 +137,8 @@ pub struct World {
     pub running: Arc<AtomicUsize>,
     /// True if the module of governance is switched off.
     pub has_no_governance: bool,
+    /// True if search is switched off.
+    pub has_no_search: bool,
     #[serde(skip)]
     pub governance: GovernanceSettings,
     #[serde(skip)]
@@ -359,6 +361,7 @@ impl World {
             preaggregations: PreaggregationSettings::default(),
             cost: CostSettings { prices: Prices { second: Some(0.5) }, history: Duration::from_secs(86_400) },
             governance: (!self.has_no_governance).then(|| self.governance.clone()),
+            search: !self.has_no_search,
             retention: Duration::from_secs(86_400),
             leases: LeaseSettings::default(),
             process_id: "w1".into(),

@@ -13,15 +13,15 @@ use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::DimensionType;
 use terrane_dax::bound::{BoundEvaluation, BoundQuery};
-use terrane_dax::evaluate::{
-    Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, evaluate,
-};
+use terrane_dax::evaluate::{Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, evaluate};
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
 
 use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, too_many_rows, values};
 use crate::blocking::on_thread;
-use crate::query::{Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext};
+use crate::query::{
+    Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext,
+};
 
 /// The evaluations that run at once. Each holds at most 256 MiB.
 const MAX_EVALUATIONS: usize = 4;

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use terrane_compiler::model::{Cube, Governed, Member, Presentation};
-use terrane_compiler::project::CubeDefinition;
+use terrane_compiler::model::{Cube, Governed, Member, Model, Presentation};
+use terrane_compiler::project::{CubeDefinition, Definitions};
 use terrane_compiler::text::nearest::nearest;
 use terrane_compiler::{Access, SecurityContext};
 
@@ -94,8 +94,25 @@ pub(super) struct FileValues {
     pub(super) governed: Governed,
 }
 
+/// The definitions of cubes by name, for their governed values.
+pub(crate) struct GovernedCubes<'a>(HashMap<&'a str, &'a CubeDefinition>);
+
+impl<'a> GovernedCubes<'a> {
+    pub(crate) fn of(definitions: &'a Definitions) -> Self {
+        GovernedCubes(definitions.cubes.iter().map(|of| (&*of.name.value, of)).collect())
+    }
+
+    /// Returns the governed values of a cube: its own, or those of the nearest cube that it extends and that has some.
+    pub(crate) fn governed(&self, model: &Model, cube: &Cube) -> Governed {
+        let original = cube.alias_of.map_or(cube, |id| model.cube(id));
+        let line = self.0.get(&*original.name).map(|own| own.line(|name| self.0.get(name).copied()));
+        let mut values = line.into_iter().flatten().map(|of| &of.wording.governed);
+        values.find(|governed| **governed != Governed::default()).cloned().unwrap_or_default()
+    }
+}
+
 /// The project as one caller sees it at one time.
-pub(super) struct Sight<'a> {
+pub(crate) struct Sight<'a> {
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) access: Access<'a>,
     pub(super) caller: &'a SecurityContext,
@@ -104,7 +121,7 @@ pub(super) struct Sight<'a> {
     pub(super) definitions: &'a DefinitionCache,
     /// True if the caller has `admin`.
     pub(super) is_admin: bool,
-    cubes: OnceLock<HashMap<&'a str, &'a CubeDefinition>>,
+    cubes: OnceLock<GovernedCubes<'a>>,
 }
 
 impl<'a> Sight<'a> {
@@ -217,12 +234,8 @@ impl<'a> Sight<'a> {
     }
 
     fn of_cube(&self, cube: &Cube) -> FileValues {
-        let original = cube.alias_of.map_or(cube, |id| self.snapshot.model.cube(id));
-        let definitions = &self.snapshot.definitions.cubes;
-        let cubes = self.cubes.get_or_init(|| definitions.iter().map(|of| (&*of.name.value, of)).collect());
-        let line = cubes.get(&*original.name).map(|own| own.line(|name| cubes.get(name).copied()));
-        let mut values = line.into_iter().flatten().map(|of| &of.wording.governed);
-        let governed = values.find(|governed| **governed != Governed::default()).cloned().unwrap_or_default();
+        let cubes = self.cubes.get_or_init(|| GovernedCubes::of(&self.snapshot.definitions));
+        let governed = cubes.governed(&self.snapshot.model, cube);
         FileValues { title: cube.title.clone(), description: cube.description.clone(), governed }
     }
 
@@ -284,7 +297,7 @@ impl<'a> Sight<'a> {
     }
 
     /// Returns the view of an artifact; `None` if it does not exist for the caller.
-    pub(super) fn find(&self, state: &GovernanceState, artifact: &ArtifactRef) -> Option<ArtifactView> {
+    pub(crate) fn find(&self, state: &GovernanceState, artifact: &ArtifactRef) -> Option<ArtifactView> {
         self.file_values(artifact).map(|file| self.view(state, artifact, &file))
     }
 }

@@ -152,8 +152,12 @@ impl GovernanceService {
     ) -> Result<T, GovernanceError> {
         let state = self.state().await?;
         let snapshot = self.ports.catalog.snapshot();
-        let sight = Sight::new(&snapshot, request, &self.settings, self.ports.clock.now(), &self.definitions);
-        read(&sight, &state)
+        read(&self.sight(&snapshot, request), &state)
+    }
+
+    /// Returns the project as the caller of a request sees it now.
+    pub(crate) fn sight<'a>(&'a self, snapshot: &'a Arc<Snapshot>, request: &'a RequestContext) -> Sight<'a> {
+        Sight::new(snapshot, request, &self.settings, self.ports.clock.now(), &self.definitions)
     }
 
     /// Decides a change on the current records, asks the hooks, and writes it. A denial is recorded first.
@@ -183,8 +187,7 @@ impl GovernanceService {
             let state = self.state().await?;
             let Decided { changes, question, result } = {
                 let snapshot = self.ports.catalog.snapshot();
-                let sight = Sight::new(&snapshot, request, &self.settings, self.ports.clock.now(), &self.definitions);
-                decide(&sight, &state)?
+                decide(&self.sight(&snapshot, request), &state)?
             };
             if changes.is_empty() {
                 return Ok(result);

@@ -60,7 +60,7 @@ impl GovernanceState {
     }
 
     /// Returns the terms with a link to an artifact.
-    pub(super) fn terms_of(&self, artifact: &ArtifactRef) -> impl Iterator<Item = (&Arc<Term>, Relationship)> {
+    pub(crate) fn terms_of(&self, artifact: &ArtifactRef) -> impl Iterator<Item = (&Arc<Term>, Relationship)> {
         let linked = self.links.get(artifact).into_iter().flatten();
         linked.filter_map(|(id, relationship)| Some((self.terms.get(id)?, *relationship)))
     }

@@ -19,8 +19,8 @@ use terrane_warehouse::FileAccess;
 use super::reader::Section;
 use super::{
     CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig, Place,
-    PreaggregationsConfig, QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig, UnusedSetting,
-    WarehouseConfig, network, plugins, security,
+    PreaggregationsConfig, QueryConfig, SearchConfig, Secret, ServerConfig, StateConfig, TelemetryConfig,
+    UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
@@ -58,6 +58,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
         optimization,
         governance: top.section("governance", governance),
+        search: top.section("search", |s| SearchConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
         plugins: plugins::read(top),
         log: top.section("log", log),
         metrics: top.section("metrics", metrics),

@@ -144,7 +144,7 @@ fn is_public(fields: &mut Fields) -> bool {
     !fields.has("public") || fields.boolean("public", false)
 }
 
-/// Reads the keys of `meta` that governance knows. Values of other types are left out, because hooks would not
+/// Reads the keys of `meta` that governance and search know. Values of other types are left out, because hooks would not
 /// understand them. All other keys of `meta` are for people.
 fn governed(fields: &Fields) -> Governed {
     let mut governed = Governed::default();
@@ -153,6 +153,8 @@ fn governed(fields: &Fields) -> Governed {
         match (&*key.text, &value.value) {
             ("tags", NodeValue::List(items)) => governed.tags.extend(items.iter().filter_map(scalar)),
             ("tags", NodeValue::Scalar { text, .. }) => governed.tags.push(text.clone()),
+            ("synonyms", NodeValue::List(items)) => governed.synonyms.extend(items.iter().filter_map(scalar)),
+            ("synonyms", NodeValue::Scalar { text, .. }) => governed.synonyms.push(text.clone()),
             // Who writes anything but a plain no means yes.
             ("pii", NodeValue::Scalar { text, plain }) => {
                 governed.pii = *plain != Plain::Boolean(false) && !matches!(&**text, "no" | "off" | "false");

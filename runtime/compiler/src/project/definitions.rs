@@ -354,10 +354,12 @@ pub enum MaskDefinition {
     Sql(SqlText),
 }
 
-/// The part of `meta` that governance reads. Hooks see the tags, `pii` and the classification.
+/// The part of `meta` that governance and search read. Hooks see the tags, `pii` and the classification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Governed {
     pub tags: Vec<Arc<str>>,
+    /// Other names by which a search finds it.
+    pub synonyms: Vec<Arc<str>>,
     pub pii: bool,
     pub classification: Option<Arc<str>>,
     pub owner: Option<Arc<str>>,

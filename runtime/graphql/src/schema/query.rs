@@ -1,7 +1,7 @@
 //! The root of queries.
 //!
-//! In: the state of a request. Out: the model, rows, statements, lineage, jobs and pre-aggregations, each by the use
-//! case of its REST route.
+//! In: the state of a request. Out: the model, rows, statements, lineage, search, jobs and pre-aggregations, each by the
+//! use case of its REST route.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ use super::preaggregation::PreAggregation;
 use super::question::question_field;
 use super::request::{RequestState, state};
 use super::result::QueryResult;
-use crate::enums::LineageDirection;
+use super::search::{self, SearchResult};
+use crate::enums::{LineageDirection, SearchType};
 use crate::failure::Failure;
 
 /// Reads.
@@ -107,6 +108,28 @@ impl Reads {
     ) -> Result<LineageResult> {
         let start = Start { column: Some(column), ..Start::default() };
         Ok(lineage::walk(context, start, LineageDirection::Downstream, None).await?)
+    }
+
+    /// The cubes, members and metrics that words find, best first.
+    async fn search(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Words of names, titles, synonyms, tags and descriptions.")] query: String,
+        #[graphql(desc = "Only artifacts of these types.")] types: Option<Vec<SearchType>>,
+        #[graphql(desc = "The most results, 1 to 100. Default: 20.")] limit: Option<u32>,
+    ) -> Result<Vec<SearchResult>> {
+        Ok(search::search(context, query, types, limit).await?)
+    }
+
+    /// Suggestions for a text that somebody types, best first.
+    async fn autocomplete(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "The text so far; the last word may be unfinished.")] query: String,
+        #[graphql(desc = "Only members that a query of this cube can use.")] cube: Option<String>,
+        #[graphql(desc = "The most suggestions, 1 to 100. Default: 10.")] limit: Option<u32>,
+    ) -> Result<Vec<SearchResult>> {
+        Ok(search::suggestions(context, query, cube, limit).await?)
     }
 
     /// One of the caller's own jobs.

@@ -12,6 +12,7 @@ use terrane_app::lineage::UnknownNode;
 use terrane_app::live::LiveError;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
+use terrane_app::search::SearchError;
 use terrane_app::security::ScopeError;
 
 use super::{Code, ErrorBody, Finding};
@@ -201,6 +202,18 @@ impl From<LiveError> for ErrorBody {
 impl From<UnknownNode> for ErrorBody {
     fn from(error: UnknownNode) -> Self {
         ErrorBody::new(Code::NotFound, error.to_string()).detail("nearest", error.nearest)
+    }
+}
+
+impl From<SearchError> for ErrorBody {
+    fn from(error: SearchError) -> Self {
+        let message = error.to_string();
+        match error {
+            SearchError::Question(_) => ErrorBody::new(Code::InvalidQuery, message).detail("field", "query"),
+            SearchError::UnknownCube { nearest, .. } => {
+                ErrorBody::new(Code::NotFound, message).detail("nearest", nearest)
+            }
+        }
     }
 }
 

@@ -42,9 +42,10 @@ const RULES: &[Rule] = &[
     Rule { package: "terrane-compiler", may_use: &[], must_not_reach: IMPURE },
     Rule { package: "terrane-lineage", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule { package: "terrane-dax", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
+    Rule { package: "terrane-search", may_use: &[], must_not_reach: IMPURE },
     Rule {
         package: "terrane-app",
-        may_use: &["terrane-compiler", "terrane-dax", "terrane-lineage"],
+        may_use: &["terrane-compiler", "terrane-dax", "terrane-lineage", "terrane-search"],
         must_not_reach: &[
             "axum",
             "hyper",

@@ -1,0 +1,349 @@
+//! Search of cubes, members and metrics by their names and descriptions, and suggestions while somebody types.
+//!
+//! In: a text, and the caller. Out: the artifacts that the caller may see and that match the text, best first, with the
+//! parts of their texts that match. One index ([`entries`]) serves all callers; an artifact that metadata does not list
+//! for the caller is left out of answers and counts. Glossary terms with a link to an artifact count as its synonyms.
+//! Certified artifacts come before others that match alike, deprecated ones after them. Absent: the index itself
+//! (`terrane_search`), and formats.
+
+mod entries;
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrane_compiler::Access;
+use terrane_compiler::model::CubeId;
+use terrane_compiler::text::nearest::nearest;
+use terrane_search::{Question, QuestionError};
+
+pub use entries::ArtifactText;
+use entries::{Entry, SearchEntries};
+
+use crate::catalog::{Catalog, Snapshot};
+use crate::domain::RequestContext;
+use crate::governance::{ArtifactView, GovernanceService, GovernanceState, Sight};
+use crate::metadata;
+use crate::ports::governance_records::{ArtifactType, CertificationStatus};
+
+/// The number of hits without a limit.
+pub const DEFAULT_LIMIT: usize = 20;
+/// The number of suggestions without a limit.
+pub const DEFAULT_SUGGESTIONS: usize = 10;
+/// The largest number of hits.
+pub const MAX_LIMIT: usize = 100;
+/// Of this many matches for each hit, certified ones come first.
+const RANKED_PER_HIT: usize = 4;
+/// The addition to the score of a certified artifact.
+const CERTIFIED: i64 = 300;
+/// The addition to the score of a deprecated or archived artifact.
+const DEPRECATED: i64 = -600;
+/// The addition to the score of a suggestion from the cube of the context.
+const OF_CONTEXT: i64 = 500;
+const MAX_NEAREST: usize = 5;
+
+/// A search.
+#[derive(Debug, Clone, Default)]
+pub struct SearchRequest {
+    pub text: String,
+    /// Only artifacts of these types; all types if it is empty.
+    pub types: Vec<ArtifactType>,
+    /// Only this cube and its members, and metrics that are computed from it.
+    pub cube: Option<String>,
+    /// Only artifacts with all of these tags, without regard to case.
+    pub tags: Vec<String>,
+    /// Only artifacts with this status of certification.
+    pub status: Option<CertificationStatus>,
+    pub limit: usize,
+}
+
+/// A request for suggestions.
+#[derive(Debug, Clone, Default)]
+pub struct SuggestionRequest {
+    /// The text so far. The last word may be unfinished; an empty text suggests everything.
+    pub text: String,
+    /// Only members that a query of this cube can use.
+    pub cube: Option<String>,
+    pub limit: usize,
+}
+
+/// An artifact that matches.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    pub artifact: Arc<ArtifactText>,
+    pub score: i64,
+    /// The texts that match, those that count most first.
+    pub marks: Vec<Marks>,
+    /// `None` if the module of governance is switched off.
+    pub governed: Option<ArtifactView>,
+}
+
+/// A text of an artifact with the parts that match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    pub field: MarkedField,
+    pub text: Arc<str>,
+    /// Counted in characters, in order, without overlaps.
+    pub parts: Vec<Range<usize>>,
+}
+
+/// The texts of an artifact that a search looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MarkedField {
+    Name,
+    Title,
+    /// A synonym of the project's files, or the name or a synonym of a linked glossary term.
+    Synonym,
+    Tag,
+    Description,
+}
+
+impl MarkedField {
+    pub const ALL: [MarkedField; 5] =
+        [MarkedField::Name, MarkedField::Title, MarkedField::Synonym, MarkedField::Tag, MarkedField::Description];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MarkedField::Name => "name",
+            MarkedField::Title => "title",
+            MarkedField::Synonym => "synonym",
+            MarkedField::Tag => "tag",
+            MarkedField::Description => "description",
+        }
+    }
+}
+
+impl Hit {
+    /// Returns the status of certification; `None` if the module of governance is switched off.
+    fn status(&self) -> Option<CertificationStatus> {
+        self.governed.as_ref().map(|view| view.certification.status)
+    }
+}
+
+/// The hits of a search, best first.
+#[derive(Debug, Clone, Default)]
+pub struct Hits {
+    pub hits: Vec<Hit>,
+    /// True if more artifacts match than the limit.
+    pub has_more: bool,
+}
+
+/// A search that is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SearchError {
+    #[error(transparent)]
+    Question(#[from] QuestionError),
+    #[error("unknown cube `{name}`")]
+    UnknownCube {
+        name: String,
+        /// Cubes with a similar name, nearest first.
+        nearest: Vec<String>,
+    },
+}
+
+/// Searches the served project.
+pub struct SearchService {
+    catalog: Arc<Catalog>,
+    /// `None`: the module of governance is switched off.
+    governance: Option<Arc<GovernanceService>>,
+    /// The index that was made last. The lock is held while it is made, so that it is made once.
+    latest: tokio::sync::Mutex<Option<Arc<SearchEntries>>>,
+}
+
+/// The project and the governed records of one request, as the caller sees them.
+struct Scene<'a> {
+    entries: &'a SearchEntries,
+    access: Access<'a>,
+    state: &'a GovernanceState,
+    /// `None`: the module of governance is switched off.
+    sight: Option<Sight<'a>>,
+}
+
+impl SearchService {
+    pub fn new(catalog: Arc<Catalog>, governance: Option<Arc<GovernanceService>>) -> Self {
+        SearchService { catalog, governance, latest: tokio::sync::Mutex::default() }
+    }
+
+    /// Returns the artifacts that match, best first.
+    ///
+    /// # Errors
+    /// The text has no words or is too long, or the cube does not exist for the caller.
+    pub async fn search(&self, search: &SearchRequest, request: &RequestContext) -> Result<Hits, SearchError> {
+        let question = Question::new(&search.text)?;
+        let (snapshot, state) = (self.catalog.snapshot(), self.state().await);
+        let entries = self.entries_of(&snapshot, &state).await;
+        let scene = self.scene(&snapshot, &state, &entries, request);
+        let cube = scene.cube(search.cube.as_deref())?;
+        let tags: Vec<String> = search.tags.iter().map(|tag| tag.trim().to_lowercase()).collect();
+        let is_wanted = |entry: &Entry| {
+            (search.types.is_empty() || search.types.contains(&entry.text.reference.kind))
+                && cube.is_none_or(|cube| scene.is_of(entry, cube))
+                && tags.iter().all(|tag| entry.text.tags.iter().any(|of| of.to_lowercase() == *tag))
+        };
+        let matches = scene.entries.index.find(&question);
+        let scored = matches.map(|found| (found.entry, i64::from(found.score)));
+        Ok(scene.best(&question, scored, is_wanted, search.status, search.limit))
+    }
+
+    /// Returns suggestions for a text that somebody types.
+    ///
+    /// # Errors
+    /// The text is too long, or the cube does not exist for the caller.
+    pub async fn suggest(&self, wanted: &SuggestionRequest, request: &RequestContext) -> Result<Hits, SearchError> {
+        let question = match Question::unfinished(&wanted.text) {
+            Ok(question) => Some(question),
+            Err(QuestionError::NoWords) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let (snapshot, state) = (self.catalog.snapshot(), self.state().await);
+        let entries = self.entries_of(&snapshot, &state).await;
+        let scene = self.scene(&snapshot, &state, &entries, request);
+        let cube = scene.cube(wanted.cube.as_deref())?;
+        let is_wanted = |entry: &Entry| cube.is_none_or(|cube| scene.combines_with(entry, cube));
+        let bonus = |entry: u32| {
+            let is_own = cube.is_some_and(|cube| scene.is_of(&scene.entries.entries[entry as usize], cube));
+            if is_own { OF_CONTEXT } else { 0 }
+        };
+        match question {
+            Some(question) => {
+                let matches = scene.entries.index.find(&question);
+                let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(found.entry)));
+                Ok(scene.best(&question, scored, is_wanted, None, wanted.limit))
+            }
+            None => Ok(scene.first(is_wanted, bonus, wanted.limit)),
+        }
+    }
+
+    fn scene<'a>(
+        &'a self,
+        snapshot: &'a Arc<Snapshot>,
+        state: &'a GovernanceState,
+        entries: &'a SearchEntries,
+        request: &'a RequestContext,
+    ) -> Scene<'a> {
+        let access = Access::of(&snapshot.model, &request.caller);
+        let sight = self.governance.as_ref().map(|governance| governance.sight(snapshot, request));
+        Scene { entries, access, state, sight }
+    }
+
+    /// Returns the governed records. Without the state database, those that this process knows.
+    async fn state(&self) -> Arc<GovernanceState> {
+        match &self.governance {
+            Some(governance) => match governance.state().await {
+                Ok(state) => state,
+                Err(error) => {
+                    tracing::warn!(event = "state_unavailable", error_message = %error);
+                    governance.known_state()
+                }
+            },
+            None => Arc::default(),
+        }
+    }
+
+    /// Returns the index of a snapshot and governed records. It is made on a blocking thread at the first search after
+    /// one of them changed.
+    async fn entries_of(&self, snapshot: &Arc<Snapshot>, state: &Arc<GovernanceState>) -> Arc<SearchEntries> {
+        let mut latest = self.latest.lock().await;
+        if let Some(known) = latest.as_ref().filter(|known| known.is_of(snapshot, state)) {
+            return Arc::clone(known);
+        }
+        let (snapshot, state) = (Arc::clone(snapshot), Arc::clone(state));
+        let made = tokio::task::spawn_blocking(move || Arc::new(SearchEntries::new(&snapshot, &state))).await;
+        let made = made.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic()));
+        *latest = Some(Arc::clone(&made));
+        made
+    }
+}
+
+impl Scene<'_> {
+    /// Returns the best of the matches that are wanted and that the caller may see. Matches come best first.
+    fn best(
+        &self,
+        question: &Question,
+        matches: impl Iterator<Item = (u32, i64)>,
+        is_wanted: impl Fn(&Entry) -> bool,
+        status: Option<CertificationStatus>,
+        limit: usize,
+    ) -> Hits {
+        let found = matches.map(|(entry, score)| (&self.entries.entries[entry as usize], score));
+        let shown = found.filter(|(entry, _)| is_wanted(entry) && entry.is_shown(&self.access));
+        let hits = shown.map(|(entry, score)| {
+            let hit = self.hit(entry, score);
+            let rank = hit.status().map_or(0, rank);
+            Hit { score: score + rank, ..hit }
+        });
+        let mut hits = hits.filter(|hit| status.is_none_or(|wanted| hit.status() == Some(wanted)));
+        let mut best: Vec<Hit> = hits.by_ref().take(RANKED_PER_HIT * limit).collect();
+        // Equal scores keep their order.
+        best.sort_by_key(|hit| Reverse(hit.score));
+        let has_more = best.len() > limit || hits.next().is_some();
+        best.truncate(limit);
+        for hit in &mut best {
+            hit.marks = marks(question, &hit.artifact);
+        }
+        Hits { hits: best, has_more }
+    }
+
+    /// Returns the first artifacts that are wanted and that the caller may see.
+    fn first(&self, is_wanted: impl Fn(&Entry) -> bool, bonus: impl Fn(u32) -> i64, limit: usize) -> Hits {
+        let entries = (0..).zip(&self.entries.entries);
+        let shown = entries.filter(|(_, entry)| is_wanted(entry) && entry.is_shown(&self.access));
+        let mut shown: Vec<(i64, &Entry)> = shown.map(|(at, entry)| (bonus(at), entry)).collect();
+        shown.sort_by_key(|(bonus, _)| Reverse(*bonus));
+        let has_more = shown.len() > limit;
+        let hits = shown.into_iter().take(limit).map(|(score, entry)| self.hit(entry, score)).collect();
+        Hits { hits, has_more }
+    }
+
+    fn hit(&self, entry: &Entry, score: i64) -> Hit {
+        let governed = self.sight.as_ref().and_then(|sight| sight.find(self.state, &entry.text.reference));
+        Hit { artifact: Arc::clone(&entry.text), score, marks: Vec::new(), governed }
+    }
+
+    /// Returns the cube with a name, if one is given.
+    fn cube(&self, name: Option<&str>) -> Result<Option<CubeId>, SearchError> {
+        let Some(name) = name else { return Ok(None) };
+        match metadata::cube(&self.access, name) {
+            Some(cube) => Ok(Some(cube.id)),
+            None => {
+                let known = metadata::cubes(&self.access).map(|cube| &*cube.name);
+                let nearest = nearest(name, known, MAX_NEAREST).into_iter().map(str::to_owned).collect();
+                Err(SearchError::UnknownCube { name: name.chars().take(200).collect(), nearest })
+            }
+        }
+    }
+
+    /// Returns whether an artifact is a cube, one of its members, or a metric that is computed from it.
+    fn is_of(&self, entry: &Entry, cube: CubeId) -> bool {
+        entry.cube == Some(cube) || entry.metric_cubes.contains(&cube)
+    }
+
+    /// Returns whether a query of the cube can use an artifact: the cube's members, dimensions of cubes that it joins,
+    /// and metrics that are computed from it.
+    fn combines_with(&self, entry: &Entry, cube: CubeId) -> bool {
+        let is_joined = |of: CubeId| self.access.model().join_paths(cube).reaches(of);
+        let is_grouped_by = matches!(entry.text.reference.kind, ArtifactType::Dimension | ArtifactType::Cube);
+        self.is_of(entry, cube) || (is_grouped_by && entry.cube.is_some_and(is_joined))
+    }
+}
+
+fn rank(status: CertificationStatus) -> i64 {
+    match status {
+        CertificationStatus::Certified => CERTIFIED,
+        CertificationStatus::Deprecated | CertificationStatus::Archived => DEPRECATED,
+        CertificationStatus::Draft | CertificationStatus::PendingReview => 0,
+    }
+}
+
+/// Returns the texts of an artifact that a question matches.
+fn marks(question: &Question, artifact: &ArtifactText) -> Vec<Marks> {
+    let one = |field, text: &Arc<str>| {
+        let parts = question.marks(text);
+        (!parts.is_empty()).then(|| Marks { field, text: Arc::clone(text), parts })
+    };
+    let names = [(MarkedField::Name, &artifact.reference.id), (MarkedField::Title, &artifact.title)].into_iter();
+    let synonyms = artifact.synonyms.iter().map(|text| (MarkedField::Synonym, text));
+    let tags = artifact.tags.iter().map(|text| (MarkedField::Tag, text));
+    let description = artifact.description.iter().map(|text| (MarkedField::Description, text));
+    names.chain(synonyms).chain(tags).chain(description).filter_map(|(field, text)| one(field, text)).collect()
+}

@@ -1,0 +1,179 @@
+//! The searchable texts of a project, with the index over them.
+//!
+//! In: a snapshot and the governed records. Out: one entry for each cube, member and metric that metadata can list to
+//! anybody. Values that were set at run time replace those of the files.
+
+use std::sync::{Arc, Weak};
+
+use terrane_compiler::Access;
+use terrane_compiler::model::{Cube, CubeId, Member, MetricId, Presentation};
+use terrane_search::{Field, Index, IndexBuilder};
+
+use crate::catalog::Snapshot;
+use crate::governance::{GovernanceState, GovernedCubes};
+use crate::metadata;
+use crate::ports::governance_records::{ArtifactRef, ArtifactType};
+
+/// The artifacts of a snapshot, in the order of the index.
+#[derive(Debug)]
+pub(super) struct SearchEntries {
+    snapshot: Weak<Snapshot>,
+    /// The newest change of governed records.
+    sequence: u64,
+    pub(super) entries: Vec<Entry>,
+    pub(super) index: Index,
+}
+
+/// An entry of the index.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) text: Arc<ArtifactText>,
+    artifact: ArtifactId,
+    /// The cube, or the cube of the member.
+    pub(super) cube: Option<CubeId>,
+    /// The cubes that a metric is computed from.
+    pub(super) metric_cubes: Vec<CubeId>,
+}
+
+/// The texts of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactText {
+    pub reference: ArtifactRef,
+    /// The name of the member's cube.
+    pub cube: Option<Arc<str>>,
+    pub title: Arc<str>,
+    pub description: Option<Arc<str>>,
+    /// From the project's files and from linked glossary terms.
+    pub synonyms: Vec<Arc<str>>,
+    pub tags: Vec<Arc<str>>,
+}
+
+/// The id of an artifact in the model. That of a cube is beside it.
+#[derive(Debug, Clone, Copy)]
+enum ArtifactId {
+    Cube,
+    Member(Member),
+    Metric(MetricId),
+}
+
+impl Entry {
+    /// Returns whether metadata lists the artifact for the caller.
+    pub(super) fn is_shown(&self, access: &Access<'_>) -> bool {
+        let is_cube_shown = || self.cube.is_some_and(|cube| metadata::is_shown(access, access.model().cube(cube)));
+        match self.artifact {
+            ArtifactId::Cube => is_cube_shown(),
+            // Hidden members have no entry.
+            ArtifactId::Member(member) => is_cube_shown() && access.offers(member),
+            ArtifactId::Metric(metric) => access.offers_metric(metric),
+        }
+    }
+}
+
+impl SearchEntries {
+    pub(super) fn new(snapshot: &Arc<Snapshot>, state: &GovernanceState) -> Self {
+        let mut entries = entries(snapshot, state);
+        // The order of equal matches: metrics, measures, dimensions, cubes; short names first.
+        entries.sort_by(|a, b| {
+            let order = |entry: &Entry| (place(entry.text.reference.kind), entry.text.reference.id.len());
+            order(a).cmp(&order(b)).then_with(|| a.text.reference.id.cmp(&b.text.reference.id))
+        });
+        let mut builder = IndexBuilder::default();
+        for entry in &entries {
+            builder.add(texts(&entry.text));
+        }
+        SearchEntries { snapshot: Arc::downgrade(snapshot), sequence: state.sequence, entries, index: builder.build() }
+    }
+
+    /// Returns whether the catalog is that of a snapshot and governed records.
+    pub(super) fn is_of(&self, snapshot: &Arc<Snapshot>, state: &GovernanceState) -> bool {
+        std::ptr::eq(self.snapshot.as_ptr(), Arc::as_ptr(snapshot)) && self.sequence == state.sequence
+    }
+}
+
+fn place(kind: ArtifactType) -> u8 {
+    match kind {
+        ArtifactType::Metric => 0,
+        ArtifactType::Measure => 1,
+        ArtifactType::Dimension => 2,
+        ArtifactType::Cube => 3,
+        ArtifactType::Model => 4,
+    }
+}
+
+fn texts(text: &ArtifactText) -> impl Iterator<Item = (Field, &str)> {
+    let id = &*text.reference.id;
+    let name = text.cube.as_ref().and_then(|cube| id.strip_prefix(&**cube)?.strip_prefix('.')).unwrap_or(id);
+    let group = text.cube.iter().map(|cube| (Field::Group, &**cube));
+    let synonyms = text.synonyms.iter().map(|text| (Field::Synonym, &**text));
+    let tags = text.tags.iter().map(|text| (Field::Tag, &**text));
+    let description = text.description.iter().map(|text| (Field::Description, &**text));
+    [(Field::Name, name), (Field::Title, &*text.title)]
+        .into_iter()
+        .chain(synonyms)
+        .chain(group)
+        .chain(tags)
+        .chain(description)
+}
+
+fn entries(snapshot: &Snapshot, state: &GovernanceState) -> Vec<Entry> {
+    let model = &snapshot.model;
+    let governed_cubes = GovernedCubes::of(&snapshot.definitions);
+    let mut entries = Vec::new();
+    for cube in model.cubes.iter().filter(|cube| cube.public) {
+        let reference = ArtifactRef::new(ArtifactType::Cube, Arc::clone(&cube.name));
+        let governed = governed_cubes.governed(model, cube);
+        let text = ArtifactText {
+            reference,
+            cube: None,
+            title: Arc::clone(&cube.title),
+            description: cube.description.clone(),
+            synonyms: governed.synonyms,
+            tags: governed.tags,
+        };
+        entries.push(entry(text, ArtifactId::Cube, Some(cube.id), state));
+        let measures = cube.measures.iter().map(|of| (ArtifactType::Measure, &of.name, &of.presentation));
+        let dimensions = cube.dimensions.iter().map(|of| (ArtifactType::Dimension, &of.name, &of.presentation));
+        for (kind, name, presentation) in measures.chain(dimensions).filter(|(.., of)| !of.hidden) {
+            let Some(member) = cube.member(name) else { continue };
+            let text = member_text(kind, cube, name, presentation);
+            entries.push(entry(text, ArtifactId::Member(member), Some(cube.id), state));
+        }
+    }
+    for (id, metric) in (0..).map(MetricId).zip(&model.metrics).filter(|(_, metric)| !metric.presentation.hidden) {
+        let reference = ArtifactRef::new(ArtifactType::Metric, Arc::clone(&metric.name));
+        let text = of_presentation(reference, None, &metric.presentation);
+        let mut of_metric = entry(text, ArtifactId::Metric(id), None, state);
+        of_metric.metric_cubes = metadata::cube_ids_of_metric(model, metric);
+        entries.push(of_metric);
+    }
+    entries
+}
+
+fn member_text(kind: ArtifactType, cube: &Cube, name: &str, presentation: &Presentation) -> ArtifactText {
+    let id: Arc<str> = format!("{}.{name}", cube.name).into();
+    of_presentation(ArtifactRef::new(kind, id), Some(Arc::clone(&cube.name)), presentation)
+}
+
+fn of_presentation(reference: ArtifactRef, cube: Option<Arc<str>>, presentation: &Presentation) -> ArtifactText {
+    ArtifactText {
+        reference,
+        cube,
+        title: Arc::clone(&presentation.title),
+        description: presentation.description.clone(),
+        synonyms: presentation.governed.synonyms.clone(),
+        tags: presentation.governed.tags.clone(),
+    }
+}
+
+/// Returns an entry whose texts have their governed values.
+fn entry(mut text: ArtifactText, artifact: ArtifactId, cube: Option<CubeId>, state: &GovernanceState) -> Entry {
+    if let Some(set) = state.metadata.get(&text.reference) {
+        text.description = set.description.clone().or(text.description);
+        text.tags = set.tags.clone().unwrap_or(text.tags);
+    }
+    for (term, _) in state.terms_of(&text.reference) {
+        text.synonyms.push(Arc::clone(&term.name));
+        text.synonyms.extend(term.synonyms.iter().cloned());
+    }
+    Entry { text: Arc::new(text), artifact, cube, metric_cubes: Vec::new() }
+}

@@ -1,0 +1,147 @@
+//! Search of cubes, members and metrics, and suggestions while somebody types.
+//!
+//! In: hits of the use case. Out: their texts with the parts that match.
+
+use async_graphql::{Context, SimpleObject};
+use terrane_app::ports::governance_records::ArtifactType;
+use terrane_app::search::{
+    DEFAULT_LIMIT, DEFAULT_SUGGESTIONS, Hit, Hits, MAX_LIMIT, SearchError, SearchRequest, SearchService,
+    SuggestionRequest,
+};
+use terrane_wire::ErrorBody;
+use terrane_wire::search::SearchHit;
+
+use super::inputs::malformed;
+use super::request::state;
+use crate::enums::SearchType;
+use crate::failure::Failure;
+
+/// A cube, member or metric that matches.
+#[derive(SimpleObject)]
+pub(crate) struct SearchResult {
+    #[graphql(name = "type")]
+    ty: SearchType,
+    /// The name in queries, such as `orders.revenue`.
+    name: String,
+    /// The cube of a member.
+    cube: Option<String>,
+    title: String,
+    description: Option<String>,
+    tags: Vec<String>,
+    /// The texts that match. The first one is the reason of the hit.
+    matches: Vec<SearchMatch>,
+    /// `draft`, `pending_review`, `certified`, `deprecated` or `archived`; null without governance.
+    certification_status: Option<String>,
+    /// True if the definition differs from the certified one.
+    definition_changed: bool,
+    /// The ids of users and teams.
+    owners: Vec<String>,
+}
+
+/// A text that matches.
+#[derive(SimpleObject)]
+pub(crate) struct SearchMatch {
+    /// `name`, `title`, `synonym`, `tag` or `description`.
+    field: String,
+    text: String,
+    /// The parts that match: the first character and the one behind the last, counted in Unicode code points from 0.
+    ranges: Vec<Vec<u32>>,
+}
+
+/// Returns what a search finds.
+///
+/// # Errors
+/// The text or the limit is invalid, or the document resolves too many fields.
+pub(crate) async fn search(
+    context: &Context<'_>,
+    text: String,
+    types: Option<Vec<SearchType>>,
+    limit: Option<u32>,
+) -> Result<Vec<SearchResult>, Failure> {
+    let types = types.unwrap_or_default().into_iter().map(ArtifactType::from).collect();
+    let limit = checked(limit, DEFAULT_LIMIT)?;
+    let request = SearchRequest { text, types, limit, ..SearchRequest::default() };
+    let found = service(context)?.search(&request, &state(context).parts.context.request).await;
+    results(context, found)
+}
+
+/// Returns suggestions.
+///
+/// # Errors
+/// The text, the cube or the limit is invalid, or the document resolves too many fields.
+pub(crate) async fn suggestions(
+    context: &Context<'_>,
+    text: String,
+    cube: Option<String>,
+    limit: Option<u32>,
+) -> Result<Vec<SearchResult>, Failure> {
+    let request = SuggestionRequest { text, cube, limit: checked(limit, DEFAULT_SUGGESTIONS)? };
+    let found = service(context)?.suggest(&request, &state(context).parts.context.request).await;
+    results(context, found)
+}
+
+fn service<'c>(context: &Context<'c>) -> Result<&'c SearchService, Failure> {
+    let state = state(context);
+    state.count_items(0)?;
+    let off = || ErrorBody::new(terrane_wire::Code::NotFound, "search is switched off on this server").into();
+    state.parts.services.search.as_deref().ok_or_else(off)
+}
+
+fn checked(limit: Option<u32>, default: usize) -> Result<usize, Failure> {
+    match limit {
+        None => Ok(default),
+        Some(limit) if (1..=MAX_LIMIT as u32).contains(&limit) => Ok(limit as usize),
+        Some(_) => Err(malformed("expected an integer from 1 to 100 at `limit`", "limit")),
+    }
+}
+
+fn results(context: &Context<'_>, found: Result<Hits, SearchError>) -> Result<Vec<SearchResult>, Failure> {
+    let found = found?;
+    let results: Vec<SearchResult> = found.hits.iter().map(SearchResult::from).collect();
+    let matches = results.iter().map(|result| result.matches.len()).sum();
+    state(context).count(context, results.len(), &|list| (list == "matches").then_some(matches))?;
+    Ok(results)
+}
+
+impl From<SearchType> for ArtifactType {
+    fn from(ty: SearchType) -> Self {
+        match ty {
+            SearchType::Cube => ArtifactType::Cube,
+            SearchType::Measure => ArtifactType::Measure,
+            SearchType::Dimension => ArtifactType::Dimension,
+            SearchType::Metric => ArtifactType::Metric,
+        }
+    }
+}
+
+impl From<&Hit> for SearchResult {
+    fn from(hit: &Hit) -> Self {
+        let ty = match hit.artifact.reference.kind {
+            ArtifactType::Measure => SearchType::Measure,
+            ArtifactType::Dimension => SearchType::Dimension,
+            ArtifactType::Metric => SearchType::Metric,
+            // SQL models are not searched.
+            ArtifactType::Cube | ArtifactType::Model => SearchType::Cube,
+        };
+        let hit = SearchHit::from(hit);
+        SearchResult {
+            ty,
+            name: hit.name.to_owned(),
+            cube: hit.cube.map(str::to_owned),
+            title: hit.title.to_owned(),
+            description: hit.description.map(str::to_owned),
+            tags: hit.tags.into_iter().map(str::to_owned).collect(),
+            matches: hit.matches.iter().map(SearchMatch::from).collect(),
+            certification_status: hit.certification.as_ref().map(|of| of.status.to_owned()),
+            definition_changed: hit.certification.as_ref().is_some_and(|of| of.definition_changed),
+            owners: hit.owners.iter().map(|owner| owner.id.to_owned()).collect(),
+        }
+    }
+}
+
+impl From<&terrane_wire::search::SearchMatch<'_>> for SearchMatch {
+    fn from(found: &terrane_wire::search::SearchMatch<'_>) -> Self {
+        let ranges = found.ranges.iter().map(|[start, end]| vec![*start as u32, *end as u32]);
+        SearchMatch { field: found.field.to_owned(), text: found.text.to_owned(), ranges: ranges.collect() }
+    }
+}

@@ -1,0 +1,262 @@
+//! Search and suggestions: bodies of requests, and hits as JSON.
+//!
+//! In: bodies; hits of `app::search`. Out: requests, or a [`FieldError`]; hits with the parts of their texts that match.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value as Json;
+use terrane_app::ports::governance_records::{ArtifactType, CertificationStatus};
+use terrane_app::search::{
+    DEFAULT_LIMIT, DEFAULT_SUGGESTIONS, Hit, Hits, MAX_LIMIT, MarkedField, Marks, SearchRequest, SuggestionRequest,
+};
+
+use crate::body::parse;
+use crate::fields::{FieldError, Fields, Path};
+use crate::governance::statuses;
+use crate::schema;
+
+pub(crate) const SEARCH: &[&str] = &["query", "types", "cube", "tags", "certification_status", "limit"];
+pub(crate) const AUTOCOMPLETION: &[&str] = &["query", "context", "limit"];
+pub(crate) const CONTEXT: &[&str] = &["cube_name"];
+/// The types of artifacts that a search finds.
+pub const TYPES: [ArtifactType; 4] =
+    [ArtifactType::Cube, ArtifactType::Measure, ArtifactType::Dimension, ArtifactType::Metric];
+
+const TEXT: &str = "a string like \"average delay\"";
+const TYPE: &str = "`cube`, `measure`, `dimension` or `metric`";
+const STATUS: &str = "`draft`, `pending_review`, `certified`, `deprecated` or `archived`";
+const LIMIT: &str = "an integer from 1 to 100";
+
+/// A text to search for.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Search {
+    /// Words of names, titles, synonyms, tags and descriptions. At most 300 characters and 16 words.
+    pub query: String,
+    /// Only artifacts of these types; all types if it is absent or empty.
+    #[schemars(schema_with = "type_lists")]
+    pub types: Option<Vec<String>>,
+    /// Only this cube and its members, and metrics that are computed from it.
+    pub cube: Option<String>,
+    /// Only artifacts with all of these tags.
+    pub tags: Option<Vec<String>>,
+    /// Only artifacts with this status of certification.
+    #[schemars(schema_with = "statuses")]
+    pub certification_status: Option<String>,
+    /// The most hits, 1 to 100. Default: 20.
+    pub limit: Option<u64>,
+}
+
+/// A text that somebody types.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Autocompletion {
+    /// The text so far. The last word may be unfinished; an empty text suggests everything.
+    pub query: String,
+    pub context: Option<AutocompletionContext>,
+    /// The most suggestions, 1 to 100. Default: 10.
+    pub limit: Option<u64>,
+}
+
+/// The place in which somebody types.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AutocompletionContext {
+    /// Only members that a query of this cube can use, its own first.
+    pub cube_name: Option<String>,
+}
+
+fn types(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&TYPES.map(ArtifactType::as_str))
+}
+
+fn type_lists(generator: &mut SchemaGenerator) -> Schema {
+    let items = types(generator);
+    schemars::json_schema!({"type": "array", "items": items})
+}
+
+fn fields(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&MarkedField::ALL.map(MarkedField::as_str))
+}
+
+/// Reads the body of a search.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn search_from_wire(body: &[u8]) -> Result<SearchRequest, FieldError> {
+    let json = parse(body)?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object like {\"query\": \"average delay\"}", SEARCH)?;
+    let status = fields.string("certification_status", STATUS)?.map(|text| {
+        let named = CertificationStatus::ALL.into_iter().find(|status| status.as_str() == text);
+        named.ok_or_else(|| Path::ROOT.field("certification_status").invalid_value(text, STATUS))
+    });
+    Ok(SearchRequest {
+        text: fields.required_string("query", TEXT)?.to_owned(),
+        types: fields.list("types", "a list like [\"measure\"]", artifact_type)?,
+        cube: fields.string("cube", "a cube's name")?.map(str::to_owned),
+        tags: fields.list("tags", "a list of strings", text)?,
+        status: status.transpose()?,
+        limit: limit(&fields, DEFAULT_LIMIT)?,
+    })
+}
+
+/// Reads the body of a request for suggestions.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn autocompletion_from_wire(body: &[u8]) -> Result<SuggestionRequest, FieldError> {
+    let json = parse(body)?;
+    let fields = Fields::new(&json, &Path::ROOT, "an object like {\"query\": \"dep\"}", AUTOCOMPLETION)?;
+    let path = Path::ROOT.field("context");
+    let context = fields.get("context");
+    let context =
+        context.map(|context| Fields::new(context, &path, "an object like {\"cube_name\": \"flights\"}", CONTEXT));
+    let cube = match context.transpose()? {
+        Some(context) => context.string("cube_name", "a cube's name")?.map(str::to_owned),
+        None => None,
+    };
+    Ok(SuggestionRequest {
+        text: fields.required_string("query", TEXT)?.to_owned(),
+        cube,
+        limit: limit(&fields, DEFAULT_SUGGESTIONS)?,
+    })
+}
+
+fn limit(fields: &Fields<'_>, default: usize) -> Result<usize, FieldError> {
+    match fields.integer("limit")? {
+        None => Ok(default),
+        Some(limit) if (1..=MAX_LIMIT as u64).contains(&limit) => Ok(limit as usize),
+        Some(other) => Err(Path::ROOT.field("limit").invalid_value(&other.to_string(), LIMIT)),
+    }
+}
+
+fn artifact_type(value: &Json, path: &Path<'_>) -> Result<ArtifactType, FieldError> {
+    let Json::String(name) = value else { return Err(path.invalid_type(value, TYPE)) };
+    TYPES.into_iter().find(|kind| kind.as_str() == name).ok_or_else(|| path.invalid_value(name, TYPE))
+}
+
+fn text(value: &Json, path: &Path<'_>) -> Result<String, FieldError> {
+    match value {
+        Json::String(text) => Ok(text.clone()),
+        other => Err(path.invalid_type(other, "a string")),
+    }
+}
+
+/// Artifacts that match, best first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SearchResults<'a> {
+    pub results: Vec<SearchHit<'a>>,
+    /// True if more artifacts match than the limit.
+    pub has_more: bool,
+}
+
+/// Suggestions, best first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Suggestions<'a> {
+    pub suggestions: Vec<SearchHit<'a>>,
+    /// True if there are more suggestions than the limit.
+    pub has_more: bool,
+}
+
+/// An artifact that matches.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SearchHit<'a> {
+    #[schemars(schema_with = "types")]
+    pub r#type: &'static str,
+    /// The name in queries, such as `orders.revenue`.
+    pub name: &'a str,
+    /// The cube of a member.
+    pub cube: Option<&'a str>,
+    pub title: &'a str,
+    pub description: Option<&'a str>,
+    pub tags: Vec<&'a str>,
+    /// The texts that match. The first one is the reason of the hit.
+    pub matches: Vec<SearchMatch<'a>>,
+    pub certification: Option<SearchCertification>,
+    /// Users and teams.
+    pub owners: Vec<SearchOwner<'a>>,
+    /// Comparable within one answer.
+    pub score: i64,
+}
+
+/// A text of an artifact that matches.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SearchMatch<'a> {
+    #[schemars(schema_with = "fields")]
+    pub field: &'static str,
+    pub text: &'a str,
+    /// The parts that match: the first character and the one behind the last, counted in Unicode code points from 0.
+    pub ranges: Vec<[usize; 2]>,
+}
+
+/// The certification of an artifact. Null if the module of governance is switched off.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SearchCertification {
+    #[schemars(schema_with = "statuses")]
+    pub status: &'static str,
+    /// True if the definition differs from the certified one.
+    pub definition_changed: bool,
+    /// True if the last day of the certificate is over.
+    pub expired: bool,
+}
+
+/// An owner of an artifact.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SearchOwner<'a> {
+    #[schemars(schema_with = "crate::governance::owner_types")]
+    pub r#type: &'static str,
+    pub id: &'a str,
+    #[schemars(schema_with = "crate::governance::owner_roles")]
+    pub role: &'static str,
+}
+
+impl<'a> From<&'a Hits> for SearchResults<'a> {
+    fn from(found: &'a Hits) -> Self {
+        SearchResults { results: found.hits.iter().map(SearchHit::from).collect(), has_more: found.has_more }
+    }
+}
+
+impl<'a> From<&'a Hits> for Suggestions<'a> {
+    fn from(found: &'a Hits) -> Self {
+        Suggestions { suggestions: found.hits.iter().map(SearchHit::from).collect(), has_more: found.has_more }
+    }
+}
+
+impl<'a> From<&'a Hit> for SearchHit<'a> {
+    fn from(hit: &'a Hit) -> Self {
+        let artifact = &hit.artifact;
+        let owners = hit.governed.iter().flat_map(|view| &view.owners.owners);
+        SearchHit {
+            r#type: artifact.reference.kind.as_str(),
+            name: &artifact.reference.id,
+            cube: artifact.cube.as_deref(),
+            title: &artifact.title,
+            description: artifact.description.as_deref(),
+            tags: artifact.tags.iter().map(|tag| &**tag).collect(),
+            matches: hit.marks.iter().map(SearchMatch::from).collect(),
+            certification: hit.governed.as_ref().map(|view| SearchCertification {
+                status: view.certification.status.as_str(),
+                definition_changed: view.certification.definition_changed.is_some(),
+                expired: view.certification.is_expired,
+            }),
+            owners: owners
+                .map(|owner| SearchOwner {
+                    r#type: owner.owner_type.as_str(),
+                    id: &owner.owner_id,
+                    role: owner.role.as_str(),
+                })
+                .collect(),
+            score: hit.score,
+        }
+    }
+}
+
+impl<'a> From<&'a Marks> for SearchMatch<'a> {
+    fn from(marks: &'a Marks) -> Self {
+        SearchMatch {
+            field: marks.field.as_str(),
+            text: &marks.text,
+            ranges: marks.parts.iter().map(|part| [part.start, part.end]).collect(),
+        }
+    }
+}

@@ -7,6 +7,7 @@
 
 mod approvals;
 mod artifacts;
+mod badges;
 mod certification;
 mod definition;
 mod details;
@@ -29,6 +30,7 @@ pub(crate) use approvals::zone_name;
 pub use approvals::{Approval, ApprovalService, HookFinding};
 pub use artifacts::{ArtifactView, Origin, Sourced};
 pub(crate) use artifacts::{GovernedCubes, Sight};
+pub use badges::{Badge, Badges};
 pub use certification::{
     CertificationFilter, CertificationMove, CertificationView, DefinitionChange, allowed_moves, next_status,
 };

@@ -22,7 +22,7 @@ use entries::{Entry, SearchEntries};
 
 use crate::catalog::{Catalog, Snapshot};
 use crate::domain::RequestContext;
-use crate::governance::{ArtifactView, GovernanceService, GovernanceState, Sight};
+use crate::governance::{ArtifactView, Badge, GovernanceService, GovernanceState, Sight};
 use crate::metadata;
 use crate::ports::governance_records::{ArtifactType, CertificationStatus};
 
@@ -114,6 +114,11 @@ impl MarkedField {
 }
 
 impl Hit {
+    /// Returns the certification; `None` if the module of governance is switched off.
+    pub fn badge(&self) -> Option<Badge> {
+        self.governed.as_ref().map(|view| Badge::of(&view.certification))
+    }
+
     /// Returns the status of certification; `None` if the module of governance is switched off.
     fn status(&self) -> Option<CertificationStatus> {
         self.governed.as_ref().map(|view| view.certification.status)
@@ -229,13 +234,7 @@ impl SearchService {
     /// Returns the governed records. Without the state database, those that this process knows.
     async fn state(&self) -> Arc<GovernanceState> {
         match &self.governance {
-            Some(governance) => match governance.state().await {
-                Ok(state) => state,
-                Err(error) => {
-                    tracing::warn!(event = "state_unavailable", error_message = %error);
-                    governance.known_state()
-                }
-            },
+            Some(governance) => governance.latest_state().await,
             None => Arc::default(),
         }
     }

@@ -13,8 +13,9 @@ use crate::catalog::{Catalog, Snapshot};
 use crate::cost::{CostService, ExecutionLog, GuardrailService, GuardrailTable, HistoryRetention, Prices};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
+use crate::domain::RequestContext;
 use crate::governance::{
-    ApprovalService, GovernanceMaintenance, GovernancePorts, GovernanceService, GovernanceSettings,
+    ApprovalService, Badges, GovernanceMaintenance, GovernancePorts, GovernanceService, GovernanceSettings,
 };
 use crate::invalidation::InvalidationService;
 use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
@@ -456,6 +457,14 @@ impl ServerServices {
             warehouse: services.warehouse,
             plugins: services.plugins,
             clock: services.clock,
+        }
+    }
+
+    /// Returns the certifications of the artifacts that the caller may see; none if governance is switched off.
+    pub async fn badges(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> Badges {
+        match &self.governance {
+            Some(governance) => governance.badges(snapshot, request).await,
+            None => Badges::default(),
         }
     }
 

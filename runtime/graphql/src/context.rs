@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use terrane_app::catalog::Catalog;
 use terrane_app::domain::{Identity, RequestContext};
+use terrane_app::governance::GovernanceService;
 use terrane_app::invalidation::InvalidationService;
 use terrane_app::jobs::JobService;
 use terrane_app::live::LiveService;
@@ -58,6 +59,8 @@ pub(crate) struct ServerUseCases {
     pub(crate) invalidations: Arc<InvalidationService>,
     pub(crate) preaggregations: Arc<Preaggregations>,
     pub(crate) jobs: Arc<JobService>,
+    /// `None`: the module of governance is switched off.
+    pub(crate) governance: Option<Arc<GovernanceService>>,
 }
 
 impl From<&ServerServices> for GraphQlServices {
@@ -66,6 +69,7 @@ impl From<&ServerServices> for GraphQlServices {
             invalidations: Arc::clone(&services.invalidations),
             preaggregations: Arc::clone(&services.preaggregations),
             jobs: Arc::clone(&services.jobs),
+            governance: services.governance.clone(),
         };
         GraphQlServices {
             catalog: Arc::clone(&services.catalog),

@@ -60,13 +60,13 @@ fn benches(criterion: &mut Criterion) {
     let index = index(&names);
     for text in ["revenue", "average departure delay", "avrage deprture dealy", "the of by"] {
         let question = Question::new(text).expect("words");
-        criterion.bench_function(format!("search/find {text}"), |bencher| {
+        criterion.bench_function(&format!("search/find {text}"), |bencher| {
             bencher.iter(|| index.find(&question).take(20).count());
         });
     }
     for text in ["d", "dep", "average dep"] {
         let question = Question::unfinished(text).expect("words");
-        criterion.bench_function(format!("search/suggest {text}"), |bencher| {
+        criterion.bench_function(&format!("search/suggest {text}"), |bencher| {
             bencher.iter(|| index.find(&question).take(10).count());
         });
     }

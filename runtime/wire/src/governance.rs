@@ -11,8 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::governance::{
-    ArtifactView, ArtifactsFound, CertificationView, DefinitionChange, HistoryPage, Origin, OwnedArtifact, OwnerView,
-    OwnershipView, TermView,
+    ArtifactView, ArtifactsFound, Badge, CertificationView, DefinitionChange, HistoryPage, Origin, OwnedArtifact,
+    OwnerView, OwnershipView, TermView,
 };
 use terrane_app::ports::audit::Details;
 use terrane_app::ports::governance_records::{
@@ -182,6 +182,27 @@ impl From<&CertificationView> for Certification {
             archived: CertificationNote::of(record.and_then(|record| record.archived.as_ref())),
             allowed_moves: view.allowed_moves.iter().map(|transition| transition.as_str()).collect(),
             orphaned: view.is_orphan,
+        }
+    }
+}
+
+/// The certification of an artifact, beside its name.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CertificationBadge {
+    #[schemars(schema_with = "statuses")]
+    pub status: &'static str,
+    /// True if the definition differs from the certified one.
+    pub definition_changed: bool,
+    /// True if the last day of the certificate is over.
+    pub expired: bool,
+}
+
+impl From<Badge> for CertificationBadge {
+    fn from(badge: Badge) -> Self {
+        CertificationBadge {
+            status: badge.status.as_str(),
+            definition_changed: badge.is_definition_changed,
+            expired: badge.is_expired,
         }
     }
 }

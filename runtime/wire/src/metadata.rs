@@ -1,14 +1,17 @@
 //! The model as clients see it (specification, "Cube", "Measure", "Dimension", metadata form).
 //!
-//! In: the model, and what the caller may see of it (`terrane_app::metadata`). Out: cubes, measures, dimensions and
-//! metrics.
+//! In: the model, what the caller may see of it (`terrane_app::metadata`), and certifications. Out: cubes, measures,
+//! dimensions and metrics.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use terrane_app::governance::Badges;
 use terrane_app::metadata;
+use terrane_app::ports::governance_records::ArtifactType;
 use terrane_compiler::Access;
 use terrane_compiler::model::{self, AggregateFunction, DimensionType, MeasureKind, MetricKind};
 
+use crate::governance::CertificationBadge;
 use crate::query::GranularityName;
 use crate::schema;
 
@@ -50,6 +53,8 @@ pub struct Cube<'m> {
     dimensions: Vec<Dimension<'m>>,
     segments: Vec<&'m str>,
     joins: Vec<&'m str>,
+    /// Null for drafts, and without governance.
+    certification: Option<CertificationBadge>,
 }
 
 /// A measure of a cube.
@@ -63,6 +68,8 @@ pub struct Measure<'m> {
     description: Option<&'m str>,
     format: Option<&'m str>,
     drill_members: Vec<&'m str>,
+    /// Null for drafts, and without governance.
+    certification: Option<CertificationBadge>,
 }
 
 /// A dimension of a cube.
@@ -78,6 +85,8 @@ pub struct Dimension<'m> {
     primary_key: bool,
     #[schemars(with = "Vec<GranularityName>")]
     granularities: Vec<&'static str>,
+    /// Null for drafts, and without governance.
+    certification: Option<CertificationBadge>,
 }
 
 /// All measures and metrics.
@@ -100,6 +109,8 @@ pub struct Metric<'m> {
     format: Option<&'m str>,
     /// The cubes whose measures it is computed from.
     cubes: Vec<&'m str>,
+    /// Null for drafts, and without governance.
+    certification: Option<CertificationBadge>,
 }
 
 /// The dimensions of all cubes.
@@ -109,59 +120,68 @@ pub struct Dimensions<'m> {
 }
 
 /// Returns the cubes that the caller may see.
-pub fn cubes<'m>(access: &'m Access<'m>) -> Cubes<'m> {
-    Cubes { cubes: metadata::cubes(access).map(|cube| to_wire(access, cube)).collect() }
+pub fn cubes<'m>(access: &'m Access<'m>, badges: &Badges) -> Cubes<'m> {
+    Cubes { cubes: metadata::cubes(access).map(|cube| to_wire(access, badges, cube)).collect() }
 }
 
 /// Returns one cube, if the caller may see it.
-pub fn cube<'m>(access: &'m Access<'m>, name: &str) -> Option<Cube<'m>> {
-    metadata::cube(access, name).map(|cube| to_wire(access, cube))
+pub fn cube<'m>(access: &'m Access<'m>, badges: &Badges, name: &str) -> Option<Cube<'m>> {
+    metadata::cube(access, name).map(|cube| to_wire(access, badges, cube))
 }
 
-/// Returns a whole cube, as its author registered it. It has no segments and no joins.
+/// Returns a whole cube, as its author registered it. It has no segments, no joins and no certification.
 pub fn registered(cube: &model::Cube) -> Cube<'_> {
+    let badges = Badges::default();
     Cube {
         name: &cube.name,
         title: &cube.title,
         description: cube.description.as_deref(),
-        measures: cube.measures.iter().map(|measure| measure_to_wire(cube, measure, Vec::new())).collect(),
-        dimensions: cube.dimensions.iter().map(|dimension| dimension_to_wire(cube, dimension)).collect(),
+        measures: cube.measures.iter().map(|measure| measure_to_wire(&badges, cube, measure, Vec::new())).collect(),
+        dimensions: cube.dimensions.iter().map(|dimension| dimension_to_wire(&badges, cube, dimension)).collect(),
         segments: Vec::new(),
         joins: Vec::new(),
+        certification: None,
     }
 }
 
 /// Returns the measures and metrics that the caller may see.
-pub fn metrics<'m>(access: &'m Access<'m>) -> Metrics<'m> {
+pub fn metrics<'m>(access: &'m Access<'m>, badges: &Badges) -> Metrics<'m> {
     Metrics {
-        measures: metadata::cubes(access).flat_map(|cube| measures(access, cube)).collect(),
-        metrics: metadata::metrics(access).map(|m| metric(access, m)).collect(),
+        measures: metadata::cubes(access).flat_map(|cube| measures(access, badges, cube)).collect(),
+        metrics: metadata::metrics(access).map(|m| metric(access, badges, m)).collect(),
     }
 }
 
 /// Returns the dimensions that the caller may see.
-pub fn dimensions<'m>(access: &'m Access<'m>) -> Dimensions<'m> {
-    Dimensions { dimensions: metadata::cubes(access).flat_map(|cube| cube_dimensions(access, cube)).collect() }
+pub fn dimensions<'m>(access: &'m Access<'m>, badges: &Badges) -> Dimensions<'m> {
+    Dimensions { dimensions: metadata::cubes(access).flat_map(|cube| cube_dimensions(access, badges, cube)).collect() }
 }
 
-fn to_wire<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> Cube<'m> {
+fn to_wire<'m>(access: &'m Access<'m>, badges: &Badges, cube: &'m model::Cube) -> Cube<'m> {
     Cube {
         name: &cube.name,
         title: &cube.title,
         description: cube.description.as_deref(),
-        measures: measures(access, cube).collect(),
-        dimensions: cube_dimensions(access, cube).collect(),
+        measures: measures(access, badges, cube).collect(),
+        dimensions: cube_dimensions(access, badges, cube).collect(),
         segments: metadata::segments(access, cube).map(|segment| &*segment.name).collect(),
         joins: metadata::joins(access, cube).map(|(_, target)| &*target.name).collect(),
+        certification: badges.of(ArtifactType::Cube, &cube.name).map(CertificationBadge::from),
     }
 }
 
-fn measures<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Measure<'m>> {
+fn measures<'m>(access: &'m Access<'m>, badges: &Badges, cube: &'m model::Cube) -> impl Iterator<Item = Measure<'m>> {
     metadata::measures(access, cube)
-        .map(move |measure| measure_to_wire(cube, measure, metadata::drill_members(access, cube, measure)))
+        .map(move |measure| measure_to_wire(badges, cube, measure, metadata::drill_members(access, cube, measure)))
 }
 
-fn measure_to_wire<'m>(cube: &'m model::Cube, measure: &'m model::Measure, drill_members: Vec<&'m str>) -> Measure<'m> {
+fn measure_to_wire<'m>(
+    badges: &Badges,
+    cube: &'m model::Cube,
+    measure: &'m model::Measure,
+    drill_members: Vec<&'m str>,
+) -> Measure<'m> {
+    let badge = badges.of_member(ArtifactType::Measure, &cube.name, &measure.name);
     Measure {
         name: &measure.name,
         cube: &cube.name,
@@ -170,14 +190,20 @@ fn measure_to_wire<'m>(cube: &'m model::Cube, measure: &'m model::Measure, drill
         description: measure.presentation.description.as_deref(),
         format: measure.presentation.format.as_deref(),
         drill_members,
+        certification: badge.map(CertificationBadge::from),
     }
 }
 
-fn cube_dimensions<'m>(access: &'m Access<'m>, cube: &'m model::Cube) -> impl Iterator<Item = Dimension<'m>> {
-    metadata::dimensions(access, cube).map(move |dimension| dimension_to_wire(cube, dimension))
+fn cube_dimensions<'m>(
+    access: &'m Access<'m>,
+    badges: &Badges,
+    cube: &'m model::Cube,
+) -> impl Iterator<Item = Dimension<'m>> {
+    metadata::dimensions(access, cube).map(move |dimension| dimension_to_wire(badges, cube, dimension))
 }
 
-fn dimension_to_wire<'m>(cube: &'m model::Cube, dimension: &'m model::Dimension) -> Dimension<'m> {
+fn dimension_to_wire<'m>(badges: &Badges, cube: &'m model::Cube, dimension: &'m model::Dimension) -> Dimension<'m> {
+    let badge = badges.of_member(ArtifactType::Dimension, &cube.name, &dimension.name);
     Dimension {
         name: &dimension.name,
         cube: &cube.name,
@@ -187,10 +213,11 @@ fn dimension_to_wire<'m>(cube: &'m model::Cube, dimension: &'m model::Dimension)
         format: dimension.presentation.format.as_deref(),
         primary_key: dimension.primary_key,
         granularities: dimension.granularities.iter().map(|granularity| granularity.as_str()).collect(),
+        certification: badge.map(CertificationBadge::from),
     }
 }
 
-fn metric<'m>(access: &'m Access<'m>, metric: &'m model::Metric) -> Metric<'m> {
+fn metric<'m>(access: &'m Access<'m>, badges: &Badges, metric: &'m model::Metric) -> Metric<'m> {
     Metric {
         name: &metric.name,
         r#type: match metric.kind {
@@ -203,6 +230,7 @@ fn metric<'m>(access: &'m Access<'m>, metric: &'m model::Metric) -> Metric<'m> {
         time_grain: metric.time_grain.map(|grain| grain.as_str()),
         format: metric.presentation.format.as_deref(),
         cubes: metadata::cubes_of_metric(access, metric).into_iter().map(|cube| &*cube.name).collect(),
+        certification: badges.of(ArtifactType::Metric, &metric.name).map(CertificationBadge::from),
     }
 }
 

@@ -12,7 +12,7 @@ use terrane_app::search::{
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};
-use crate::governance::statuses;
+use crate::governance::{CertificationBadge, statuses};
 use crate::schema;
 
 pub(crate) const SEARCH: &[&str] = &["query", "types", "cube", "tags", "certification_status", "limit"];
@@ -172,7 +172,8 @@ pub struct SearchHit<'a> {
     pub tags: Vec<&'a str>,
     /// The texts that match. The first one is the reason of the hit.
     pub matches: Vec<SearchMatch<'a>>,
-    pub certification: Option<SearchCertification>,
+    /// Null if the module of governance is switched off.
+    pub certification: Option<CertificationBadge>,
     /// Users and teams.
     pub owners: Vec<SearchOwner<'a>>,
     /// Comparable within one answer.
@@ -187,17 +188,6 @@ pub struct SearchMatch<'a> {
     pub text: &'a str,
     /// The parts that match: the first character and the one behind the last, counted in Unicode code points from 0.
     pub ranges: Vec<[usize; 2]>,
-}
-
-/// The certification of an artifact. Null if the module of governance is switched off.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SearchCertification {
-    #[schemars(schema_with = "statuses")]
-    pub status: &'static str,
-    /// True if the definition differs from the certified one.
-    pub definition_changed: bool,
-    /// True if the last day of the certificate is over.
-    pub expired: bool,
 }
 
 /// An owner of an artifact.
@@ -234,11 +224,7 @@ impl<'a> From<&'a Hit> for SearchHit<'a> {
             description: artifact.description.as_deref(),
             tags: artifact.tags.iter().map(|tag| &**tag).collect(),
             matches: hit.marks.iter().map(SearchMatch::from).collect(),
-            certification: hit.governed.as_ref().map(|view| SearchCertification {
-                status: view.certification.status.as_str(),
-                definition_changed: view.certification.definition_changed.is_some(),
-                expired: view.certification.is_expired,
-            }),
+            certification: hit.badge().map(CertificationBadge::from),
             owners: owners
                 .map(|owner| SearchOwner {
                     r#type: owner.owner_type.as_str(),

@@ -191,11 +191,24 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
     assert!(status < 300, "{status} {body}");
     let body = house.search("writer", json!({"query": "cargo"})).await;
     assert_eq!(names(&body["results"]), ["stock.weight", "stock.pieces"]);
-    let status = json!({"status": "certified", "definition_changed": false, "expired": false});
-    assert_eq!(body["results"][0]["certification"], status);
+    let badge = json!({"status": "certified", "definition_changed": false, "expired": false});
+    assert_eq!(body["results"][0]["certification"], badge);
     assert_eq!(body["results"][0]["matches"][0]["field"], "synonym");
     let certified = house.search("writer", json!({"query": "cargo", "certification_status": "certified"})).await;
     assert_eq!(names(&certified["results"]), ["stock.weight"]);
+    // Metadata shows the certification too.
+    let (_, cube) = house.send("writer", "GET", "/api/v1/query/meta/cubes/stock", Json::Null).await;
+    let of = |name: &str| {
+        let measures = cube["measures"].as_array().unwrap();
+        measures.iter().find(|measure| measure["name"] == name).unwrap()["certification"].clone()
+    };
+    assert_eq!((of("weight"), of("pieces"), &cube["certification"]), (badge, Json::Null, &Json::Null));
+    let document = "{ cube(name: \"stock\") { measures { name certification { status definitionChanged } } } }";
+    let body = house.graphql("writer", document).await;
+    let measures = body["data"]["cube"]["measures"].as_array().unwrap();
+    let certified: Vec<&Json> = measures.iter().filter(|measure| !measure["certification"].is_null()).collect();
+    let badge = json!({"status": "certified", "definitionChanged": false});
+    assert_eq!(certified, [&json!({"name": "weight", "certification": badge})]);
 }
 
 /// A caller finds as much in a project with members that policies close as in one without them.

@@ -140,6 +140,17 @@ impl GovernanceService {
         Ok(state)
     }
 
+    /// Returns the records of now; if the state database cannot be read, those that this process has read so far.
+    pub(crate) async fn latest_state(&self) -> Arc<GovernanceState> {
+        match self.state().await {
+            Ok(state) => state,
+            Err(error) => {
+                tracing::warn!(event = "state_unavailable", error_message = %error);
+                self.known_state()
+            }
+        }
+    }
+
     /// Returns the records that this process has read so far.
     pub fn known_state(&self) -> Arc<GovernanceState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,13 +1,15 @@
 //! Cubes and their members.
 //!
-//! In: the model, and what the caller may see of it (`terrane_app::metadata`). Out: objects that share the model's
-//! texts.
+//! In: the model, what the caller may see of it (`terrane_app::metadata`), and certifications. Out: objects that share
+//! the model's texts.
 
 use std::sync::Arc;
 
 use async_graphql::{ComplexObject, Context, Enum, Lookahead, Result, SimpleObject};
 use terrane_app::dimension_values::{DEFAULT_LIMIT, ValuesOrder, ValuesRequest};
+use terrane_app::governance::{Badge, Badges};
 use terrane_app::metadata;
+use terrane_app::ports::governance_records::ArtifactType;
 use terrane_compiler::Access;
 use terrane_compiler::model::{self, MeasureKind};
 use terrane_compiler::types::Relationship;
@@ -29,6 +31,8 @@ pub(crate) struct Cube {
     dimensions: Vec<Dimension>,
     segments: Vec<Segment>,
     joins: Vec<Join>,
+    /// Null for drafts, and without governance.
+    certification: Option<Certification>,
 }
 
 /// A measure of a cube.
@@ -48,6 +52,8 @@ pub(crate) struct Measure {
     has_time_intelligence: bool,
     /// `running_total`, or `running_total_from_all` if the rows before the range are added too.
     time_intelligence_type: Option<&'static str>,
+    /// Null for drafts, and without governance.
+    certification: Option<Certification>,
 }
 
 /// A dimension of a cube.
@@ -69,6 +75,19 @@ pub(crate) struct Dimension {
     is_primary_time_dimension: bool,
     /// True if the dimension is part of the cube's primary key.
     is_primary_key: bool,
+    /// Null for drafts, and without governance.
+    certification: Option<Certification>,
+}
+
+/// The certification of a cube, member or metric.
+#[derive(Debug, Clone, SimpleObject)]
+pub(crate) struct Certification {
+    /// `pending_review`, `certified`, `deprecated` or `archived`.
+    status: String,
+    /// True if the definition differs from the certified one.
+    definition_changed: bool,
+    /// True if the last day of the certificate is over.
+    expired: bool,
 }
 
 /// A named filter of a cube.
@@ -108,6 +127,8 @@ pub(crate) struct Metric {
     time_grain: Option<TimeGranularity>,
     /// The names of the cubes whose measures it is computed from.
     cubes: Vec<Arc<str>>,
+    /// Null for drafts, and without governance.
+    certification: Option<Certification>,
 }
 
 /// The form of a metric.
@@ -180,18 +201,22 @@ impl Dimension {
 
 impl Cube {
     /// Returns a cube with those lists that are selected.
-    pub(crate) fn new(access: &Access<'_>, cube: &model::Cube, selected: &Lookahead<'_>) -> Self {
+    pub(crate) fn new(access: &Access<'_>, badges: &Badges, cube: &model::Cube, selected: &Lookahead<'_>) -> Self {
         let is_selected = |field: &str| selected.field(field).exists();
         Cube {
             name: Arc::clone(&cube.name),
             title: Arc::clone(&cube.title),
             description: cube.description.clone(),
             measures: match is_selected("measures") {
-                true => metadata::measures(access, cube).map(|measure| Measure::new(access, cube, measure)).collect(),
+                true => metadata::measures(access, cube)
+                    .map(|measure| Measure::new(access, badges, cube, measure))
+                    .collect(),
                 false => Vec::new(),
             },
             dimensions: match is_selected("dimensions") {
-                true => metadata::dimensions(access, cube).map(|dimension| Dimension::new(cube, dimension)).collect(),
+                true => metadata::dimensions(access, cube)
+                    .map(|dimension| Dimension::new(badges, cube, dimension))
+                    .collect(),
                 false => Vec::new(),
             },
             segments: match is_selected("segments") {
@@ -202,8 +227,15 @@ impl Cube {
                 true => metadata::joins(access, cube).map(|(join, target)| Join::new(join, target)).collect(),
                 false => Vec::new(),
             },
+            certification: badges.of(ArtifactType::Cube, &cube.name).map(Certification::from),
         }
     }
+}
+
+/// Returns whether a selection of cubes or metrics has a certification.
+pub(crate) fn selects_certification(selected: &Lookahead<'_>) -> bool {
+    let below = |list: &str| selected.field(list).field("certification").exists();
+    selected.field("certification").exists() || below("measures") || below("dimensions")
 }
 
 /// Returns the number of items of all lists of cubes with a name; `None` if it is not a list.
@@ -224,7 +256,8 @@ pub(crate) fn items(cubes: &[Cube], list: &str) -> Option<usize> {
 }
 
 impl Measure {
-    fn new(access: &Access<'_>, cube: &model::Cube, measure: &model::Measure) -> Self {
+    fn new(access: &Access<'_>, badges: &Badges, cube: &model::Cube, measure: &model::Measure) -> Self {
+        let badge = badges.of_member(ArtifactType::Measure, &cube.name, &measure.name);
         let time_intelligence_type = match &measure.kind {
             MeasureKind::RunningTotal { from_all: false, .. } => Some("running_total"),
             MeasureKind::RunningTotal { from_all: true, .. } => Some("running_total_from_all"),
@@ -241,12 +274,14 @@ impl Measure {
             drill_members: drill_members.into_iter().map(str::to_owned).collect(),
             has_time_intelligence: time_intelligence_type.is_some(),
             time_intelligence_type,
+            certification: badge.map(Certification::from),
         }
     }
 }
 
 impl Dimension {
-    fn new(cube: &model::Cube, dimension: &model::Dimension) -> Self {
+    fn new(badges: &Badges, cube: &model::Cube, dimension: &model::Dimension) -> Self {
+        let badge = badges.of_member(ArtifactType::Dimension, &cube.name, &dimension.name);
         let granularities = dimension.granularities.iter().map(|granularity| (*granularity).into()).collect();
         let primary_time = cube.primary_time.and_then(|index| cube.dimensions.get(index as usize));
         Dimension {
@@ -259,6 +294,7 @@ impl Dimension {
             granularities: (dimension.ty == model::DimensionType::Time).then_some(granularities),
             is_primary_time_dimension: primary_time.is_some_and(|time| time.name == dimension.name),
             is_primary_key: dimension.primary_key,
+            certification: badge.map(Certification::from),
         }
     }
 }
@@ -289,7 +325,7 @@ impl Metric {
         self.cubes.len()
     }
 
-    pub(crate) fn new(access: &Access<'_>, metric: &model::Metric) -> Self {
+    pub(crate) fn new(access: &Access<'_>, badges: &Badges, metric: &model::Metric) -> Self {
         Metric {
             name: Arc::clone(&metric.name),
             title: Arc::clone(&metric.presentation.title),
@@ -302,6 +338,17 @@ impl Metric {
             format: metric.presentation.format.clone(),
             time_grain: metric.time_grain.map(Into::into),
             cubes: metadata::cubes_of_metric(access, metric).into_iter().map(|cube| Arc::clone(&cube.name)).collect(),
+            certification: badges.of(ArtifactType::Metric, &metric.name).map(Certification::from),
+        }
+    }
+}
+
+impl From<Badge> for Certification {
+    fn from(badge: Badge) -> Self {
+        Certification {
+            status: badge.status.as_str().to_owned(),
+            definition_changed: badge.is_definition_changed,
+            expired: badge.is_expired,
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, MergedObject, Object, Result, SimpleObject};
+use terrane_app::governance::Badges;
 use terrane_app::metadata;
 use terrane_app::query::QueryKind;
 use terrane_compiler::{Access, model};
@@ -15,7 +16,7 @@ use terrane_wire::explanation::Explanation;
 use terrane_wire::json::write_value;
 use terrane_wire::preaggregations::PreaggregationStatus;
 
-use super::cube::{Cube, Metric};
+use super::cube::{Cube, Metric, selects_certification};
 use super::inputs::Question;
 use super::job::Job;
 use super::json::Json;
@@ -51,35 +52,39 @@ impl Reads {
         context: &Context<'_>,
         #[graphql(desc = "Only cubes with these names.")] names: Option<Vec<String>>,
     ) -> Result<Vec<Cube>> {
-        let access = state(context).parts.access();
         let state = state(context);
+        let badges = badges(context, state).await;
+        let access = state.parts.access();
         state.count_items(names.as_ref().map_or(0, |names| names.len() as u64))?;
         let found: Vec<_> = match &names {
             Some(names) => cubes_named(&access, names),
             None => metadata::cubes(&access).collect(),
         };
         let selected = context.look_ahead();
-        let cubes: Vec<Cube> = found.into_iter().map(|cube| Cube::new(&access, cube, &selected)).collect();
+        let cubes: Vec<Cube> = found.into_iter().map(|cube| Cube::new(&access, &badges, cube, &selected)).collect();
         state.count(context, cubes.len(), &|list| super::cube::items(&cubes, list))?;
         Ok(cubes)
     }
 
     /// One cube; null if the caller may see none of this name.
     async fn cube(&self, context: &Context<'_>, name: String) -> Result<Option<Cube>> {
-        let access = state(context).parts.access();
         let state = state(context);
+        let badges = badges(context, state).await;
+        let access = state.parts.access();
         state.count_items(0)?;
-        let cube = metadata::cube(&access, &name).map(|cube| Cube::new(&access, cube, &context.look_ahead()));
+        let cube = metadata::cube(&access, &name).map(|cube| Cube::new(&access, &badges, cube, &context.look_ahead()));
         state.count(context, cube.iter().len(), &|list| super::cube::items(cube.as_slice(), list))?;
         Ok(cube)
     }
 
     /// The metrics that the caller may see.
     async fn metrics(&self, context: &Context<'_>) -> Result<Vec<Metric>> {
-        let access = state(context).parts.access();
         let state = state(context);
+        let badges = badges(context, state).await;
+        let access = state.parts.access();
         state.count_items(0)?;
-        let metrics: Vec<Metric> = metadata::metrics(&access).map(|metric| Metric::new(&access, metric)).collect();
+        let metrics: Vec<Metric> =
+            metadata::metrics(&access).map(|metric| Metric::new(&access, &badges, metric)).collect();
         let cubes = metrics.iter().map(Metric::cube_count).sum();
         state.count(context, metrics.len(), &|list| (list == "cubes").then_some(cubes))?;
         Ok(metrics)
@@ -153,6 +158,14 @@ impl Reads {
         let partitions = found.iter().map(PreAggregation::partition_count).sum();
         state.count(context, found.len(), &|list| (list == "partitions").then_some(partitions))?;
         Ok(found)
+    }
+}
+
+/// Returns the certifications, if the field's selection has any.
+async fn badges(context: &Context<'_>, state: &RequestState) -> Badges {
+    match selects_certification(&context.look_ahead()) {
+        true => state.parts.badges().await,
+        false => Badges::default(),
     }
 }
 

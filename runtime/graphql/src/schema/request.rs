@@ -11,6 +11,7 @@ use futures_util::future::{BoxFuture, Shared};
 use jiff::Timestamp;
 use terrane_app::catalog::Snapshot;
 use terrane_app::domain::{QueryKind, RequestContext, Surface};
+use terrane_app::governance::Badges;
 use terrane_app::query::Answer;
 use terrane_compiler::Access;
 use terrane_compiler::query::{Filter, SemanticQuery};
@@ -126,6 +127,14 @@ impl RequestParts {
     /// Returns what the caller may see of the model.
     pub(crate) fn access(&self) -> Access<'_> {
         Access::of(&self.snapshot.model, &self.context.request.caller)
+    }
+
+    /// Returns the certifications of the artifacts that the caller may see; none without governance.
+    pub(crate) async fn badges(&self) -> Badges {
+        match self.services.server.as_ref().and_then(|server| server.governance.as_ref()) {
+            Some(governance) => governance.badges(&self.snapshot, &self.context.request).await,
+            None => Badges::default(),
+        }
     }
 
     /// Returns the use cases of a server.

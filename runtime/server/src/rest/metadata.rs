@@ -34,13 +34,15 @@ pub(super) fn register(routes: Routes) -> Routes {
 
 async fn cubes(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.services.catalog.snapshot();
-    Ok(answer(call.headers(), &metadata::cubes(&Visible::of(&snapshot.model, &call.context.caller))))
+    let badges = app.services.badges(&snapshot, &call.context).await;
+    Ok(answer(call.headers(), &metadata::cubes(&Visible::of(&snapshot.model, &call.context.caller), &badges)))
 }
 
 async fn cube(app: App, mut call: Call) -> Result<Response, ApiError> {
     let name = call.path_parameter().await?;
     let snapshot = app.services.catalog.snapshot();
-    match metadata::cube(&Visible::of(&snapshot.model, &call.context.caller), &name) {
+    let badges = app.services.badges(&snapshot, &call.context).await;
+    match metadata::cube(&Visible::of(&snapshot.model, &call.context.caller), &badges, &name) {
         Some(cube) => Ok(answer(call.headers(), &cube)),
         None => Err(ApiError::cube_not_found(&name)),
     }
@@ -48,12 +50,14 @@ async fn cube(app: App, mut call: Call) -> Result<Response, ApiError> {
 
 async fn metrics(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.services.catalog.snapshot();
-    Ok(answer(call.headers(), &metadata::metrics(&Visible::of(&snapshot.model, &call.context.caller))))
+    let badges = app.services.badges(&snapshot, &call.context).await;
+    Ok(answer(call.headers(), &metadata::metrics(&Visible::of(&snapshot.model, &call.context.caller), &badges)))
 }
 
 async fn dimensions(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.services.catalog.snapshot();
-    Ok(answer(call.headers(), &metadata::dimensions(&Visible::of(&snapshot.model, &call.context.caller))))
+    let badges = app.services.badges(&snapshot, &call.context).await;
+    Ok(answer(call.headers(), &metadata::dimensions(&Visible::of(&snapshot.model, &call.context.caller), &badges)))
 }
 
 async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {

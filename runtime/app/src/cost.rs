@@ -7,22 +7,26 @@
 //! A caller reads its own records; a caller with `admin` reads those of all. An anonymous caller has no records of its
 //! own. Cubes that a policy hides from the reader, or that the project no longer has, have no name in an answer.
 
+mod cost_model;
 mod execution_log;
 mod guardrail_check;
 mod guardrail_service;
 mod guardrail_table;
 mod guardrails;
+mod prediction;
 mod retention;
 
 use std::sync::Arc;
 
 use terrane_compiler::Access;
 
+pub use cost_model::CostModel;
 pub use execution_log::{Execution, ExecutionLog, Prices};
 pub use guardrail_check::{GuardrailCheck, GuardrailCheckError};
 pub use guardrail_service::{GuardrailError, GuardrailService};
 pub use guardrail_table::{GuardrailSource, GuardrailTable};
 pub use guardrails::{GuardrailClass, GuardrailExceeded};
+pub use prediction::{CostPrediction, CostPredictor, PredictionBasis, PredictionError, Range, StatementPrediction};
 pub use retention::HistoryRetention;
 
 pub use crate::ports::guardrails::Guardrails;

@@ -54,7 +54,7 @@ pub use explained::{Explained, PlanOfWarehouse};
 pub(crate) use history::member_named;
 pub use key::{CacheSecret, statement_digest_of};
 pub use limiter::{ConcurrencyLimiter, LimiterSettings, Overloaded, Permit};
-pub use prepared::Prepared;
+pub use prepared::{PlannedQuery, Prepared};
 pub use recorder::log_unreadable;
 pub use session::QuerySession;
 

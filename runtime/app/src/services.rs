@@ -10,7 +10,9 @@ use std::time::Duration;
 use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
-use crate::cost::{CostService, ExecutionLog, GuardrailService, GuardrailTable, HistoryRetention, Prices};
+use crate::cost::{
+    CostPredictor, CostService, ExecutionLog, GuardrailService, GuardrailTable, HistoryRetention, Prices,
+};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
 use crate::domain::RequestContext;
@@ -180,6 +182,8 @@ pub struct ServerServices {
     pub cost: Option<Arc<CostService>>,
     /// `None`: the module of costs is switched off.
     pub guardrails: Option<Arc<GuardrailService>>,
+    /// `None`: the module of costs is switched off.
+    pub predictor: Option<Arc<CostPredictor>>,
     pub jobs: Arc<JobService>,
     pub access: Arc<AccessRecorder>,
     pub authenticator: Arc<Authenticator>,
@@ -379,6 +383,10 @@ impl ServerServices {
         );
         let preaggregations = Arc::new(preaggregations);
         let history = server.cost.as_ref().map(|cost| Arc::clone(&cost.history));
+        let predictor = history.clone().map(|history| {
+            let queries = Arc::clone(&services.queries);
+            Arc::new(CostPredictor::new(queries, history, executions.clone(), settings.cost.prices))
+        });
         let cost = executions.zip(history.clone()).map(|(log, history)| {
             Arc::new(CostService::new(log, history, services.catalog.clone(), services.access.clone()))
         });
@@ -433,6 +441,7 @@ impl ServerServices {
             preaggregations,
             cost,
             guardrails,
+            predictor,
             jobs,
             authenticator,
             oauth: Arc::new(oauth),

@@ -388,6 +388,10 @@ pub async fn server_services(
         process_id,
     };
     let services = ServerServices::new(snapshot, texts, ports, server, settings);
+    if let Some(cost) = &services.cost {
+        let learned = cost.log().learn().await;
+        learned.map_err(|error| Failure::new(format!("the history of queries cannot be read: {error}")))?;
+    }
     if let Some(guardrails) = &services.guardrails {
         // No query may run without them.
         let read = guardrails.table().refresh().await;

@@ -65,10 +65,24 @@ impl ExecutedQueries for StateStore {
                 None => query.then(" AND tenant IS NULL"),
             };
         }
-        for (condition, value) in [(" AND user_id = ", &filter.user_id), (" AND query_hash = ", &filter.query_hash)] {
+        let texts = [
+            (" AND user_id = ", &filter.user_id),
+            (" AND query_hash = ", &filter.query_hash),
+            (" AND cube = ", &filter.cube),
+        ];
+        for (condition, value) in texts {
             if let Some(value) = value {
                 query = query.and(condition, &**value);
             }
+        }
+        if let Some(tenant) = &filter.tenant {
+            query = match tenant {
+                Some(tenant) => query.and(" AND tenant = ", &**tenant),
+                None => query.then(" AND tenant IS NULL"),
+            };
+        }
+        if filter.is_computed {
+            query = query.then(" AND is_cached = 0");
         }
         if let Some(since) = filter.since {
             query = query.and(" AND at >= ", micros(since));

@@ -19,10 +19,11 @@ use crate::store::StateStore;
 
 const WRITE: &str = "\
     INSERT INTO guardrails (subject, version, sequence, is_removed, max_execution_us, max_rows_returned, \
-    require_time_filter, updated_by, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+    require_time_filter, max_cost, updated_by, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
     ON CONFLICT (subject) DO UPDATE SET version = excluded.version, sequence = excluded.sequence, \
     is_removed = excluded.is_removed, max_execution_us = excluded.max_execution_us, \
     max_rows_returned = excluded.max_rows_returned, require_time_filter = excluded.require_time_filter, \
+    max_cost = excluded.max_cost, \
     updated_by = excluded.updated_by, updated_at = excluded.updated_at";
 
 #[async_trait]
@@ -55,6 +56,7 @@ impl GuardrailRecords for StateStore {
             .bind(limits.max_execution.map(|limit| i64::try_from(limit.as_micros()).unwrap_or(i64::MAX)))
             .bind(limits.max_rows_returned.map(signed))
             .bind(i64::from(limits.require_time_filter))
+            .bind(limits.max_cost_micros.map(signed))
             .bind(&*record.updated_by)
             .bind(micros(record.updated_at));
         change.execute(write).await?;
@@ -70,6 +72,7 @@ fn record(row: &Row) -> Result<GuardrailRecord, StoreError> {
         max_execution: unsigned("max_execution_us")?.map(Duration::from_micros),
         max_rows_returned: unsigned("max_rows_returned")?,
         require_time_filter: row.integer("require_time_filter")? != 0,
+        max_cost_micros: unsigned("max_cost")?,
     };
     Ok(GuardrailRecord {
         subject: GuardrailSubject::parse(&text(row, "subject")?).ok_or_else(|| odd("a subject of guardrails"))?,

@@ -1,9 +1,11 @@
-//! The costs of queries: the history of executed queries, the totals of statements, and guardrails.
+//! The costs of queries: the history of executed queries, the totals of statements, guardrails, and
+//! predictions.
 //!
 //! In: parameters, and the use case's records. Out: filters, and JSON. Costs are integers of millionths inside, and
 //! numbers of the currency of `optimization.prices` in JSON.
 
 mod guardrails;
+mod prediction;
 
 use std::sync::Arc;
 
@@ -16,6 +18,10 @@ use terrane_app::ports::executed_queries::{HistoryFilter, HistoryPosition, State
 pub use guardrails::{
     EffectiveGuardrails, GuardrailAnswer, GuardrailLimits, GuardrailList, GuardrailQuestion, SourceOfGuardrails,
     SubjectGuardrails, limits_from_wire, question_from_wire,
+};
+pub use prediction::{
+    CostBreakdown, CostPrediction, GuardrailStatus, PreaggregationMatch, PredictedNumbers, PredictionRequest,
+    prediction_from_wire,
 };
 
 use crate::fields::{FieldError, Path};

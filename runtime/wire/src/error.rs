@@ -314,6 +314,10 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
             };
             body.detail("limit", *limit)
         }
+        GuardrailExceeded::Cost { limit_micros, predicted_micros } => {
+            let amount = |micros: u64| micros as f64 / 1_000_000.0;
+            body.detail("limit", amount(*limit_micros)).detail("requested", amount(*predicted_micros))
+        }
         GuardrailExceeded::TimeFilter { cubes } => {
             let cubes: Vec<&str> = cubes.iter().map(|cube| &**cube).collect();
             body.detail("cubes", cubes)
@@ -325,7 +329,9 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
 /// Returns a change with which the query passes.
 pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
     match error {
-        GuardrailExceeded::ExecutionTime { .. } => "ask for a shorter time range or fewer dimensions".to_owned(),
+        GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {
+            "ask for a shorter time range or fewer dimensions".to_owned()
+        }
         GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
         GuardrailExceeded::TimeFilter { .. } => {
             "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()

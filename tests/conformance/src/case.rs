@@ -103,6 +103,7 @@ pub struct World {
     pub max_execution_seconds: Option<u64>,
     pub max_rows_returned: Option<u64>,
     pub requires_time_filter: bool,
+    pub max_cost_micros: Option<u64>,
     #[serde(skip)]
     pub executed_queries: Arc<MemoryHistory>,
     /// The guardrails of users and groups.
@@ -312,6 +313,7 @@ impl World {
                 max_execution: self.max_execution_seconds.map(Duration::from_secs),
                 max_rows_returned: self.max_rows_returned,
                 require_time_filter: self.requires_time_filter,
+                max_cost_micros: self.max_cost_micros,
             },
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });

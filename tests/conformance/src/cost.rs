@@ -29,6 +29,9 @@ impl ExecutedQueries for MemoryHistory {
             filter.owner.as_ref().is_none_or(|owner| owner.user_id == query.user_id && owner.tenant == query.tenant)
                 && filter.user_id.as_ref().is_none_or(|user_id| *user_id == query.user_id)
                 && filter.query_hash.as_ref().is_none_or(|hash| *hash == query.query_hash)
+                && filter.cube.as_ref().is_none_or(|cube| *cube == query.cube)
+                && filter.tenant.as_ref().is_none_or(|tenant| *tenant == query.tenant)
+                && (!filter.is_computed || !query.is_cached)
         };
         Ok(queries.iter().rev().filter(is_selected).take(filter.limit as usize).cloned().collect())
     }

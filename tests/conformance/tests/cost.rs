@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -234,7 +235,9 @@ async fn callers_read_guardrails_that_apply_to_them() {
     let limits = json!({"max_execution_seconds": 2.5, "require_time_filter": true});
     assert_eq!(house.ask(&admin, "PUT", OF_ADA, Some(limits)).await.0, 200);
     let (status, own) = house.ask(&ada, "GET", OF_ADA, None).await;
-    let expected = json!({"max_execution_seconds": 2.5, "max_rows_returned": null, "require_time_filter": true});
+    let expected = json!({
+        "max_execution_seconds": 2.5, "max_rows_returned": null, "require_time_filter": true, "max_cost_per_query": null,
+    });
     assert_eq!((status, &own["guardrails"], &own["user_id"]), (200, &expected, &json!("ada")));
     assert_eq!((&own["updated_by"], &own["version"], &own["role"]), (&json!("root"), &json!(1), &Json::Null));
     assert_eq!(house.ask(&bob, "GET", OF_ADA, None).await.0, 403);
@@ -271,4 +274,110 @@ async fn guardrails_of_another_replica_hold_once_they_are_read() {
     assert_eq!(house.limited_query(&ada, 6).await.0, 200);
     house.edge.app().services.guardrails.as_ref().unwrap().table().refresh().await.unwrap();
     assert_eq!(house.limited_query(&ada, 6).await, (403, json!(5)));
+}
+
+const PREDICT: &str = "/api/v1/optimization/predict-cost";
+
+impl House {
+    async fn predict(&self, key: &str) -> Json {
+        let question = json!({"query": {"measures": ["orders.count"], "dimensions": ["orders.status"]}});
+        let (status, body) = self.ask(key, "POST", PREDICT, Some(question)).await;
+        assert_eq!(status, 200, "{body}");
+        body
+    }
+
+    /// Sets the time of each recorded query.
+    fn set_times(&self, seconds: &[u64]) {
+        let mut queries = self.history.queries.lock().unwrap();
+        assert_eq!(queries.len(), seconds.len());
+        for (query, seconds) in queries.iter_mut().zip(seconds) {
+            query.warehouse = Duration::from_secs(*seconds);
+        }
+    }
+}
+
+#[tokio::test]
+async fn predictions_are_percentiles_of_the_same_statement() {
+    let house = House::new().await;
+    let (ada, bob) = (house.key("ada", Scopes::READ).await, house.key("bob", Scopes::READ).await);
+    for _ in 0..3 {
+        let body = json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "cache": false});
+        assert_eq!(house.ask(&ada, "POST", "/api/v1/query", Some(body)).await.0, 200);
+    }
+    house.query(&ada).await;
+    house.history(&ada, "").await;
+    // The last answer is that of the cache.
+    house.set_times(&[2, 4, 12, 1]);
+    let predicted = house.predict(&bob).await;
+    assert_eq!((&predicted["basis"], &predicted["samples"]), (&json!("history"), &json!(3)), "{predicted}");
+    assert_eq!((&predicted["estimated_seconds"], &predicted["estimated_cost"]), (&json!(4.0), &json!(2.0)));
+    let (low, high) = (predicted["low"]["estimated_seconds"].as_f64(), predicted["high"]["estimated_seconds"].as_f64());
+    assert!(low.is_some_and(|low| (low - 2.4).abs() < 1e-9) && high.is_some_and(|high| (high - 10.4).abs() < 1e-9));
+    let parts = &predicted["cost_breakdown"];
+    assert_eq!(parts, &json!({"scan_cost": 0.0, "compute_cost": 2.0, "egress_cost": 0.0}));
+    let hash = house.history(&ada, "").await[0]["query_hash"].clone();
+    assert_eq!(predicted["query_hash"], hash);
+    // Nothing ran for the prediction.
+    assert_eq!(house.history(&ada, "").await.len(), 4);
+}
+
+#[tokio::test]
+async fn predictions_of_new_statements_are_those_of_the_cube() {
+    let house = House::new().await;
+    let ada = house.key("ada", Scopes::READ).await;
+    for limit in 1..=5 {
+        assert_eq!(house.limited_query(&ada, limit).await.0, 200);
+    }
+    house.history(&ada, "").await;
+    house.set_times(&[1, 2, 3, 4, 5]);
+    let question = json!({"query": {"measures": ["orders.revenue"], "dimensions": ["orders.id"]}});
+    let (status, predicted) = house.ask(&ada, "POST", PREDICT, Some(question)).await;
+    assert_eq!(status, 200, "{predicted}");
+    assert_eq!((&predicted["basis"], &predicted["samples"]), (&json!("statistics"), &json!(5)), "{predicted}");
+    assert_eq!(predicted["estimated_seconds"], 3.0);
+}
+
+#[tokio::test]
+async fn statements_that_cost_too_much_are_refused() {
+    let house = House::new().await;
+    let ada = house.key("ada", Scopes::READ).await;
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    let body = || Some(json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "cache": false}));
+    for _ in 0..3 {
+        assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 200);
+    }
+    let set = async |cost: f64| {
+        let limits = Some(json!({"max_cost_per_query": cost}));
+        assert_eq!(house.ask(&admin, "PUT", OF_ADA, limits).await.0, 200);
+    };
+    set(0.0).await;
+    let (status, refused) = house.ask(&ada, "POST", "/api/v1/query", body()).await;
+    let details = &refused["error"]["details"];
+    assert_eq!((status, &details["guardrail"]), (403, &json!("max_cost_per_query")), "{refused}");
+    assert_eq!((&details["class"], &details["limit"]), (&json!("predicted"), &json!(0.0)));
+    assert!(details["requested"].as_f64().is_some_and(|cost| cost > 0.0), "{refused}");
+    assert_eq!(house.predict(&ada).await["guardrail_status"]["within_limits"], false);
+    set(1_000.0).await;
+    assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 200);
+    assert_eq!(house.predict(&ada).await["guardrail_status"]["within_limits"], true);
+}
+
+#[tokio::test]
+async fn a_new_process_learns_costs_from_the_history() {
+    let house = House::new().await;
+    let ada = house.key("ada", Scopes::READ).await;
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    house.query(&ada).await;
+    house.history(&ada, "").await;
+    {
+        let mut queries = house.history.queries.lock().unwrap();
+        let first = queries[0].clone();
+        queries.extend([first.clone(), first]);
+    }
+    let limits = Some(json!({"max_cost_per_query": 0}));
+    assert_eq!(house.ask(&admin, "PUT", OF_ADA, limits).await.0, 200);
+    let body = || Some(json!({"metrics": ["orders.count"], "dimensions": ["orders.status"]}));
+    assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 200);
+    house.edge.app().services.cost.as_ref().unwrap().log().learn().await.unwrap();
+    assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 403);
 }

@@ -13,14 +13,17 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::cost_model::CostModel;
 use crate::domain::{QueryKind, Surface};
 use crate::ports::clock::Clock;
-use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery};
+use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter};
 use crate::ports::store::StoreError;
 use crate::ports::tokens::Randomness;
 
 /// The number of queries that wait to be written at most.
 pub(super) const MAX_WAITING: usize = 50_000;
+/// The number of records that a new process learns from.
+const LEARNED: u32 = 10_000;
 /// Queries of one transaction.
 const BATCH: usize = 2_000;
 /// The time between two batches, and between two attempts while the state database accepts none.
@@ -76,6 +79,7 @@ pub struct ExecutionLog {
     history: Arc<dyn ExecutedQueries>,
     clock: Arc<dyn Clock>,
     prices: Prices,
+    model: Arc<CostModel>,
     waiting: Mutex<Waiting>,
     /// Makes ids unique among processes.
     process: u64,
@@ -107,6 +111,7 @@ impl ExecutionLog {
             history,
             clock,
             prices,
+            model: Arc::new(CostModel::new(prices)),
             waiting: Mutex::default(),
             process: u64::from_le_bytes(process),
             recorded: AtomicU64::new(0),
@@ -139,11 +144,28 @@ impl ExecutionLog {
             is_cached: execution.is_cached,
             pre_aggregation: execution.pre_aggregation.clone(),
         };
+        self.model.add(&query);
         if !self.waiting().add(query) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         self.noted.notify_one();
+    }
+
+    /// Returns what statements took lately.
+    pub fn model(&self) -> &Arc<CostModel> {
+        &self.model
+    }
+
+    /// Learns what statements took from the newest records of the history.
+    ///
+    /// # Errors
+    /// The state database is unavailable.
+    pub async fn learn(&self) -> Result<(), StoreError> {
+        let newest = HistoryFilter { is_computed: true, limit: LEARNED, ..HistoryFilter::default() };
+        let queries = self.history.executed(&newest).await?;
+        queries.iter().rev().for_each(|query| self.model.add(query));
+        Ok(())
     }
 
     /// Returns the number of queries that were dropped so far.

@@ -17,6 +17,8 @@ pub enum GuardrailClass {
     Enforced,
     /// The query is refused by its plan, before it runs.
     Planned,
+    /// The query is refused by the cost of earlier queries with its statement.
+    Predicted,
 }
 
 /// A limit that a query exceeds, and by how much.
@@ -32,6 +34,11 @@ pub enum GuardrailExceeded {
     },
     #[error("guardrail `require_time_filter` needs a lower bound on time for `{}`", cubes.join("`, `"))]
     TimeFilter { cubes: Vec<Arc<str>> },
+    #[error(
+        "the query is predicted to cost {}; guardrail `max_cost_per_query` allows {}",
+        amount(*predicted_micros), amount(*limit_micros)
+    )]
+    Cost { limit_micros: u64, predicted_micros: u64 },
 }
 
 impl Guardrails {
@@ -42,6 +49,7 @@ impl Guardrails {
             max_execution: narrower(self.max_execution, other.max_execution),
             max_rows_returned: narrower(self.max_rows_returned, other.max_rows_returned),
             require_time_filter: self.require_time_filter || other.require_time_filter,
+            max_cost_micros: narrower(self.max_cost_micros, other.max_cost_micros),
         }
     }
 
@@ -53,6 +61,19 @@ impl Guardrails {
         match self.max_rows_returned {
             Some(limit) if requested.is_none_or(|requested| requested > limit) => {
                 Err(GuardrailExceeded::Rows { limit, requested })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks a predicted cost; `None`: unknown.
+    ///
+    /// # Errors
+    /// [`GuardrailExceeded::Cost`]
+    pub fn check_cost(&self, predicted_micros: Option<u64>) -> Result<(), GuardrailExceeded> {
+        match self.max_cost_micros.zip(predicted_micros) {
+            Some((limit_micros, predicted_micros)) if predicted_micros > limit_micros => {
+                Err(GuardrailExceeded::Cost { limit_micros, predicted_micros })
             }
             _ => Ok(()),
         }
@@ -77,6 +98,7 @@ impl GuardrailExceeded {
             GuardrailExceeded::ExecutionTime { .. } => "max_execution_seconds",
             GuardrailExceeded::Rows { .. } => "max_rows_returned",
             GuardrailExceeded::TimeFilter { .. } => "require_time_filter",
+            GuardrailExceeded::Cost { .. } => "max_cost_per_query",
         }
     }
 
@@ -84,6 +106,7 @@ impl GuardrailExceeded {
         match self {
             GuardrailExceeded::ExecutionTime { .. } => GuardrailClass::Enforced,
             GuardrailExceeded::Rows { .. } | GuardrailExceeded::TimeFilter { .. } => GuardrailClass::Planned,
+            GuardrailExceeded::Cost { .. } => GuardrailClass::Predicted,
         }
     }
 }
@@ -93,6 +116,7 @@ impl GuardrailClass {
         match self {
             GuardrailClass::Enforced => "enforced",
             GuardrailClass::Planned => "planned",
+            GuardrailClass::Predicted => "predicted",
         }
     }
 }
@@ -104,6 +128,7 @@ pub(super) fn guardrail_details(guardrails: &Guardrails) -> Details {
         ("max_execution_seconds", guardrails.max_execution.map(|limit| limit.as_secs_f64().to_string()).into()),
         ("max_rows_returned", rows.into()),
         ("require_time_filter", guardrails.require_time_filter.into()),
+        ("max_cost_per_query", guardrails.max_cost_micros.map(amount).into()),
     ])
 }
 
@@ -112,6 +137,11 @@ fn narrower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     }
+}
+
+/// Writes an amount of the currency.
+fn amount(micros: u64) -> String {
+    (micros as f64 / 1_000_000.0).to_string()
 }
 
 fn rows_text(requested: Option<u64>) -> String {
@@ -124,7 +154,7 @@ mod tests {
 
     fn limits(seconds: Option<u64>, rows: Option<u64>, require_time_filter: bool) -> Guardrails {
         let max_execution = seconds.map(Duration::from_secs);
-        Guardrails { max_execution, max_rows_returned: rows, require_time_filter }
+        Guardrails { max_execution, max_rows_returned: rows, require_time_filter, max_cost_micros: None }
     }
 
     #[test]

@@ -66,6 +66,11 @@ pub struct HistoryFilter {
     /// A user of any tenant.
     pub user_id: Option<Arc<str>>,
     pub query_hash: Option<Arc<str>>,
+    pub cube: Option<Arc<str>>,
+    /// A tenant with any user, or no tenant.
+    pub tenant: Option<Option<Arc<str>>>,
+    /// True to leave out cached answers.
+    pub is_computed: bool,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
     /// Selects records before this one: the next page.

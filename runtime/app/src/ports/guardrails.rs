@@ -22,6 +22,8 @@ pub struct Guardrails {
     pub max_rows_returned: Option<u64>,
     /// Every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: bool,
+    /// The predicted cost of a query, in millionths.
+    pub max_cost_micros: Option<u64>,
 }
 
 /// The callers that guardrails apply to.

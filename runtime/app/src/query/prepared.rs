@@ -31,6 +31,7 @@ use super::session::QuerySession;
 use super::{QueryRunError, key, milliseconds, outcome_of};
 use crate::cost::GuardrailExceeded;
 use crate::data_versions::DataVersion;
+use crate::ports::executed_queries::QueryOwner;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
 use crate::ports::warehouse::WarehouseErrorKind;
@@ -45,6 +46,27 @@ pub struct Prepared<'q> {
     pub(super) cache: CacheControl,
     /// The environment without pre-aggregations, after a table could not be read.
     pub(super) rows_only: Option<Box<Environment>>,
+}
+
+/// The facts about a query that are known before it runs.
+#[derive(Debug, Clone)]
+pub struct PlannedQuery {
+    /// Names the statement with placeholders.
+    pub query_hash: Arc<str>,
+    /// The first pre-aggregation that the statement reads, `cube.name`.
+    pub pre_aggregation: Option<Arc<str>>,
+    /// Names the statement without pre-aggregations, if this one reads some.
+    pub rows_hash: Option<Arc<str>>,
+    /// The first cube.
+    pub cube: Arc<str>,
+    /// For each fact, the pre-aggregation that it reads or the reasons why it reads none.
+    pub rollups: Vec<FactMatch>,
+    /// The guardrails that refuse the query.
+    pub exceeded: Vec<GuardrailExceeded>,
+    /// The cubes that are read without a lower bound on time.
+    pub without_time_bound: Vec<Arc<str>>,
+    /// Policies or hooks hide something from the caller.
+    pub has_policies: bool,
 }
 
 /// The beginning of a streamed answer.
@@ -82,6 +104,45 @@ impl Prepared<'_> {
     pub async fn exceeded(mut self) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
         let exceeded = self.compile().and_then(|sql| self.exceeded_by(&sql));
         self.session.finish(&mut self.recorder, exceeded).await
+    }
+
+    /// Returns what is known about the query before it runs. Nothing is executed.
+    ///
+    /// # Errors
+    /// As [`Prepared::sql`].
+    pub async fn planned(mut self) -> Result<PlannedQuery, QueryRunError> {
+        let planned = self.compile().and_then(|sql| self.plan(sql));
+        self.session.finish(&mut self.recorder, planned).await
+    }
+
+    fn plan(&self, sql: CompiledSql) -> Result<PlannedQuery, QueryRunError> {
+        let QuerySession { snapshot, context, environment, .. } = self.session;
+        let exceeded = self.exceeded_by(&sql)?;
+        let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
+        let statement = ExecutedStatement::new(&sql, false);
+        let rows_hash = match statement.pre_aggregation() {
+            None => None,
+            Some(_) => {
+                let rows = Environment { rollups: Arc::default(), ..environment.clone() };
+                let rows = compile(&snapshot.profile, self.query, &self.authorization.authorized, &rows)?;
+                Some(key::sql_hash(&rows.text).into())
+            }
+        };
+        Ok(PlannedQuery {
+            query_hash: key::sql_hash(&sql.text).into(),
+            pre_aggregation: statement.pre_aggregation().cloned(),
+            rows_hash,
+            cube: Arc::clone(&self.recorder.origin.cube),
+            rollups: visible(sql.rollups),
+            exceeded,
+            without_time_bound: inspection.facts().without_time_bound.to_vec(),
+            has_policies: self.has_policies(),
+        })
+    }
+
+    /// Returns whether policies or hooks hide something from the caller.
+    fn has_policies(&self) -> bool {
+        !self.authorization.authorized.access().is_open()
     }
 
     /// Returns one runnable text, with the values written into it.
@@ -236,6 +297,13 @@ impl Prepared<'_> {
         if guardrails.require_time_filter {
             let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
             exceeded.extend(guardrails.check_time_filter(&inspection.facts().without_time_bound).err());
+        }
+        if guardrails.max_cost_micros.is_some()
+            && let Some(log) = &self.session.service.executions
+        {
+            let owner = QueryOwner { user_id: Arc::clone(&context.caller.user_id), tenant: context.tenant.clone() };
+            let predicted = log.model().cost_micros(&key::sql_hash(&sql.text), &owner, !self.has_policies());
+            exceeded.extend(guardrails.check_cost(predicted).err());
         }
         Ok(exceeded)
     }

@@ -84,6 +84,12 @@ impl ExecutedStatement {
     }
 }
 
+impl ExecutedStatement {
+    pub(super) fn pre_aggregation(&self) -> Option<&Arc<str>> {
+        self.pre_aggregation.as_ref()
+    }
+}
+
 impl QueryRecorder {
     pub(super) fn duration(&self) -> Duration {
         self.origin.clock.elapsed().saturating_sub(self.started)

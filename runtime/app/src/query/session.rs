@@ -64,6 +64,11 @@ impl QuerySession<'_> {
         self.environment.default_timezone.to_datetime(self.environment.now)
     }
 
+    /// Returns the limits of the caller's queries.
+    pub fn guardrails(&self) -> Guardrails {
+        self.guardrails
+    }
+
     /// Returns the most rows that a query of this session can return.
     pub fn max_rows(&self) -> u64 {
         self.environment.max_limit.min(self.guardrails.max_rows_returned.unwrap_or(u64::MAX))

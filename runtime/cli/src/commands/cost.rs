@@ -1,24 +1,28 @@
-//! `terrane cost`: reports what queries cost, and lists guardrails, from the state database.
+//! `terrane cost`: reports and predicts what queries cost, and lists guardrails, from the state database.
 //!
 //! In: arguments. Out: a table or JSON. Servers write the history and change guardrails. Absent: single queries with
 //! their callers, which `GET /api/v1/optimization/history` returns.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Subcommand;
 use jiff::Timestamp;
+use terrane_app::cost::{CostPredictor, Prices};
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::executed_queries::{ExecutedQueries as _, StatementTotals};
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords as _};
-use terrane_terminal::TerminalText;
-use terrane_wire::cost::{CostReport, GuardrailList, StatementCost};
+use terrane_terminal::{TerminalText, Tree};
+use terrane_wire::ErrorBody;
+use terrane_wire::cost::{CostPrediction, CostReport, GuardrailList, StatementCost};
 
+use super::query::{query_text, refused};
 use super::{json_line, print, print_error};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::wiring;
+use crate::wiring::{self, WarehouseUse};
+use crate::{caller, wire};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -26,6 +30,7 @@ Examples:
   terrane cost report
   terrane cost report my-project --days 30 --limit 5
   terrane cost report --json | jq '.statements[0]'
+  terrane cost predict my-project '{\"measures\": [\"orders.count\"]}'
   terrane cost guardrails my-project
 
 A server with `optimization.enabled` records each query that it answered, without its values and rows, for
@@ -53,6 +58,19 @@ pub enum CostAction {
         #[arg(long)]
         json: bool,
     },
+    /// Predict the time and the cost of a query from the history, without running it
+    Predict {
+        /// The project: the folder that holds service_project.yml
+        dir: PathBuf,
+        /// The query as JSON; `@FILE` reads a file, `-` standard input
+        query: String,
+        /// Predict it for this caller: a JSON file with user_id, email, roles, groups and attributes
+        #[arg(long = "as", value_name = "FILE")]
+        caller: Option<PathBuf>,
+        /// Print the response of POST /api/v1/optimization/predict-cost
+        #[arg(long)]
+        json: bool,
+    },
     /// List the guardrails of users and groups
     Guardrails {
         /// The project: the folder that holds service_project.yml
@@ -68,7 +86,9 @@ impl CostAction {
     /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         match self {
-            CostAction::Report { dir, .. } | CostAction::Guardrails { dir, .. } => dir,
+            CostAction::Report { dir, .. } | CostAction::Predict { dir, .. } | CostAction::Guardrails { dir, .. } => {
+                dir
+            }
         }
     }
 }
@@ -80,6 +100,7 @@ impl CostAction {
 pub async fn run(arguments: &CostArguments, project: &Project) -> Result<(), Failure> {
     match &arguments.action {
         CostAction::Report { days, limit, json, .. } => report(*days, *limit, *json, project).await,
+        CostAction::Predict { query, caller, json, .. } => predict(query, caller.as_deref(), *json, project).await,
         CostAction::Guardrails { json, .. } => guardrails(*json, project).await,
     }
 }
@@ -97,6 +118,44 @@ async fn report(days: u32, limit: u32, json: bool, project: &Project) -> Result<
         print(&format!("{}\n", table(&totals)));
     }
     Ok(())
+}
+
+async fn predict(query: &str, caller: Option<&Path>, json: bool, project: &Project) -> Result<(), Failure> {
+    let text = query_text(query)?;
+    let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
+    let request = caller::read(caller)?;
+    let store = wiring::state(project).await?;
+    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let prices = Prices { second: project.config.optimization.price_of_second };
+    let predictor = CostPredictor::new(services.queries, store, None, prices);
+    let predicted = predictor.predict(&request, &query).await;
+    let predicted = predicted.map_err(|error| refused(ErrorBody::from_prediction(error, request.scopes)))?;
+    let body = CostPrediction::new(&predicted, true);
+    if json {
+        print(&json_line(&body));
+    } else {
+        print(&prediction_tree(&body).to_string());
+    }
+    Ok(())
+}
+
+fn prediction_tree(body: &CostPrediction<'_>) -> Tree {
+    let number = |number: Option<f64>| number.map_or_else(|| "unknown".to_owned(), |number| format!("{number:.6}"));
+    let range = |low, median, high| format!("{} ({} to {})", number(median), number(low), number(high));
+    let (low, high) = (&body.low, &body.high);
+    let mut tree = Tree::new(format!("statement {}", body.query_hash));
+    tree.push(Tree::new(format!("basis: {}, {} queries", body.basis, body.samples)));
+    let seconds = range(low.estimated_seconds, body.estimated_seconds, high.estimated_seconds);
+    tree.push(Tree::new(format!("seconds: {seconds}")));
+    tree.push(Tree::new(format!("cost: {}", range(low.estimated_cost, body.estimated_cost, high.estimated_cost))));
+    if let Some(name) = body.preagg_match.as_ref().and_then(|found| found.preagg_name) {
+        tree.push(Tree::new(format!("pre-aggregation: {}", TerminalText::spaced(name))));
+    }
+    let lines = body.guardrail_status.warnings.iter().chain(&body.optimization_hints).chain(&body.warnings);
+    for line in lines {
+        tree.push(Tree::new(TerminalText::spaced(line).into_string()));
+    }
+    tree
 }
 
 async fn guardrails(json: bool, project: &Project) -> Result<(), Failure> {
@@ -117,7 +176,7 @@ async fn guardrails(json: bool, project: &Project) -> Result<(), Failure> {
 
 fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
-    let header = ["OF", "NAME", "SECONDS", "ROWS", "TIME FILTER", "BY", "AT"];
+    let header = ["OF", "NAME", "SECONDS", "ROWS", "TIME FILTER", "COST", "BY", "AT"];
     table.load_style(comfy_table::presets::NOTHING).set_header(header);
     for record in records {
         let limits = record.limits.unwrap_or_default();
@@ -127,6 +186,7 @@ fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
             limits.max_execution.map_or_else(String::new, |limit| limit.as_secs_f64().to_string()),
             limits.max_rows_returned.map_or_else(String::new, |rows| rows.to_string()),
             if limits.require_time_filter { "required".to_owned() } else { String::new() },
+            limits.max_cost_micros.map_or_else(String::new, |micros| (micros as f64 / 1_000_000.0).to_string()),
             TerminalText::spaced(&record.updated_by).into_string(),
             record.updated_at.to_string(),
         ]);

@@ -30,6 +30,12 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
+        keys: &["optimization.max_cost_per_query"],
+        needs: "optimization.prices.second",
+        switch: Some("optimization.enabled"),
+        is_effective: |config| config.optimization.price_of_second.is_some(),
+    },
+    Rule {
         keys: &["security.jwt.max_token_age"],
         needs: "security.jwt.application_tokens: true",
         switch: Some("security.jwt.application_tokens"),

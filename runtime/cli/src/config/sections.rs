@@ -153,7 +153,7 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
 
 /// Returns the settings of the costs of queries, and those that the interface names and that have no effect yet.
 fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConfig, Vec<UnusedSetting>) {
-    const NUMBERS: [&str; 4] = ["max_cost_per_query", "daily_budget", "monthly_budget", "alert_at_percent"];
+    const NUMBERS: [&str; 3] = ["daily_budget", "monthly_budget", "alert_at_percent"];
     const PRICE: &str = "a number from 0 to 1000000";
     let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
     let config = OptimizationConfig {
@@ -177,10 +177,16 @@ fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConf
 fn guardrails(s: &mut Section<'_>) -> Guardrails {
     const SECONDS: &str = "a number from 0.001 to 86400";
     let seconds = |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.001..=86_400.0).contains(n));
+    const COST: &str = "a number from 0 to 1000000000";
+    let cost = |text: &str| {
+        let cost = text.trim().parse::<f64>().ok().filter(|cost| (0.0..=1_000_000_000.0).contains(cost));
+        cost.map(|cost| (cost * 1_000_000.0).round() as u64)
+    };
     Guardrails {
         max_execution: s.checked("max_execution_seconds", SECONDS, seconds).map(Duration::from_secs_f64),
         max_rows_returned: s.integer("max_rows_returned", 1..=u64::MAX),
         require_time_filter: s.boolean("require_time_filter").unwrap_or(false),
+        max_cost_micros: s.checked("max_cost_per_query", COST, cost),
     }
 }
 

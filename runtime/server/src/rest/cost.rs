@@ -1,4 +1,4 @@
-//! The costs of queries: the history of executed queries, and guardrails.
+//! The costs of queries: the history of executed queries, predictions, and guardrails.
 
 use std::sync::Arc;
 
@@ -8,8 +8,9 @@ use axum::response::Response;
 use terrane_app::cost::{GuardrailError, GuardrailService};
 use terrane_app::ports::guardrails::GuardrailSubject;
 use terrane_wire::cost::{
-    EffectiveGuardrails, GuardrailAnswer, GuardrailLimits, GuardrailQuestion, QueryHistory, SubjectGuardrails,
-    history_from_parameters, limits_from_wire, question_from_wire, user_from_parameters,
+    CostPrediction, EffectiveGuardrails, GuardrailAnswer, GuardrailLimits, GuardrailQuestion, PredictionRequest,
+    QueryHistory, SubjectGuardrails, history_from_parameters, limits_from_wire, prediction_from_wire,
+    question_from_wire, user_from_parameters,
 };
 use terrane_wire::{Code, ErrorBody, schema};
 
@@ -28,6 +29,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/optimization/history", READ, &HISTORY, history)
         .get("/api/v1/optimization/guardrails", READ, &EFFECTIVE, effective)
         .post("/api/v1/optimization/check-guardrails", READ, &CHECK, check)
+        .post("/api/v1/optimization/predict-cost", READ, &PREDICT, predict)
         .get(OF_USER, READ, &USER, |app, call| shown(app, call, GuardrailSubject::User))
         .on(Method::PUT, OF_USER, ADMIN, &SET_USER, |app, call| set(app, call, GuardrailSubject::User))
         .on(Method::DELETE, OF_USER, ADMIN, &REMOVE_USER, |app, call| remove(app, call, GuardrailSubject::User))
@@ -61,6 +63,15 @@ async fn check(app: App, call: Call) -> Result<Response, ApiError> {
     let checked = service.check(&context, &query, user_id.as_ref()).await;
     let checked = checked.map_err(|error| ErrorBody::from_guardrail_check(error, context.scopes))?;
     Ok(json_answer(&GuardrailAnswer::from(&checked)))
+}
+
+async fn predict(app: App, call: Call) -> Result<Response, ApiError> {
+    let Some(predictor) = app.services.predictor.clone() else { return Err(ApiError::not_found(call.path())) };
+    let context = call.context.clone();
+    let (query, includes_preaggregations) = prediction_from_wire(&call.json_body(&app).await?)?;
+    let predicted = predictor.predict(&context, &query).await;
+    let predicted = predicted.map_err(|error| ErrorBody::from_prediction(error, context.scopes))?;
+    Ok(json_answer(&CostPrediction::new(&predicted, includes_preaggregations)))
 }
 
 async fn shown(app: App, mut call: Call, subject_of: SubjectOf) -> Result<Response, ApiError> {
@@ -168,6 +179,24 @@ static CHECK: Doc = Doc {
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<GuardrailQuestion>())),
     answers: &[described("the result", &[Content::Json(schema::of::<GuardrailAnswer>())])],
+    errors: &[
+        Code::InvalidQuery,
+        Code::InvalidMeasure,
+        Code::InvalidDimension,
+        Code::InvalidFilter,
+        Code::NoJoinPath,
+        Code::StateUnavailable,
+    ],
+    detail_errors: &[],
+};
+
+static PREDICT: Doc = Doc {
+    id: "predict_cost",
+    tag: TAG,
+    summary: "Predict the time and the cost of a query from the history, without running it",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<PredictionRequest>())),
+    answers: &[described("the prediction", &[Content::Json(schema::of::<CostPrediction>())])],
     errors: &[
         Code::InvalidQuery,
         Code::InvalidMeasure,

@@ -17,3 +17,5 @@ CREATE TABLE guardrails (
     updated_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX guardrails_sequence ON guardrails (sequence);
+-- Predictions read the newest queries of a cube.
+CREATE INDEX executed_queries_cube ON executed_queries (cube, at);

@@ -2,6 +2,7 @@
 //!
 //! In: bodies, and the use case's records. Out: limits, and JSON.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +31,7 @@ pub(crate) const LIMITS: &[&str] = &[
     "alert_at_percent",
 ];
 /// The limits that cannot be enforced, with the reason.
-const UNSUPPORTED: [(&str, &str); 6] = [
-    ("max_cost_per_query", "`max_cost_per_query` is not supported: costs are not predicted"),
+const UNSUPPORTED: [(&str, &str); 5] = [
     ("max_bytes_scanned", "`max_bytes_scanned` is not supported: no warehouse reports the bytes of a query"),
     ("require_partition_filter", "`require_partition_filter` is not supported: dimensions do not name partitions"),
     ("daily_budget", "`daily_budget` is not supported: costs are not limited per day"),
@@ -39,6 +39,7 @@ const UNSUPPORTED: [(&str, &str); 6] = [
     ("alert_at_percent", "`alert_at_percent` is not supported: there are no budgets"),
 ];
 const SECONDS: &str = "a number from 0.001 to 86400";
+const COST: &str = "a number from 0 to 1000000000";
 const CHECK: &[&str] = &["query", "user_id"];
 
 /// Limits of single queries. A limit that is left out or null is none.
@@ -51,6 +52,8 @@ pub struct GuardrailLimits {
     pub max_rows_returned: Option<u64>,
     /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: Option<bool>,
+    /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
+    pub max_cost_per_query: Option<f64>,
 }
 
 /// The guardrails of a user or a group.
@@ -134,23 +137,30 @@ pub fn limits_from_wire(body: &[u8]) -> Result<Guardrails, FieldError> {
         return Err(path.field("max_rows_returned").invalid_value("0", "an integer, 1 or more,"));
     }
     Ok(Guardrails {
-        max_execution: seconds(&fields, &path)?,
+        max_execution: number(&fields, &path, "max_execution_seconds", SECONDS, 0.001..=86_400.0)?
+            .map(Duration::from_secs_f64),
         max_rows_returned,
         require_time_filter: fields.boolean("require_time_filter")? == Some(true),
+        max_cost_micros: number(&fields, &path, "max_cost_per_query", COST, 0.0..=1_000_000_000.0)?
+            .map(|cost| (cost * 1_000_000.0).round() as u64),
     })
 }
 
-fn seconds(fields: &Fields<'_>, path: &Path<'_>) -> Result<Option<Duration>, FieldError> {
-    const NAME: &str = "max_execution_seconds";
-    let path = path.field(NAME);
-    match fields.get(NAME) {
+fn number(
+    fields: &Fields<'_>,
+    path: &Path<'_>,
+    name: &'static str,
+    expected: &'static str,
+    allowed: RangeInclusive<f64>,
+) -> Result<Option<f64>, FieldError> {
+    let path = path.field(name);
+    match fields.get(name) {
         None => Ok(None),
-        Some(Json::Number(number)) => {
-            let seconds = number.as_f64().filter(|seconds| (0.001..=86_400.0).contains(seconds));
-            let seconds = seconds.ok_or_else(|| path.invalid_value(&number.to_string(), SECONDS))?;
-            Ok(Some(Duration::from_secs_f64(seconds)))
+        Some(Json::Number(found)) => {
+            let number = found.as_f64().filter(|number| allowed.contains(number));
+            number.map(Some).ok_or_else(|| path.invalid_value(&found.to_string(), expected))
         }
-        Some(other) => Err(path.invalid_type(other, SECONDS)),
+        Some(other) => Err(path.invalid_type(other, expected)),
     }
 }
 
@@ -173,6 +183,7 @@ impl From<&Guardrails> for GuardrailLimits {
             max_execution_seconds: guardrails.max_execution.map(|limit| limit.as_secs_f64()),
             max_rows_returned: guardrails.max_rows_returned,
             require_time_filter: Some(guardrails.require_time_filter),
+            max_cost_per_query: guardrails.max_cost_micros.map(super::currency),
         }
     }
 }

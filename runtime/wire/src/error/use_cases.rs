@@ -3,7 +3,7 @@
 //! In: an error of a use case. Out: its code and fields, the same on every surface. Failures of the state database are
 //! logged here, since callers must not see their causes.
 
-use terrane_app::cost::{GuardrailCheckError, GuardrailError, HistoryError};
+use terrane_app::cost::{GuardrailCheckError, GuardrailError, HistoryError, PredictionError};
 use terrane_app::domain::{PreconditionError, Scopes};
 use terrane_app::governance::{Approval, GovernanceError};
 use terrane_app::invalidation::InvalidationError;
@@ -106,6 +106,14 @@ impl ErrorBody {
 }
 
 impl ErrorBody {
+    /// Reports an error of a prediction.
+    pub fn from_prediction(error: PredictionError, scopes: Scopes) -> Self {
+        match error {
+            PredictionError::Query(error) => ErrorBody::from_run(error, scopes),
+            PredictionError::Store(error) => ErrorBody::from_store(&error),
+        }
+    }
+
     /// Reports an error of a check against guardrails.
     pub fn from_guardrail_check(error: GuardrailCheckError, scopes: Scopes) -> Self {
         match error {

@@ -45,6 +45,12 @@ fn history_is_read_added_up_and_pruned() {
         let owner = Some(QueryOwner { user_id: "ada".into(), tenant: Some("acme".into()) });
         let owned = HistoryFilter { owner, ..page(None) };
         assert_eq!(store.executed(&owned).await.unwrap(), [queries[2].clone()]);
+        let of_tenant = |tenant: Option<&str>| HistoryFilter { tenant: Some(tenant.map(Into::into)), ..page(None) };
+        assert_eq!(store.executed(&of_tenant(Some("acme"))).await.unwrap(), [queries[2].clone()]);
+        assert_eq!(store.executed(&of_tenant(None)).await.unwrap().len(), 2);
+        let of_cube = |cube: &str| HistoryFilter { cube: Some(cube.into()), is_computed: true, ..page(None) };
+        assert_eq!(store.executed(&of_cube("orders")).await.unwrap().len(), 2);
+        assert_eq!(store.executed(&of_cube("visits")).await.unwrap(), []);
         let totals = store.statement_totals(at(2), 10).await.unwrap();
         assert_eq!((totals.len(), totals[0].queries, totals[0].cost_micros), (1, 2, Some(20)));
         let lease = store.acquire("prune_query_history", "one", Duration::from_secs(60)).await.unwrap().unwrap();

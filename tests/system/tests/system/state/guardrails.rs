@@ -23,6 +23,7 @@ fn guardrails_are_written_in_turn_and_read_from_a_change_on() {
             max_execution: Some(Duration::from_micros(1_500_001)),
             max_rows_returned: Some(7),
             require_time_filter: true,
+            max_cost_micros: Some(12_345_678),
         };
         let user = record(GuardrailSubject::User("a:da".into()), 1, Some(limits));
         let group = record(GuardrailSubject::Group("a:da".into()), 1, Some(Guardrails::default()));

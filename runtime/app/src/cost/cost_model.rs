@@ -1,0 +1,162 @@
+//! What statements took on the warehouse lately, in memory.
+//!
+//! In: each query that the warehouse answered. Out: the median time of a statement, for the guardrail
+//! `max_cost_per_query`, without reading anything. Memory is bounded: a few times for each statement and caller, and
+//! the statements that ran last. A server reads the newest records of the history when it starts; later it knows its
+//! own queries only.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::Prices;
+use crate::ports::executed_queries::{ExecutedQuery, QueryOwner};
+
+/// The number of statements that are known at most.
+const MAX_STATEMENTS: usize = 20_000;
+/// The number of times of each statement.
+const MAX_TIMES: usize = 25;
+/// The number of times from which a median is a prediction.
+const MIN_TIMES: usize = 3;
+
+/// The newest times of statements.
+pub struct CostModel {
+    prices: Prices,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    statements: HashMap<Arc<str>, Statement>,
+    /// Counts the additions.
+    now: u64,
+}
+
+struct Statement {
+    /// The oldest first.
+    times: Vec<(QueryOwner, Duration)>,
+    last: u64,
+}
+
+impl CostModel {
+    pub fn new(prices: Prices) -> Self {
+        CostModel { prices, known: Mutex::default() }
+    }
+
+    /// Adds a query of the history, unless the cache answered it.
+    pub(super) fn add(&self, query: &ExecutedQuery) {
+        if query.is_cached {
+            return;
+        }
+        let owner = QueryOwner { user_id: Arc::clone(&query.user_id), tenant: query.tenant.clone() };
+        let mut known = self.known();
+        known.now += 1;
+        let now = known.now;
+        if known.statements.len() >= MAX_STATEMENTS && !known.statements.contains_key(&query.query_hash) {
+            known.forget_oldest();
+        }
+        let new = || Statement { times: Vec::new(), last: now };
+        let statement = known.statements.entry(Arc::clone(&query.query_hash)).or_insert_with(new);
+        statement.last = now;
+        if statement.times.len() >= MAX_TIMES {
+            statement.times.remove(0);
+        }
+        statement.times.push((owner, query.warehouse));
+    }
+
+    /// Returns the cost of a statement in millionths, if it ran often enough. Queries of other tenants never count, and
+    /// those of other callers only if `is_open`: no policy hides anything from the caller.
+    pub(crate) fn cost_micros(&self, query_hash: &str, caller: &QueryOwner, is_open: bool) -> Option<u64> {
+        self.prices.second?;
+        let known = self.known();
+        let times = &known.statements.get(query_hash)?.times;
+        let counts = |owner: &QueryOwner| owner.tenant == caller.tenant && (is_open || owner.user_id == caller.user_id);
+        let mut counted: Vec<Duration> =
+            times.iter().filter(|(owner, _)| counts(owner)).map(|(_, time)| *time).collect();
+        drop(known);
+        counted.sort_unstable();
+        let median = (counted.len() >= MIN_TIMES).then(|| counted[counted.len() / 2])?;
+        self.prices.cost_micros(median)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Removes the half of the statements that did not run for longest.
+    fn forget_oldest(&mut self) {
+        let mut last: Vec<u64> = self.statements.values().map(|statement| statement.last).collect();
+        let middle = last.len() / 2;
+        let (_, median, _) = last.select_nth_unstable(middle);
+        let median = *median;
+        self.statements.retain(|_, statement| statement.last > median);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn query(hash: &str, user: &str, seconds: u64, is_cached: bool) -> ExecutedQuery {
+        ExecutedQuery {
+            id: "1".into(),
+            queries: 1,
+            at: Timestamp::UNIX_EPOCH,
+            query_hash: hash.into(),
+            cube: "orders".into(),
+            user_id: user.into(),
+            tenant: None,
+            kind: "rest".into(),
+            surface: "rest".into(),
+            duration: Duration::from_secs(seconds),
+            warehouse: Duration::from_secs(seconds),
+            rows: 1,
+            scan_bytes: None,
+            cost_micros: None,
+            is_cached,
+            pre_aggregation: None,
+        }
+    }
+
+    fn owner(user: &str, tenant: Option<&str>) -> QueryOwner {
+        QueryOwner { user_id: user.into(), tenant: tenant.map(Into::into) }
+    }
+
+    #[test]
+    fn predictions_need_several_times_that_the_caller_may_know() {
+        let model = CostModel::new(Prices { second: Some(0.5) });
+        let cost = |user: &str, is_open| model.cost_micros("aa", &owner(user, None), is_open);
+        for seconds in [2, 90] {
+            model.add(&query("aa", "ada", seconds, false));
+        }
+        model.add(&query("aa", "ada", 1, true));
+        assert_eq!(cost("ada", true), None);
+        model.add(&query("aa", "bob", 4, false));
+        assert_eq!(cost("ada", true), Some(2_000_000));
+        assert_eq!(cost("ada", false), None);
+        assert_eq!(model.cost_micros("aa", &owner("ada", Some("acme")), true), None);
+        assert_eq!(model.cost_micros("bb", &owner("ada", None), true), None);
+        let unpriced = CostModel::new(Prices::default());
+        (0..5).for_each(|_| unpriced.add(&query("aa", "ada", 2, false)));
+        assert_eq!(unpriced.cost_micros("aa", &owner("ada", None), true), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_newest_times_count() {
+        let model = CostModel::new(Prices { second: Some(1.0) });
+        for seconds in 0..100 {
+            model.add(&query("aa", "ada", seconds, false));
+        }
+        // The median of 75 to 99.
+        assert_eq!(model.cost_micros("aa", &owner("ada", None), true), Some(87_000_000));
+        for number in 0..2 * MAX_STATEMENTS {
+            model.add(&query(&number.to_string(), "ada", 1, false));
+        }
+        assert!(model.known().statements.len() <= MAX_STATEMENTS);
+        assert_eq!(model.cost_micros("aa", &owner("ada", None), true), None);
+    }
+}

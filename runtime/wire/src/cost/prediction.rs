@@ -1,0 +1,253 @@
+//! Predictions of costs.
+//!
+//! In: bodies, and the use case's predictions. Out: JSON. Unknown numbers are null.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use terrane_app::cost::{CostPrediction as Predicted, PredictionBasis, Range, StatementPrediction};
+use terrane_compiler::query::SemanticQuery;
+
+use crate::body;
+use crate::fields::{FieldError, Fields, Path};
+use crate::query::{self, ModuleQuery};
+
+const PREDICTION: &[&str] = &["query", "include_preagg_analysis"];
+
+/// A query whose cost is predicted.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PredictionRequest {
+    pub query: ModuleQuery,
+    /// `false`: `preagg_match` is null.
+    pub include_preagg_analysis: Option<bool>,
+}
+
+/// The predicted cost of a query. Unknown numbers are null.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CostPrediction<'a> {
+    /// Names the statement with placeholders, as `sql_hash` does in the log.
+    pub query_hash: &'a str,
+    /// `history`: the statement ran before; `statistics`: other queries of the cube ran before; `none`.
+    pub basis: &'static str,
+    /// The number of queries that the prediction is made from.
+    pub samples: usize,
+    /// Null if the warehouse does not report bytes.
+    pub scan_bytes: Option<f64>,
+    pub scan_bytes_formatted: Option<String>,
+    /// Seconds on the warehouse: the median.
+    pub estimated_seconds: Option<f64>,
+    /// Null without prices.
+    pub estimated_cost: Option<f64>,
+    /// The tenth percentile.
+    pub low: PredictedNumbers,
+    /// The ninetieth percentile.
+    pub high: PredictedNumbers,
+    pub cost_breakdown: CostBreakdown,
+    /// Null if it was not requested.
+    pub preagg_match: Option<PreaggregationMatch<'a>>,
+    pub guardrail_status: GuardrailStatus,
+    pub optimization_hints: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// One end of a predicted range.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct PredictedNumbers {
+    pub scan_bytes: Option<f64>,
+    pub estimated_seconds: Option<f64>,
+    pub estimated_cost: Option<f64>,
+}
+
+/// The parts of `estimated_cost`. A part without a price is 0; all are null if the cost is unknown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CostBreakdown {
+    pub scan_cost: Option<f64>,
+    pub compute_cost: Option<f64>,
+    pub egress_cost: Option<f64>,
+}
+
+/// The effect of pre-aggregations on a query.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PreaggregationMatch<'a> {
+    pub matched: bool,
+    /// The first pre-aggregation that is read, `cube.name`.
+    pub preagg_name: Option<&'a str>,
+    pub scan_bytes_with_preagg: Option<f64>,
+    pub estimated_seconds_with_preagg: Option<f64>,
+    pub estimated_seconds_without_preagg: Option<f64>,
+    /// The share of the seconds that the pre-aggregation saves.
+    pub savings_percent: Option<f64>,
+    pub recommendation: Option<String>,
+}
+
+/// The limits of the caller, and the effect on the query.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GuardrailStatus {
+    /// False if the query would be refused.
+    pub within_limits: bool,
+    pub cost_limit: Option<f64>,
+    pub time_limit: Option<f64>,
+    pub warnings: Vec<String>,
+}
+
+/// Reads the body of `POST /api/v1/optimization/predict-cost`: the query, and whether pre-aggregations are analyzed.
+///
+/// # Errors
+/// Names the field that is invalid.
+pub fn prediction_from_wire(body: &[u8]) -> Result<(SemanticQuery, bool), FieldError> {
+    let value = body::parse(body)?;
+    let path = Path::ROOT;
+    let fields = Fields::new(&value, &path, "an object like {\"query\": …}", PREDICTION)?;
+    let query = fields.get("query").ok_or_else(|| path.missing("query"))?;
+    let query = query::of_module(query, &path.field("query"))?;
+    Ok((query, fields.boolean("include_preagg_analysis")?.unwrap_or(true)))
+}
+
+impl<'a> CostPrediction<'a> {
+    pub fn new(predicted: &'a Predicted, includes_preaggregations: bool) -> Self {
+        let statement = &predicted.statement;
+        let bytes = statement.scan_bytes.map(|bytes| bytes.median);
+        let cost = statement.cost.map(|cost| cost.median);
+        CostPrediction {
+            query_hash: &predicted.planned.query_hash,
+            basis: statement.basis.as_str(),
+            samples: statement.samples,
+            scan_bytes: bytes,
+            scan_bytes_formatted: bytes.map(formatted),
+            estimated_seconds: statement.seconds.map(|seconds| seconds.median),
+            estimated_cost: cost,
+            low: PredictedNumbers::of(statement, |range| range.low),
+            high: PredictedNumbers::of(statement, |range| range.high),
+            cost_breakdown: CostBreakdown {
+                scan_cost: cost.map(|_| 0.0),
+                compute_cost: cost,
+                egress_cost: cost.map(|_| 0.0),
+            },
+            preagg_match: includes_preaggregations.then(|| PreaggregationMatch::from(predicted)),
+            guardrail_status: GuardrailStatus::from(predicted),
+            optimization_hints: hints(predicted),
+            warnings: warnings(predicted),
+        }
+    }
+}
+
+impl PredictedNumbers {
+    fn of(statement: &StatementPrediction, end: impl Fn(Range) -> f64) -> Self {
+        PredictedNumbers {
+            scan_bytes: statement.scan_bytes.map(&end),
+            estimated_seconds: statement.seconds.map(&end),
+            estimated_cost: statement.cost.map(&end),
+        }
+    }
+}
+
+impl<'a> From<&'a Predicted> for PreaggregationMatch<'a> {
+    fn from(predicted: &'a Predicted) -> Self {
+        let name = predicted.planned.pre_aggregation.as_deref();
+        let median = |statement: &StatementPrediction| statement.seconds.map(|seconds| seconds.median);
+        let (with, without) = match &predicted.without_tables {
+            Some(without) => (median(&predicted.statement), median(without)),
+            None => (None, median(&predicted.statement)),
+        };
+        let saved = |(with, without): (f64, f64)| (without > 0.0).then(|| 100.0 * (1.0 - with / without).max(0.0));
+        let bytes = predicted.statement.scan_bytes.filter(|_| name.is_some());
+        let has_definitions = !predicted.planned.rollups.is_empty();
+        let recommendation = match (name, has_definitions) {
+            (Some(_), _) => None,
+            (None, true) => Some("no pre-aggregation matches; an explanation of the query has the reasons".to_owned()),
+            (None, false) => Some(
+                "define a pre-aggregation if the query runs often; `terrane preagg recommend` proposes definitions"
+                    .to_owned(),
+            ),
+        };
+        PreaggregationMatch {
+            matched: name.is_some(),
+            preagg_name: name,
+            scan_bytes_with_preagg: bytes.map(|bytes| bytes.median),
+            estimated_seconds_with_preagg: with,
+            estimated_seconds_without_preagg: without,
+            savings_percent: with.zip(without).and_then(saved),
+            recommendation,
+        }
+    }
+}
+
+impl From<&Predicted> for GuardrailStatus {
+    fn from(predicted: &Predicted) -> Self {
+        let guardrails = &predicted.guardrails;
+        let cost_limit = guardrails.max_cost_micros.map(super::currency);
+        let time_limit = guardrails.max_execution.map(|limit| limit.as_secs_f64());
+        let mut warnings: Vec<String> = predicted.planned.exceeded.iter().map(ToString::to_string).collect();
+        let high = |range: Option<Range>, limit: Option<f64>| {
+            range.zip(limit).is_some_and(|(range, limit)| range.high > limit)
+        };
+        if high(predicted.statement.seconds, time_limit) {
+            warnings.push("the query may be ended by guardrail `max_execution_seconds`".to_owned());
+        }
+        if high(predicted.statement.cost, cost_limit) {
+            warnings.push("the query may cost more than guardrail `max_cost_per_query` allows".to_owned());
+        }
+        GuardrailStatus { within_limits: predicted.planned.exceeded.is_empty(), cost_limit, time_limit, warnings }
+    }
+}
+
+fn hints(predicted: &Predicted) -> Vec<String> {
+    let mut hints = Vec::new();
+    let unbounded = &predicted.planned.without_time_bound;
+    if !unbounded.is_empty() {
+        hints.push(format!("add a `time_range`: all rows of `{}` are read", unbounded.join("`, `")));
+    }
+    if predicted.planned.pre_aggregation.is_none() && !predicted.planned.rollups.is_empty() {
+        hints.push("change the query so that a pre-aggregation matches".to_owned());
+    }
+    hints
+}
+
+fn warnings(predicted: &Predicted) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if predicted.is_late {
+        warnings.push("the history did not answer within a second".to_owned());
+    }
+    match predicted.statement.basis {
+        PredictionBasis::History => {}
+        PredictionBasis::Statistics => {
+            warnings.push(format!(
+                "the statement did not run before; the numbers are those of other queries of `{}`",
+                predicted.planned.cube
+            ));
+        }
+        PredictionBasis::None => warnings.push("nothing is known about the query".to_owned()),
+    }
+    if predicted.statement.basis != PredictionBasis::None && predicted.statement.scan_bytes.is_none() {
+        warnings.push("the warehouse does not report the bytes of a query".to_owned());
+    }
+    if !predicted.has_price {
+        warnings.push("costs are unknown without `optimization.prices`".to_owned());
+    }
+    if predicted.planned.has_policies {
+        warnings.push("policies apply: the numbers are from queries of the caller, and rounded".to_owned());
+    }
+    warnings
+}
+
+/// Writes a number of bytes with a decimal unit.
+fn formatted(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
+    let power = (bytes.max(1.0).log10() / 3.0).floor().clamp(0.0, 4.0);
+    let number = bytes / 1_000_f64.powf(power);
+    if power == 0.0 { format!("{number:.0} B") } else { format!("{number:.1} {}", UNITS[power as usize]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_a_decimal_unit() {
+        for (bytes, text) in
+            [(0.0, "0 B"), (999.0, "999 B"), (1_500.0, "1.5 KB"), (2.0e12, "2.0 TB"), (5.0e16, "50000.0 TB")]
+        {
+            assert_eq!(formatted(bytes), text);
+        }
+    }
+}

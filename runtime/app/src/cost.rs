@@ -14,6 +14,7 @@ mod guardrail_service;
 mod guardrail_table;
 mod guardrails;
 mod prediction;
+mod prices;
 mod retention;
 
 use std::sync::Arc;
@@ -21,12 +22,13 @@ use std::sync::Arc;
 use terrane_compiler::Access;
 
 pub use cost_model::CostModel;
-pub use execution_log::{Execution, ExecutionLog, Prices};
+pub use execution_log::{Execution, ExecutionLog};
 pub use guardrail_check::{GuardrailCheck, GuardrailCheckError};
 pub use guardrail_service::{GuardrailError, GuardrailService};
 pub use guardrail_table::{GuardrailSource, GuardrailTable};
 pub use guardrails::{GuardrailClass, GuardrailExceeded};
 pub use prediction::{CostPrediction, CostPredictor, PredictionBasis, PredictionError, Range, StatementPrediction};
+pub use prices::Prices;
 pub use retention::HistoryRetention;
 
 pub use crate::ports::guardrails::Guardrails;

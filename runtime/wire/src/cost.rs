@@ -16,8 +16,8 @@ use terrane_app::cost::VisibleQuery;
 use terrane_app::ports::executed_queries::{HistoryFilter, HistoryPosition, StatementTotals};
 
 pub use guardrails::{
-    EffectiveGuardrails, GuardrailAnswer, GuardrailLimits, GuardrailList, GuardrailQuestion, SourceOfGuardrails,
-    SubjectGuardrails, limits_from_wire, question_from_wire,
+    EffectiveGuardrails, GuardrailAnswer, GuardrailChange, GuardrailLimits, GuardrailList, GuardrailQuestion,
+    SourceOfGuardrails, SubjectGuardrails, limits_from_wire, question_from_wire,
 };
 pub use prediction::{
     CostBreakdown, CostPrediction, GuardrailStatus, PreaggregationMatch, PredictedNumbers, PredictionRequest,

@@ -49,7 +49,7 @@ impl House {
     async fn key_of(&self, grants: Grants) -> String {
         let accounts = self.edge.app().services.authenticator.clone();
         let user = grants.user_id.clone().unwrap_or_default();
-        let request = KeyRequest { name: user.into(), grants, ..KeyRequest::default() };
+        let request = KeyRequest { name: user, grants, ..KeyRequest::default() };
         accounts.accounts().create_key(&Actor::default(), request).await.unwrap().text
     }
 

@@ -1,4 +1,4 @@
-//! What statements took on the warehouse lately, in memory.
+//! The newest times of statements on the warehouse, in memory.
 //!
 //! In: each query that the warehouse answered. Out: the median time of a statement, for the guardrail
 //! `max_cost_per_query`, without reading anything. Memory is bounded: a few times for each statement and caller, and
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Prices;
+use super::prices::Prices;
 use crate::ports::executed_queries::{ExecutedQuery, QueryOwner};
 
 /// The number of statements that are known at most.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::cost_model::CostModel;
+use super::prices::Prices;
 use crate::domain::{QueryKind, Surface};
 use crate::ports::clock::Clock;
 use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter};
@@ -28,13 +29,6 @@ const LEARNED: u32 = 10_000;
 const BATCH: usize = 2_000;
 /// The time between two batches, and between two attempts while the state database accepts none.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// The prices of a warehouse.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Prices {
-    /// The price of a second on the warehouse. `None`: unknown.
-    pub second: Option<f64>,
-}
 
 /// An answered query.
 #[derive(Debug)]
@@ -88,14 +82,6 @@ pub struct ExecutionLog {
     noted: Notify,
     /// The lock of the writer.
     writing: tokio::sync::Mutex<()>,
-}
-
-impl Prices {
-    /// Returns the cost in millionths, rounded up; `None` without prices.
-    pub fn cost_micros(&self, warehouse: Duration) -> Option<u64> {
-        let cost = warehouse.as_secs_f64() * self.second? * 1_000_000.0;
-        Some(cost.ceil() as u64)
-    }
 }
 
 impl ExecutionLog {

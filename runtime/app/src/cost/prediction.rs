@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use terrane_compiler::query::SemanticQuery;
 
-use super::Prices;
 use super::execution_log::ExecutionLog;
+use super::prices::Prices;
 use crate::domain::RequestContext;
 use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, QueryOwner};
 use crate::ports::guardrails::Guardrails;
@@ -163,18 +163,23 @@ impl CostPredictor {
         let of_statement = HistoryFilter { query_hash: Some(Arc::clone(query_hash)), ..all.clone() };
         let samples = self.history.executed(&of_statement).await?;
         if !samples.is_empty() {
-            return Ok(self.from_samples(PredictionBasis::History, &samples, planned.has_policies));
+            return Ok(self.prediction_of(PredictionBasis::History, &samples, planned.has_policies));
         }
         let of_cube = HistoryFilter { cube: Some(Arc::clone(&planned.cube)), ..all };
         let mut samples = self.history.executed(&of_cube).await?;
         samples.retain(|sample| sample.pre_aggregation.as_ref() == pre_aggregation);
         match samples.len() >= MIN_SAMPLES_OF_CUBE {
-            true => Ok(self.from_samples(PredictionBasis::Statistics, &samples, planned.has_policies)),
+            true => Ok(self.prediction_of(PredictionBasis::Statistics, &samples, planned.has_policies)),
             false => Ok(StatementPrediction::unknown()),
         }
     }
 
-    fn from_samples(&self, basis: PredictionBasis, samples: &[ExecutedQuery], is_rounded: bool) -> StatementPrediction {
+    fn prediction_of(
+        &self,
+        basis: PredictionBasis,
+        samples: &[ExecutedQuery],
+        is_rounded: bool,
+    ) -> StatementPrediction {
         let range = |numbers: Vec<f64>| {
             let range = Range::of(numbers);
             if is_rounded { range.rounded() } else { range }

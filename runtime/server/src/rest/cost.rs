@@ -8,7 +8,7 @@ use axum::response::Response;
 use terrane_app::cost::{GuardrailError, GuardrailService};
 use terrane_app::ports::guardrails::GuardrailSubject;
 use terrane_wire::cost::{
-    CostPrediction, EffectiveGuardrails, GuardrailAnswer, GuardrailLimits, GuardrailQuestion, PredictionRequest,
+    CostPrediction, EffectiveGuardrails, GuardrailAnswer, GuardrailChange, GuardrailQuestion, PredictionRequest,
     QueryHistory, SubjectGuardrails, history_from_parameters, limits_from_wire, prediction_from_wire,
     question_from_wire, user_from_parameters,
 };
@@ -131,7 +131,7 @@ const fn of_subject(id: &'static str, summary: &'static str, parameters: &'stati
 }
 
 const fn of_change(id: &'static str, summary: &'static str, parameters: &'static [Parameter]) -> Doc {
-    let body = Some(RequestBody::required(schema::of::<GuardrailLimits>()));
+    let body = Some(RequestBody::required(schema::of::<GuardrailChange>()));
     let (answers, errors) = (SUBJECT, OF_CHANGES);
     Doc { id, tag: TAG, summary, parameters, body, answers, errors, detail_errors: &[] }
 }

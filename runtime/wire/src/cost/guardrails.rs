@@ -42,16 +42,30 @@ const SECONDS: &str = "a number from 0.001 to 86400";
 const COST: &str = "a number from 0 to 1000000000";
 const CHECK: &[&str] = &["query", "user_id"];
 
-/// Limits of single queries. A limit that is left out or null is none.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "Guardrails", deny_unknown_fields)]
-pub struct GuardrailLimits {
+/// Guardrails to set. A limit that is left out or null is none.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GuardrailChange {
     /// The seconds until the last row of a query, 0.001–86400.
     pub max_execution_seconds: Option<f64>,
     /// The rows of an answer, at least 1.
     pub max_rows_returned: Option<u64>,
     /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: Option<bool>,
+    /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
+    pub max_cost_per_query: Option<f64>,
+}
+
+/// Limits of the queries of a caller. Null is none.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Guardrails")]
+pub struct GuardrailLimits {
+    /// The seconds until the last row of a query, 0.001–86400.
+    pub max_execution_seconds: Option<f64>,
+    /// The rows of an answer, at least 1.
+    pub max_rows_returned: Option<u64>,
+    /// True if every cube whose rows are read needs a lower bound on one of its times.
+    pub require_time_filter: bool,
     /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
 }
@@ -182,7 +196,7 @@ impl From<&Guardrails> for GuardrailLimits {
         GuardrailLimits {
             max_execution_seconds: guardrails.max_execution.map(|limit| limit.as_secs_f64()),
             max_rows_returned: guardrails.max_rows_returned,
-            require_time_filter: Some(guardrails.require_time_filter),
+            require_time_filter: guardrails.require_time_filter,
             max_cost_per_query: guardrails.max_cost_micros.map(super::currency),
         }
     }

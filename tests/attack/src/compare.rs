@@ -24,6 +24,7 @@ pub(crate) const VOLATILE_FIELDS: &[&str] = &[
     "cache_key",
     "as_of",
     "age_ms",
+    "generated_at",
 ];
 /// The history of executed queries.
 const HISTORY: &str = "/api/v1/optimization/history";

@@ -374,7 +374,7 @@ impl Context {
             let mut stays = stays.iter();
             filter.columns.retain(|_| stays.next() == Some(&true));
         }
-        // A mark alone is no filter.
+        // A mark alone does not filter.
         self.filters.retain(|filter| filter.columns.iter().any(|(_, name)| *name != MARK));
     }
 }

@@ -169,6 +169,22 @@ impl Policies {
         json!({ "policies": policies }).to_string()
     }
 
+    /// Returns rows with other values in denied columns that measures aggregate or filter by.
+    pub fn with_others(&self, data: &Data, (is_gift, credit): (Option<bool>, Option<i64>)) -> Data {
+        let mut data = data.clone();
+        for (table, column) in &self.denied {
+            let (rows, value) = match (*table, *column) {
+                ("orders", "is_gift") => (&mut data.orders, Json::from(is_gift)),
+                ("customers", "credit") => (&mut data.customers, Json::from(credit)),
+                _ => continue,
+            };
+            for row in rows {
+                row[*column] = value.clone();
+            }
+        }
+        data
+    }
+
     /// Returns the rows that the caller sees, with the values that the caller sees.
     pub fn seen(&self, data: &Data) -> Data {
         let passes = |table: &str, row: &Json, customers: &[Json]| {

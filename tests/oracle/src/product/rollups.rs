@@ -20,7 +20,7 @@ use crate::world::{Rollup, TableState, World, table};
 const SCHEMA: &str = "terrane_rollups";
 /// More are not built.
 const MAX_TABLES: usize = 90;
-/// The number of the first table that is built again. Partitions have lower ones, also those that are not built.
+/// The number of the first table that is rebuilt. Partitions have lower numbers, also those without a table.
 const FIRST_REBUILT: usize = 1_000_000;
 
 /// The tables of one pre-aggregation.

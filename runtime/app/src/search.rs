@@ -1,6 +1,6 @@
-//! Search of cubes, members and metrics by their names and descriptions, and suggestions while somebody types.
+//! Search of cubes, members and metrics by their names and descriptions, and suggestions while a user types.
 //!
-//! In: a text, and the caller. Out: the artifacts that the caller may see and that match the text, best first, with the
+//! In: words, and the caller. Out: the artifacts that the caller may see and that match the text, best first, with the
 //! parts of their texts that match. One index ([`entries`]) serves all callers; an artifact that metadata does not list
 //! for the caller is left out of answers and counts. Glossary terms with a link to an artifact count as its synonyms.
 //! Certified artifacts come before others that match alike, deprecated ones after them. Absent: the index itself
@@ -32,7 +32,7 @@ pub const DEFAULT_LIMIT: usize = 20;
 pub const DEFAULT_SUGGESTIONS: usize = 10;
 /// The largest number of hits.
 pub const MAX_LIMIT: usize = 100;
-/// Of this many matches for each hit, certified ones come first.
+/// The number of matches for each hit among which certified ones come first.
 const RANKED_PER_HIT: usize = 4;
 /// The addition to the score of a certified artifact.
 const CERTIFIED: i64 = 300;
@@ -78,7 +78,7 @@ pub struct Hit {
     pub governed: Option<ArtifactView>,
 }
 
-/// A text of an artifact with the parts that match.
+/// A name, tag or description of an artifact, with the parts that match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marks {
     pub field: MarkedField,
@@ -156,7 +156,7 @@ pub struct SearchService {
 }
 
 /// The project and the governed records of one request, as the caller sees them.
-struct Scene<'a> {
+struct CallerView<'a> {
     entries: &'a SearchEntries,
     access: Access<'a>,
     state: &'a GovernanceState,
@@ -177,20 +177,20 @@ impl SearchService {
         let question = Question::new(&search.text)?;
         let (snapshot, state) = (self.catalog.snapshot(), self.state().await);
         let entries = self.entries_of(&snapshot, &state).await;
-        let scene = self.scene(&snapshot, &state, &entries, request);
-        let cube = scene.cube(search.cube.as_deref())?;
+        let view = self.view(&snapshot, &state, &entries, request);
+        let cube = view.cube(search.cube.as_deref())?;
         let tags: Vec<String> = search.tags.iter().map(|tag| tag.trim().to_lowercase()).collect();
         let is_wanted = |entry: &Entry| {
             (search.types.is_empty() || search.types.contains(&entry.text.reference.kind))
-                && cube.is_none_or(|cube| scene.is_of(entry, cube))
+                && cube.is_none_or(|cube| view.is_of(entry, cube))
                 && tags.iter().all(|tag| entry.text.tags.iter().any(|of| of.to_lowercase() == *tag))
         };
-        let matches = scene.entries.index.find(&question);
+        let matches = view.entries.index.find(&question);
         let scored = matches.map(|found| (found.entry, i64::from(found.score)));
-        Ok(scene.best(&question, scored, is_wanted, search.status, search.limit))
+        Ok(view.best(&question, scored, is_wanted, search.status, search.limit))
     }
 
-    /// Returns suggestions for a text that somebody types.
+    /// Returns suggestions for a string that a user types.
     ///
     /// # Errors
     /// The text is too long, or the cube does not exist for the caller.
@@ -202,33 +202,33 @@ impl SearchService {
         };
         let (snapshot, state) = (self.catalog.snapshot(), self.state().await);
         let entries = self.entries_of(&snapshot, &state).await;
-        let scene = self.scene(&snapshot, &state, &entries, request);
-        let cube = scene.cube(wanted.cube.as_deref())?;
-        let is_wanted = |entry: &Entry| cube.is_none_or(|cube| scene.combines_with(entry, cube));
+        let view = self.view(&snapshot, &state, &entries, request);
+        let cube = view.cube(wanted.cube.as_deref())?;
+        let is_wanted = |entry: &Entry| cube.is_none_or(|cube| view.combines_with(entry, cube));
         let bonus = |entry: u32| {
-            let is_own = cube.is_some_and(|cube| scene.is_of(&scene.entries.entries[entry as usize], cube));
+            let is_own = cube.is_some_and(|cube| view.is_of(&view.entries.entries[entry as usize], cube));
             if is_own { OF_CONTEXT } else { 0 }
         };
         match question {
             Some(question) => {
-                let matches = scene.entries.index.find(&question);
+                let matches = view.entries.index.find(&question);
                 let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(found.entry)));
-                Ok(scene.best(&question, scored, is_wanted, None, wanted.limit))
+                Ok(view.best(&question, scored, is_wanted, None, wanted.limit))
             }
-            None => Ok(scene.first(is_wanted, bonus, wanted.limit)),
+            None => Ok(view.first(is_wanted, bonus, wanted.limit)),
         }
     }
 
-    fn scene<'a>(
+    fn view<'a>(
         &'a self,
         snapshot: &'a Arc<Snapshot>,
         state: &'a GovernanceState,
         entries: &'a SearchEntries,
         request: &'a RequestContext,
-    ) -> Scene<'a> {
+    ) -> CallerView<'a> {
         let access = Access::of(&snapshot.model, &request.caller);
         let sight = self.governance.as_ref().map(|governance| governance.sight(snapshot, request));
-        Scene { entries, access, state, sight }
+        CallerView { entries, access, state, sight }
     }
 
     /// Returns the governed records. Without the state database, those that this process knows.
@@ -254,7 +254,7 @@ impl SearchService {
     }
 }
 
-impl Scene<'_> {
+impl CallerView<'_> {
     /// Returns the best of the matches that are wanted and that the caller may see. Matches come best first.
     fn best(
         &self,

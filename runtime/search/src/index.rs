@@ -18,10 +18,10 @@ use crate::words::words;
 
 /// The score of each word that an entry matches. It exceeds the scores of the fields of all words together.
 const WORD: u32 = 20_000;
-/// The score of an entry with a text that is the whole question.
+/// The score of an entry with a string that is the whole question.
 const WHOLE: u32 = 1_000;
 
-/// A text of an entry.
+/// The part of an entry that a string belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
     Name,
@@ -147,18 +147,18 @@ impl Index {
 
     /// Returns the entries that match at least two of three words of a question.
     pub fn find(&self, question: &Question) -> Matches {
-        let mut tally = Tally::new(self.entries);
+        let mut entry_scores = EntryScores::new(self.entries);
         for word in &question.words {
-            self.look_up(word, |position, likeness| tally.add(self.places_of(position), likeness));
-            tally.end_word();
+            self.look_up(word, |position, likeness| entry_scores.add(self.places_of(position), likeness));
+            entry_scores.end_word();
         }
         let required = (2 * question.words.len()).div_ceil(3);
         let whole: String = question.words.iter().flat_map(|word| [word.text.as_str(), " "]).collect();
         for entry in self.wholes.get(whole.as_str()).into_iter().flatten() {
-            tally.scores[*entry as usize] += WHOLE;
+            entry_scores.scores[*entry as usize] += WHOLE;
         }
-        let found = tally.matched.iter().filter_map(|entry| {
-            let score = tally.scores[*entry as usize];
+        let found = entry_scores.matched.iter().filter_map(|entry| {
+            let score = entry_scores.scores[*entry as usize];
             ((score / WORD) as usize >= required).then_some((score, Reverse(*entry)))
         });
         Matches(found.collect::<Vec<_>>().into())
@@ -188,16 +188,16 @@ impl Index {
         let mut stream = self.words.search(MistypedWords(&automaton).intersection(same_first)).into_stream();
         while let Some((word, position)) = stream.next() {
             let Ok(word) = std::str::from_utf8(word) else { continue };
-            match Likeness::of(typed, word) {
-                Some(likeness @ (Likeness::Mistyped | Likeness::MistypedBeginning)) => found(position, likeness),
-                _ => {}
+            let likeness = Likeness::of(typed, word);
+            if let Some(likeness @ (Likeness::Mistyped | Likeness::MistypedBeginning)) = likeness {
+                found(position, likeness);
             }
         }
     }
 }
 
 /// The scores of entries while the words of a question are looked up.
-struct Tally {
+struct EntryScores {
     scores: Vec<u32>,
     /// The best score for the word that is looked up.
     best: Vec<u16>,
@@ -207,10 +207,10 @@ struct Tally {
     matched: Vec<u32>,
 }
 
-impl Tally {
+impl EntryScores {
     fn new(entries: u32) -> Self {
         let entries = entries as usize;
-        Tally { scores: vec![0; entries], best: vec![0; entries], touched: Vec::new(), matched: Vec::new() }
+        EntryScores { scores: vec![0; entries], best: vec![0; entries], touched: Vec::new(), matched: Vec::new() }
     }
 
     fn add(&mut self, places: &[Place], likeness: Likeness) {

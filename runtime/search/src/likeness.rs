@@ -1,4 +1,4 @@
-//! Judges whether a typed word means a word of a text.
+//! Judges whether a typed word means a word of a string.
 //!
 //! The index finds the same words with automata; [`Likeness::of`] is the definition, and marks the matches in texts.
 
@@ -13,7 +13,7 @@ const MIN_CHARS_OF_ONE_MISTAKE: usize = 4;
 /// The length from which a word may have two mistakes.
 const MIN_CHARS_OF_TWO_MISTAKES: usize = 8;
 
-/// The way in which a typed word matches a word of a text, best last.
+/// The way in which a typed word matches a word of a string, best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Likeness {
     /// A beginning with mistakes.
@@ -25,7 +25,7 @@ pub(crate) enum Likeness {
     Equal,
 }
 
-/// A word that somebody typed.
+/// A word that a user typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedWord {
     pub(crate) text: String,
@@ -47,7 +47,7 @@ impl Likeness {
         }
     }
 
-    /// Returns the likeness of a typed word and a word of a text; `None` if the typed word does not mean the other.
+    /// Returns the likeness of a typed word and a word of a string; `None` if the typed word does not mean the other.
     pub(crate) fn of(typed: &TypedWord, word: &str) -> Option<Likeness> {
         if typed.text == word {
             return Some(Likeness::Equal);
@@ -78,8 +78,7 @@ impl TypedWord {
         self.is_open || self.text.chars().count() >= MIN_PREFIX_CHARS
     }
 
-    /// Returns whether both words begin with the same character. Nobody mistypes the first one, and a rule without
-    /// exceptions keeps `light` from finding `flight`.
+    /// Returns whether both words begin with the same character. The first one is rarely mistyped, and the rule keeps `light` from finding `flight`.
     pub(crate) fn has_first_char_of(&self, word: &str) -> bool {
         self.text.chars().next() == word.chars().next()
     }

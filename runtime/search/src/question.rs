@@ -1,4 +1,4 @@
-//! The words that somebody types, and the parts of texts that they match.
+//! The words that a user types, and the parts of texts that they match.
 
 use std::ops::Range;
 
@@ -64,18 +64,18 @@ impl Question {
         });
         let typed: Vec<TypedWord> = typed.collect();
         let says_something = |word: &TypedWord| word.is_open || !STOP_WORDS.contains(&word.text.as_str());
-        let mut kept: Vec<TypedWord> = typed.iter().filter(|word| says_something(word)).cloned().collect();
-        if kept.is_empty() {
-            kept = typed;
+        let mut meaningful: Vec<TypedWord> = typed.iter().filter(|word| says_something(word)).cloned().collect();
+        if meaningful.is_empty() {
+            meaningful = typed;
         }
-        match kept.len() {
+        match meaningful.len() {
             0 => Err(QuestionError::NoWords),
             words if words > MAX_WORDS => Err(QuestionError::TooManyWords { words }),
-            _ => Ok(Question { words: kept }),
+            _ => Ok(Question { words: meaningful }),
         }
     }
 
-    /// Returns the parts of a text that words of the question match, in characters, without overlaps.
+    /// Returns the parts of a string that words of the question match, in characters, without overlaps.
     pub fn marks(&self, text: &str) -> Vec<Range<usize>> {
         let marked = words(text).into_iter().filter_map(|word| {
             let likenesses = self.words.iter().filter_map(|typed| Some((Likeness::of(typed, &word.text)?, typed)));
@@ -92,7 +92,7 @@ impl Question {
         marked.collect()
     }
 
-    /// Returns the number of words of the question that a text matches.
+    /// Returns the number of words of the question that a string matches.
     pub fn matched_words(&self, text: &str) -> usize {
         let found = words(text);
         self.words.iter().filter(|typed| found.iter().any(|word| Likeness::of(typed, &word.text).is_some())).count()

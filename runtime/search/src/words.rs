@@ -11,7 +11,7 @@ use unicode_normalization::char::is_combining_mark;
 /// The largest number of characters of a word that are compared.
 pub(crate) const MAX_WORD_CHARS: usize = 48;
 
-/// A word of a text.
+/// A word of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     /// The form in which the word is compared; never empty.
@@ -20,7 +20,7 @@ pub(crate) struct Word {
     pub(crate) place: Range<usize>,
 }
 
-/// Returns the words of a text.
+/// Returns the words of a string.
 pub(crate) fn words(text: &str) -> Vec<Word> {
     let chars: Vec<char> = text.chars().collect();
     let mut words = Vec::new();

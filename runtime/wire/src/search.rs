@@ -27,7 +27,7 @@ const TYPE: &str = "`cube`, `measure`, `dimension` or `metric`";
 const STATUS: &str = "`draft`, `pending_review`, `certified`, `deprecated` or `archived`";
 const LIMIT: &str = "an integer from 1 to 100";
 
-/// A text to search for.
+/// Words to search for.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Search {
@@ -47,7 +47,7 @@ pub struct Search {
     pub limit: Option<u64>,
 }
 
-/// A text that somebody types.
+/// Words that a user types.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Autocompletion {
@@ -58,7 +58,7 @@ pub struct Autocompletion {
     pub limit: Option<u64>,
 }
 
-/// The place in which somebody types.
+/// The place in which a user types.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AutocompletionContext {
@@ -180,7 +180,7 @@ pub struct SearchHit<'a> {
     pub score: i64,
 }
 
-/// A text of an artifact that matches.
+/// A name, tag or description of an artifact that matches.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchMatch<'a> {
     #[schemars(schema_with = "fields")]

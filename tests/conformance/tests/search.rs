@@ -216,8 +216,8 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
 async fn members_that_the_caller_may_not_see_change_nothing() {
     let hidden = House::new(CUBES, METRICS, POLICIES).await;
     let without = |text: &str, words: &[&str]| {
-        let kept = text.lines().filter(|line| !words.iter().any(|word| line.contains(word)));
-        kept.map(|line| format!("{line}\n")).collect::<String>()
+        let remaining = text.lines().filter(|line| !words.iter().any(|word| line.contains(word)));
+        remaining.map(|line| format!("{line}\n")).collect::<String>()
     };
     let end = CUBES.find("  - name: secrets").unwrap();
     let cubes = without(&CUBES[..end], &["name: pieces", "name: avg_pieces"]);

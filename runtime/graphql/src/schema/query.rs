@@ -126,7 +126,7 @@ impl Reads {
         Ok(search::search(context, query, types, limit).await?)
     }
 
-    /// Suggestions for a text that somebody types, best first.
+    /// Suggestions for what a user types, best first.
     async fn autocomplete(
         &self,
         context: &Context<'_>,

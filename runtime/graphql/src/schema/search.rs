@@ -1,4 +1,4 @@
-//! Search of cubes, members and metrics, and suggestions while somebody types.
+//! Search of cubes, members and metrics, and suggestions while a user types.
 //!
 //! In: hits of the use case. Out: their texts with the parts that match.
 
@@ -38,7 +38,7 @@ pub(crate) struct SearchResult {
     owners: Vec<String>,
 }
 
-/// A text that matches.
+/// A name, tag or description that matches.
 #[derive(SimpleObject)]
 pub(crate) struct SearchMatch {
     /// `name`, `title`, `synonym`, `tag` or `description`.

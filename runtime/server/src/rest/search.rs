@@ -1,4 +1,4 @@
-//! Search of cubes, members and metrics, and suggestions while somebody types.
+//! Search of cubes, members and metrics, and suggestions while a user types.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ static SEARCH: Doc = Doc {
 static AUTOCOMPLETE: Doc = Doc {
     id: "autocomplete",
     tag: TAG,
-    summary: "Suggest cubes, members and metrics while somebody types",
+    summary: "Suggest cubes, members and metrics while a user types",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<Autocompletion>())),
     answers: &[ResponseDoc {

@@ -13,7 +13,7 @@ use terrane_app::ports::store::StoreError;
 
 use crate::database::Row;
 use crate::leases::is_newest;
-use crate::row::{maybe_text, micros, text, time};
+use crate::row::{maybe_text, micros, signed, text, time, unsigned};
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
@@ -181,14 +181,6 @@ fn statement_totals(row: &Row) -> Result<StatementTotals, StoreError> {
         cost_micros: row.maybe_integer("total_cost")?.map(i64::unsigned_abs),
         last_at: time(row.integer("last_at")?)?,
     })
-}
-
-fn unsigned(row: &Row, column: &str) -> Result<u64, StoreError> {
-    Ok(row.integer(column)?.unsigned_abs())
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn microseconds(duration: Duration) -> i64 {

@@ -13,7 +13,7 @@ use terrane_app::ports::store::StoreError;
 
 use crate::audit::append_in;
 use crate::database::Row;
-use crate::row::{micros, odd, text, time};
+use crate::row::{micros, odd, signed, text, time, unsigned};
 use crate::statement::Statement;
 use crate::store::StateStore;
 
@@ -23,15 +23,14 @@ const WRITE: &str = "\
     ON CONFLICT (subject) DO UPDATE SET version = excluded.version, sequence = excluded.sequence, \
     is_removed = excluded.is_removed, max_execution_us = excluded.max_execution_us, \
     max_rows_returned = excluded.max_rows_returned, require_time_filter = excluded.require_time_filter, \
-    max_cost = excluded.max_cost, \
-    updated_by = excluded.updated_by, updated_at = excluded.updated_at";
+    max_cost = excluded.max_cost, updated_by = excluded.updated_by, updated_at = excluded.updated_at";
 
 #[async_trait]
 impl GuardrailRecords for StateStore {
     async fn guardrails_since(&self, sequence: u64) -> Result<Vec<(u64, GuardrailRecord)>, StoreError> {
         let changed = Statement::new("SELECT * FROM guardrails WHERE sequence > $1 ORDER BY sequence");
         let rows = self.database.all(changed.bind(signed(sequence))).await?;
-        rows.iter().map(|row| Ok((row.integer("sequence")?.unsigned_abs(), record(row)?))).collect()
+        rows.iter().map(|row| Ok((unsigned(row, "sequence")?, record(row)?))).collect()
     }
 
     async fn write_guardrails(
@@ -67,22 +66,18 @@ impl GuardrailRecords for StateStore {
 }
 
 fn record(row: &Row) -> Result<GuardrailRecord, StoreError> {
-    let unsigned = |column| row.maybe_integer(column).map(|number| number.map(i64::unsigned_abs));
+    let maybe_unsigned = |column| row.maybe_integer(column).map(|number| number.map(i64::unsigned_abs));
     let limits = Guardrails {
-        max_execution: unsigned("max_execution_us")?.map(Duration::from_micros),
-        max_rows_returned: unsigned("max_rows_returned")?,
+        max_execution: maybe_unsigned("max_execution_us")?.map(Duration::from_micros),
+        max_rows_returned: maybe_unsigned("max_rows_returned")?,
         require_time_filter: row.integer("require_time_filter")? != 0,
-        max_cost_micros: unsigned("max_cost")?,
+        max_cost_micros: maybe_unsigned("max_cost")?,
     };
     Ok(GuardrailRecord {
         subject: GuardrailSubject::parse(&text(row, "subject")?).ok_or_else(|| odd("a subject of guardrails"))?,
         limits: (row.integer("is_removed")? == 0).then_some(limits),
-        version: row.integer("version")?.unsigned_abs(),
+        version: unsigned(row, "version")?,
         updated_by: text(row, "updated_by")?,
         updated_at: time(row.integer("updated_at")?)?,
     })
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

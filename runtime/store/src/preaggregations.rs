@@ -22,7 +22,7 @@ use terrane_compiler::rollup::BucketRange;
 use crate::audit::append_in;
 use crate::database::{Row, Transaction};
 use crate::leases::is_newest;
-use crate::row::{micros, time};
+use crate::row::{micros, signed, time, unsigned};
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
@@ -464,14 +464,6 @@ fn names(rows: &[Row]) -> Result<Vec<Arc<str>>, StoreError> {
 
 fn name_of(row: &Row) -> Result<RollupName, StoreError> {
     Ok(RollupName { cube: row.text("cube")?.into(), name: row.text("name")?.into() })
-}
-
-fn unsigned(row: &Row, column: &str) -> Result<u64, StoreError> {
-    Ok(row.integer(column)?.unsigned_abs())
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn invalid(column: &str) -> StoreError {

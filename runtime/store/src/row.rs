@@ -22,6 +22,16 @@ pub(crate) fn micros(at: Timestamp) -> i64 {
     at.as_microsecond()
 }
 
+/// Returns a number as the database stores it; the largest integer for larger ones.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Returns the number of a column that has no negative ones.
+pub(crate) fn unsigned(row: &Row, column: &str) -> Result<u64, StoreError> {
+    Ok(row.integer(column)?.unsigned_abs())
+}
+
 pub(crate) fn time(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|_| odd("a time"))
 }

@@ -82,7 +82,7 @@ pub(crate) struct Dimension {
 /// The certification of a cube, member or metric.
 #[derive(Debug, Clone, SimpleObject)]
 pub(crate) struct Certification {
-    /// `pending_review`, `certified`, `deprecated` or `archived`.
+    /// `draft`, `pending_review`, `certified`, `deprecated` or `archived`.
     status: String,
     /// True if the definition differs from the certified one.
     definition_changed: bool,

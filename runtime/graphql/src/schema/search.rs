@@ -11,6 +11,7 @@ use terrane_app::search::{
 use terrane_wire::ErrorBody;
 use terrane_wire::search::SearchHit;
 
+use super::cube::Certification;
 use super::inputs::malformed;
 use super::request::state;
 use crate::enums::SearchType;
@@ -30,10 +31,8 @@ pub(crate) struct SearchResult {
     tags: Vec<String>,
     /// The texts that match. The first one is the reason of the hit.
     matches: Vec<SearchMatch>,
-    /// `draft`, `pending_review`, `certified`, `deprecated` or `archived`; null without governance.
-    certification_status: Option<String>,
-    /// True if the definition differs from the certified one.
-    definition_changed: bool,
+    /// Null without governance.
+    certification: Option<Certification>,
     /// The ids of users and teams.
     owners: Vec<String>,
 }
@@ -123,6 +122,7 @@ impl From<&Hit> for SearchResult {
             // SQL models are not searched.
             ArtifactType::Cube | ArtifactType::Model => SearchType::Cube,
         };
+        let certification = hit.badge().map(Certification::from);
         let hit = SearchHit::from(hit);
         SearchResult {
             ty,
@@ -132,8 +132,7 @@ impl From<&Hit> for SearchResult {
             description: hit.description.map(str::to_owned),
             tags: hit.tags.into_iter().map(str::to_owned).collect(),
             matches: hit.matches.iter().map(SearchMatch::from).collect(),
-            certification_status: hit.certification.as_ref().map(|of| of.status.to_owned()),
-            definition_changed: hit.certification.as_ref().is_some_and(|of| of.definition_changed),
+            certification,
             owners: hit.owners.iter().map(|owner| owner.id.to_owned()).collect(),
         }
     }

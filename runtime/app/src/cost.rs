@@ -24,7 +24,7 @@ use terrane_compiler::Access;
 pub use cost_model::CostModel;
 pub use execution_log::{Execution, ExecutionLog};
 pub use guardrail_check::{GuardrailCheck, GuardrailCheckError};
-pub use guardrail_service::{GuardrailError, GuardrailService};
+pub use guardrail_service::{GuardrailError, GuardrailService, effective};
 pub use guardrail_table::{GuardrailSource, GuardrailTable};
 pub use guardrails::{GuardrailClass, GuardrailExceeded};
 pub use prediction::{CostPrediction, CostPredictor, PredictionBasis, PredictionError, Range, StatementPrediction};

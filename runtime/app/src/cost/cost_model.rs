@@ -1,8 +1,8 @@
 //! The newest times of statements on the warehouse, in memory.
 //!
 //! In: each query that the warehouse answered. Out: the median time of a statement, for the guardrail
-//! `max_cost_per_query`, without reading anything. Memory is bounded: a few times for each statement and caller, and
-//! the statements that ran last. A server reads the newest records of the history when it starts; later it knows its
+//! `max_cost_per_query`, without reading anything. Memory is bounded: the newest times of each statement, and the
+//! statements that ran last. Without a price, nothing is stored. A server reads the newest records of the history when it starts; later it knows its
 //! own queries only.
 
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ impl CostModel {
 
     /// Adds a query of the history, unless the cache answered it.
     pub(super) fn add(&self, query: &ExecutedQuery) {
-        if query.is_cached {
+        if query.is_cached || self.prices.second.is_none() {
             return;
         }
         let owner = QueryOwner { user_id: Arc::clone(&query.user_id), tenant: query.tenant.clone() };

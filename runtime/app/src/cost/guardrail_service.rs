@@ -170,7 +170,7 @@ impl GuardrailService {
 }
 
 /// Returns the limits that satisfy all sources.
-pub(super) fn effective(sources: &[GuardrailSource]) -> Guardrails {
+pub fn effective(sources: &[GuardrailSource]) -> Guardrails {
     sources.iter().map(|source| source.limits).fold(Guardrails::default(), Guardrails::narrowed_by)
 }
 

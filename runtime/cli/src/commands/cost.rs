@@ -14,7 +14,7 @@ use terrane_app::ports::executed_queries::{ExecutedQueries as _, StatementTotals
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords as _};
 use terrane_terminal::{TerminalText, Tree};
 use terrane_wire::ErrorBody;
-use terrane_wire::cost::{CostPrediction, CostReport, GuardrailList, StatementCost};
+use terrane_wire::cost::{CostPrediction, CostReport, GuardrailLimits, GuardrailList, StatementCost};
 
 use super::query::{query_text, refused};
 use super::{json_line, print, print_error};
@@ -179,14 +179,14 @@ fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
     let header = ["OF", "NAME", "SECONDS", "ROWS", "TIME FILTER", "COST", "BY", "AT"];
     table.load_style(comfy_table::presets::NOTHING).set_header(header);
     for record in records {
-        let limits = record.limits.unwrap_or_default();
+        let limits = GuardrailLimits::from(&record.limits.unwrap_or_default());
         table.add_row([
             record.subject.kind().to_owned(),
             TerminalText::spaced(record.subject.name()).into_string(),
-            limits.max_execution.map_or_else(String::new, |limit| limit.as_secs_f64().to_string()),
+            limits.max_execution_seconds.map_or_else(String::new, |limit| limit.to_string()),
             limits.max_rows_returned.map_or_else(String::new, |rows| rows.to_string()),
             if limits.require_time_filter { "required".to_owned() } else { String::new() },
-            limits.max_cost_micros.map_or_else(String::new, |micros| (micros as f64 / 1_000_000.0).to_string()),
+            limits.max_cost_per_query.map_or_else(String::new, |cost| cost.to_string()),
             TerminalText::spaced(&record.updated_by).into_string(),
             record.updated_at.to_string(),
         ]);

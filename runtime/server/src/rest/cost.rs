@@ -113,6 +113,15 @@ const USER_ID: Parameter = Parameter::path("user_id", "the id of a user");
 const ROLE: Parameter = Parameter::path("role", "the name of a role or a group of callers");
 const OF_SUBJECTS: &[Code] = &[Code::NotFound, Code::StateUnavailable];
 const OF_CHANGES: &[Code] = &[Code::NotFound, Code::Conflict, Code::PreconditionFailed, Code::StateUnavailable];
+/// The errors of a query that is compiled and not run.
+const OF_QUERIES: &[Code] = &[
+    Code::InvalidQuery,
+    Code::InvalidMeasure,
+    Code::InvalidDimension,
+    Code::InvalidFilter,
+    Code::NoJoinPath,
+    Code::StateUnavailable,
+];
 const SUBJECT: &[ResponseDoc] = &[described("the guardrails", &[Content::Json(schema::of::<SubjectGuardrails>())])];
 const REMOVED: &[ResponseDoc] = &[ResponseDoc {
     status: 204,
@@ -179,14 +188,7 @@ static CHECK: Doc = Doc {
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<GuardrailQuestion>())),
     answers: &[described("the result", &[Content::Json(schema::of::<GuardrailAnswer>())])],
-    errors: &[
-        Code::InvalidQuery,
-        Code::InvalidMeasure,
-        Code::InvalidDimension,
-        Code::InvalidFilter,
-        Code::NoJoinPath,
-        Code::StateUnavailable,
-    ],
+    errors: OF_QUERIES,
     detail_errors: &[],
 };
 
@@ -197,14 +199,7 @@ static PREDICT: Doc = Doc {
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<PredictionRequest>())),
     answers: &[described("the prediction", &[Content::Json(schema::of::<CostPrediction>())])],
-    errors: &[
-        Code::InvalidQuery,
-        Code::InvalidMeasure,
-        Code::InvalidDimension,
-        Code::InvalidFilter,
-        Code::NoJoinPath,
-        Code::StateUnavailable,
-    ],
+    errors: OF_QUERIES,
     detail_errors: &[],
 };
 

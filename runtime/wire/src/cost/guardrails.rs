@@ -9,7 +9,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
-use terrane_app::cost::{GuardrailCheck, GuardrailSource, Guardrails};
+use terrane_app::cost::{GuardrailCheck, GuardrailSource, Guardrails, effective};
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailSubject};
 use terrane_compiler::query::SemanticQuery;
 
@@ -225,13 +225,12 @@ impl<'a> From<&'a [GuardrailRecord]> for GuardrailList<'a> {
 
 impl<'a> From<&'a [GuardrailSource]> for EffectiveGuardrails<'a> {
     fn from(sources: &'a [GuardrailSource]) -> Self {
-        let effective = sources.iter().map(|source| source.limits).fold(Guardrails::default(), Guardrails::narrowed_by);
         let source = |source: &'a GuardrailSource| SourceOfGuardrails {
             source: source.subject.as_ref().map_or("project", GuardrailSubject::kind),
             name: source.subject.as_ref().map(|subject| &**subject.name()),
             guardrails: (&source.limits).into(),
         };
-        EffectiveGuardrails { guardrails: (&effective).into(), sources: sources.iter().map(source).collect() }
+        EffectiveGuardrails { guardrails: (&effective(sources)).into(), sources: sources.iter().map(source).collect() }
     }
 }
 

@@ -7,6 +7,8 @@
 //! A caller reads its own records; a caller with `admin` reads those of all. An anonymous caller has no records of its
 //! own. Cubes that a policy hides from the reader, or that the project no longer has, have no name in an answer.
 
+mod budget_ledger;
+mod budget_usage;
 mod cost_model;
 mod execution_log;
 mod guardrail_check;
@@ -21,16 +23,19 @@ use std::sync::Arc;
 
 use terrane_compiler::Access;
 
+pub use budget_ledger::{BudgetError, BudgetLedger, Reservation};
+pub use budget_usage::BudgetUsage;
 pub use cost_model::CostModel;
 pub use execution_log::{Execution, ExecutionLog};
 pub use guardrail_check::{GuardrailCheck, GuardrailCheckError};
-pub use guardrail_service::{GuardrailError, GuardrailService, effective};
+pub use guardrail_service::{GuardrailError, GuardrailPorts, GuardrailService, effective};
 pub use guardrail_table::{GuardrailSource, GuardrailTable};
 pub use guardrails::{GuardrailClass, GuardrailExceeded};
 pub use prediction::{CostPrediction, CostPredictor, PredictionBasis, PredictionError, Range, StatementPrediction};
 pub use prices::Prices;
 pub use retention::HistoryRetention;
 
+pub use crate::ports::budgets::BudgetPeriod;
 pub use crate::ports::guardrails::Guardrails;
 
 use crate::catalog::Catalog;

@@ -1,6 +1,7 @@
 //! The ports: what the use cases need from the outside, as traits that adapters implement.
 
 pub mod audit;
+pub mod budgets;
 pub mod builder;
 pub mod calls;
 pub mod checks;

@@ -59,7 +59,7 @@ pub use recorder::log_unreadable;
 pub use session::QuerySession;
 
 use crate::catalog::{Catalog, Snapshot};
-use crate::cost::{ExecutionLog, GuardrailTable, Guardrails};
+use crate::cost::{BudgetLedger, ExecutionLog, GuardrailTable, Guardrails};
 use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
@@ -122,6 +122,8 @@ pub struct QueryPorts {
     pub executions: Option<Arc<ExecutionLog>>,
     /// The guardrails of users and groups; `None`: those of the settings alone hold.
     pub guardrails: Option<Arc<GuardrailTable>>,
+    /// The budgets of users; `None`: there are none.
+    pub budgets: Option<Arc<BudgetLedger>>,
 }
 
 /// Compiles and runs queries.
@@ -140,6 +142,7 @@ pub struct QueryService {
     history: QueryHistory,
     executions: Option<Arc<ExecutionLog>>,
     guardrails: Option<Arc<GuardrailTable>>,
+    budgets: Option<Arc<BudgetLedger>>,
     /// The project's time zone, as hooks see it.
     time_zone: String,
     warehouse_name: Arc<str>,
@@ -147,8 +150,18 @@ pub struct QueryService {
 
 impl QueryService {
     pub fn new(ports: QueryPorts, settings: QuerySettings) -> Self {
-        let QueryPorts { catalog, warehouse, clock, governance, observer, access, versions, executions, guardrails } =
-            ports;
+        let QueryPorts {
+            catalog,
+            warehouse,
+            clock,
+            governance,
+            observer,
+            access,
+            versions,
+            executions,
+            guardrails,
+            budgets,
+        } = ports;
         let warehouse_name = warehouse.name().into();
         let limiter = ConcurrencyLimiter::new(settings.limiter);
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
@@ -181,6 +194,7 @@ impl QueryService {
             history: QueryHistory::default(),
             executions,
             guardrails,
+            budgets,
             time_zone: zone_name(&settings.timezone),
             settings,
             warehouse_name,

@@ -7,11 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
 use crate::cost::{
-    CostPredictor, CostService, ExecutionLog, GuardrailService, GuardrailTable, HistoryRetention, Prices,
+    BudgetLedger, CostPredictor, CostService, ExecutionLog, GuardrailPorts, GuardrailService, GuardrailTable,
+    HistoryRetention, Prices,
 };
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
@@ -25,6 +28,7 @@ use crate::limits::quota::QuotaSettings;
 use crate::live::{self, LiveService};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
 use crate::ports::audit::AuditLog;
+use crate::ports::budgets::Budgets;
 use crate::ports::builder::ModelBuilder;
 use crate::ports::checks::Checks;
 use crate::ports::clock::Clock;
@@ -118,14 +122,17 @@ pub struct ServerPorts {
 pub struct CostBackend {
     pub history: Arc<dyn ExecutedQueries>,
     pub guardrails: Arc<dyn GuardrailRecords>,
+    pub budgets: Arc<dyn Budgets>,
 }
 
 /// The operator's settings of the costs of queries.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CostSettings {
     pub prices: Prices,
     /// The time for which executed queries are in the history.
     pub history: Duration,
+    /// The zone in which days and months of budgets begin.
+    pub timezone: TimeZone,
 }
 
 /// The parts of the module of costs that the path of a query uses. Without them, queries are neither recorded nor
@@ -134,6 +141,7 @@ pub struct CostSettings {
 struct CostHooks {
     executions: Option<Arc<ExecutionLog>>,
     guardrails: Option<Arc<GuardrailTable>>,
+    budgets: Option<Arc<BudgetLedger>>,
 }
 
 /// The operator's settings of a server.
@@ -235,6 +243,7 @@ impl Services {
             versions: Arc::clone(&versions),
             executions: cost.executions,
             guardrails: cost.guardrails,
+            budgets: cost.budgets,
         };
         let queries = Arc::new(QueryService::new(query_ports, settings));
         let anomalies = AnomalyService::new(Arc::clone(&queries), Arc::clone(&detectors), Arc::clone(&clock));
@@ -333,7 +342,12 @@ impl ServerServices {
         });
         let table = server.cost.as_ref().map(|cost| Arc::new(GuardrailTable::new(Arc::clone(&cost.guardrails))));
         let defaults = queries.guardrails;
-        let hooks = CostHooks { executions: executions.clone(), guardrails: table.clone() };
+        let ledger = server.cost.as_ref().zip(executions.as_ref()).map(|(cost, log)| {
+            let (budgets, log, clock) = (Arc::clone(&cost.budgets), Arc::clone(log), Arc::clone(&clock));
+            let (timezone, holder) = (settings.cost.timezone.clone(), Arc::clone(&settings.process_id));
+            Arc::new(BudgetLedger::new(budgets, log, clock, timezone, holder))
+        });
+        let hooks = CostHooks { executions: executions.clone(), guardrails: table.clone(), budgets: ledger.clone() };
         let services =
             Services::assemble(snapshot, ports, Arc::new(access), invalidations, hooks, queries, subscriptions);
         let job_query_ports = QueryPorts {
@@ -346,6 +360,7 @@ impl ServerServices {
             versions: Arc::clone(&services.versions),
             executions: executions.clone(),
             guardrails: table.clone(),
+            budgets: ledger.clone(),
         };
         let job_queries = Arc::new(QueryService::new(job_query_ports, job_queries));
         let job_ports = JobPorts {
@@ -390,12 +405,17 @@ impl ServerServices {
         let cost = executions.zip(history.clone()).map(|(log, history)| {
             Arc::new(CostService::new(log, history, services.catalog.clone(), services.access.clone()))
         });
-        let guardrails = table.zip(server.cost).map(|(table, cost)| {
+        let guardrails = table.zip(ledger).zip(server.cost).map(|((table, budgets), cost)| {
+            let (records, clock) = (cost.guardrails, Arc::clone(&clock));
             let (queries, access) = (Arc::clone(&services.queries), Arc::clone(&services.access));
-            Arc::new(GuardrailService::new(table, cost.guardrails, queries, access, Arc::clone(&clock), defaults))
+            Arc::new(GuardrailService::new(
+                GuardrailPorts { table, records, queries, access, clock, budgets },
+                defaults,
+            ))
         });
-        let history_retention =
-            history.map(|history| Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history)));
+        let history_retention = history.map(|history| {
+            Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history, settings.cost.timezone))
+        });
         let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
         let security = SecurityPorts {
             credentials: server.credentials,

@@ -157,6 +157,8 @@ pub struct OptimizationConfig {
     pub history_days: u64,
     /// The price of a second on the warehouse. `None`: unknown.
     pub price_of_second: Option<f64>,
+    /// The zone of the days and months of budgets. `None`: that of queries.
+    pub timezone: Option<TimeZone>,
     /// The limits of every query.
     pub guardrails: Guardrails,
 }

@@ -315,11 +315,11 @@ mod tests {
             warned.collect::<Vec<_>>()
         };
         let at = |key: &str, line, column| (key.to_owned(), (line, column));
-        assert_eq!(found("optimization: {daily_budget: 1}\n", &[]), [at("optimization.daily_budget", 1, 15)]);
-        let lines = "cache:\n  enabled: true\n  ttl_seconds: 60\noptimization:\n  alert_at_percent: 80\n";
-        assert_eq!(found(lines, &[]), [at("optimization.alert_at_percent", 5, 3)]);
-        let variable = [("SERVICE_OPTIMIZATION__DAILY_BUDGET", "1")];
-        assert_eq!(found("name: a\n", &variable), [at("optimization.daily_budget", 0, 0)]);
+        assert_eq!(found("optimization: {cache_ttl_seconds: 1}\n", &[]), [at("optimization.cache_ttl_seconds", 1, 15)]);
+        let lines = "cache:\n  enabled: true\n  ttl_seconds: 60\noptimization:\n  recommendation_window_days: 8\n";
+        assert_eq!(found(lines, &[]), [at("optimization.recommendation_window_days", 5, 3)]);
+        let variable = [("SERVICE_OPTIMIZATION__CACHE_TTL_SECONDS", "1")];
+        assert_eq!(found("name: a\n", &variable), [at("optimization.cache_ttl_seconds", 0, 0)]);
     }
 
     #[test]

@@ -365,7 +365,11 @@ pub async fn server_services(
         files: Arc::new(projects::FolderProjects::of(project)),
         providers,
         preaggregations: rollups.map(|tables| PreaggregationBackend { state: store.clone(), tables }),
-        cost: config.optimization.enabled.then(|| CostBackend { history: store.clone(), guardrails: store.clone() }),
+        cost: config.optimization.enabled.then(|| CostBackend {
+            history: store.clone(),
+            guardrails: store.clone(),
+            budgets: store.clone(),
+        }),
     };
     let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {
@@ -380,6 +384,7 @@ pub async fn server_services(
         cost: CostSettings {
             prices: Prices { second: config.optimization.price_of_second },
             history: Duration::from_secs(config.optimization.history_days * 86_400),
+            timezone: config.optimization.timezone.clone().unwrap_or_else(|| config.query.timezone.clone()),
         },
         governance: governance_settings(config),
         search: config.search.enabled,

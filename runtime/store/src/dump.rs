@@ -3,7 +3,8 @@
 //! JSON lines: a header with the versions and the number of rows of each table, the rows, and the SHA-256 of all lines
 //! before the last. Rows have the content of the tables, including hashes of keys and passwords, so a dump must be kept
 //! secret. Left out are data of one database and its processes (`server_starts`, `server_secrets`, `leases`,
-//! `data_versions`, `jobs`, `executed_queries`), and the state of tables that servers build themselves (`preagg_*`).
+//! `data_versions`, `jobs`, `executed_queries`, `budget_*`), and the state of tables that servers build themselves
+//! (`preagg_*`).
 
 mod restore;
 mod write;
@@ -75,6 +76,9 @@ const TABLES: [Table; 10] = [
             "max_rows_returned",
             "require_time_filter",
             "max_cost",
+            "daily_budget",
+            "monthly_budget",
+            "alert_at_percent",
             "updated_by",
             "updated_at",
         ],
@@ -86,6 +90,9 @@ const TABLES: [Table; 10] = [
             "max_rows_returned",
             "require_time_filter",
             "max_cost",
+            "daily_budget",
+            "monthly_budget",
+            "alert_at_percent",
             "updated_at",
         ],
     },
@@ -114,6 +121,8 @@ mod tests {
             "data_versions",
             "jobs",
             "executed_queries",
+            "budget_leases",
+            "budget_alerts",
             "_sqlx_migrations",
         ];
         let mut found = 0;

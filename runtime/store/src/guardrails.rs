@@ -19,11 +19,14 @@ use crate::store::StateStore;
 
 const WRITE: &str = "\
     INSERT INTO guardrails (subject, version, sequence, is_removed, max_execution_us, max_rows_returned, \
-    require_time_filter, max_cost, updated_by, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+    require_time_filter, max_cost, daily_budget, monthly_budget, alert_at_percent, updated_by, updated_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
     ON CONFLICT (subject) DO UPDATE SET version = excluded.version, sequence = excluded.sequence, \
     is_removed = excluded.is_removed, max_execution_us = excluded.max_execution_us, \
     max_rows_returned = excluded.max_rows_returned, require_time_filter = excluded.require_time_filter, \
-    max_cost = excluded.max_cost, updated_by = excluded.updated_by, updated_at = excluded.updated_at";
+    max_cost = excluded.max_cost, daily_budget = excluded.daily_budget, \
+    monthly_budget = excluded.monthly_budget, alert_at_percent = excluded.alert_at_percent, \
+    updated_by = excluded.updated_by, updated_at = excluded.updated_at";
 
 #[async_trait]
 impl GuardrailRecords for StateStore {
@@ -56,6 +59,9 @@ impl GuardrailRecords for StateStore {
             .bind(limits.max_rows_returned.map(signed))
             .bind(i64::from(limits.require_time_filter))
             .bind(limits.max_cost_micros.map(signed))
+            .bind(limits.daily_budget_micros.map(signed))
+            .bind(limits.monthly_budget_micros.map(signed))
+            .bind(limits.alert_at_percent.map(i64::from))
             .bind(&*record.updated_by)
             .bind(micros(record.updated_at));
         change.execute(write).await?;
@@ -72,6 +78,9 @@ fn record(row: &Row) -> Result<GuardrailRecord, StoreError> {
         max_rows_returned: maybe_unsigned("max_rows_returned")?,
         require_time_filter: row.integer("require_time_filter")? != 0,
         max_cost_micros: maybe_unsigned("max_cost")?,
+        daily_budget_micros: maybe_unsigned("daily_budget")?,
+        monthly_budget_micros: maybe_unsigned("monthly_budget")?,
+        alert_at_percent: maybe_unsigned("alert_at_percent")?.and_then(|percent| u8::try_from(percent).ok()),
     };
     Ok(GuardrailRecord {
         subject: GuardrailSubject::parse(&text(row, "subject")?).ok_or_else(|| odd("a subject of guardrails"))?,

@@ -1,11 +1,12 @@
 //! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog`, `Leases`, `PreaggregationState`,
-//! `ExecutedQueries`, `GovernanceRecords` and `GuardrailRecords` on sqlx: SQLite in a file, or PostgreSQL for several servers.
+//! `ExecutedQueries`, `GovernanceRecords`, `GuardrailRecords` and `Budgets` on sqlx: SQLite in a file, or PostgreSQL for several servers.
 //!
 //! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
 //! answered. A database that a newer program has migrated is refused. Queries are written once
 //! (`statement`), for either engine (`database`).
 
 mod audit;
+mod budgets;
 mod credentials;
 mod database;
 mod dump;

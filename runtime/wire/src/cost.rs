@@ -1,9 +1,10 @@
-//! The costs of queries: the history of executed queries, the totals of statements, guardrails, and
-//! predictions.
+//! The costs of queries: the history of executed queries, the totals of statements, guardrails,
+//! predictions, and budgets.
 //!
 //! In: parameters, and the use case's records. Out: filters, and JSON. Costs are integers of millionths inside, and
 //! numbers of the currency of `optimization.prices` in JSON.
 
+mod budget;
 mod guardrails;
 mod prediction;
 
@@ -15,6 +16,7 @@ use serde::Serialize;
 use terrane_app::cost::VisibleQuery;
 use terrane_app::ports::executed_queries::{HistoryFilter, HistoryPosition, StatementTotals};
 
+pub use budget::{BudgetUsage, usage_from_parameters};
 pub use guardrails::{
     EffectiveGuardrails, GuardrailAnswer, GuardrailChange, GuardrailLimits, GuardrailList, GuardrailQuestion,
     SourceOfGuardrails, SubjectGuardrails, limits_from_wire, question_from_wire,

@@ -273,7 +273,7 @@ impl ErrorBody {
             QueryRunError::Denied(Denied { reason, message }) => {
                 ErrorBody::new(Code::Forbidden, &*message).detail("reason", &*reason)
             }
-            QueryRunError::Unrecorded(_) => {
+            QueryRunError::Unrecorded(_) | QueryRunError::BudgetUnavailable(_) => {
                 ErrorBody::new(Code::StateUnavailable, "the state database cannot be reached")
             }
             QueryRunError::PolicyUnavailable => {
@@ -318,6 +318,7 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
             let amount = |micros: u64| micros as f64 / 1_000_000.0;
             body.detail("limit", amount(*limit_micros)).detail("requested", amount(*predicted_micros))
         }
+        GuardrailExceeded::Budget { limit_micros, .. } => body.detail("limit", *limit_micros as f64 / 1_000_000.0),
         GuardrailExceeded::TimeFilter { cubes } => {
             let cubes: Vec<&str> = cubes.iter().map(|cube| &**cube).collect();
             body.detail("cubes", cubes)
@@ -332,6 +333,7 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
         GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {
             "ask for a shorter time range or fewer dimensions".to_owned()
         }
+        GuardrailExceeded::Budget { .. } => "wait for the next period, or ask an administrator for a budget".to_owned(),
         GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
         GuardrailExceeded::TimeFilter { .. } => {
             "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()

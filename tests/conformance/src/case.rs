@@ -39,7 +39,7 @@ use terrane_server::{
 
 use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
-use crate::cost::{MemoryGuardrails, MemoryHistory};
+use crate::cost::{MemoryBudgets, MemoryGuardrails, MemoryHistory};
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
@@ -99,6 +99,8 @@ pub struct World {
     /// The operator took the description away.
     pub has_no_docs: bool,
     pub has_no_costs: bool,
+    /// The warehouse has no prices.
+    pub has_no_prices: bool,
     /// The guardrails of every query.
     pub max_execution_seconds: Option<u64>,
     pub max_rows_returned: Option<u64>,
@@ -314,6 +316,7 @@ impl World {
                 max_rows_returned: self.max_rows_returned,
                 require_time_filter: self.requires_time_filter,
                 max_cost_micros: self.max_cost_micros,
+                ..Guardrails::default()
             },
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
@@ -350,6 +353,7 @@ impl World {
             cost: (!self.has_no_costs).then(|| CostBackend {
                 history: Arc::clone(&self.executed_queries) as _,
                 guardrails: Arc::clone(&self.guardrails) as _,
+                budgets: Arc::new(MemoryBudgets::new(Arc::clone(&self.executed_queries))) as _,
             }),
         };
         let settings = ServerSettings {
@@ -361,7 +365,11 @@ impl World {
             transport: security.transport,
             build_timeout: Duration::from_secs(60),
             preaggregations: PreaggregationSettings::default(),
-            cost: CostSettings { prices: Prices { second: Some(0.5) }, history: Duration::from_secs(86_400) },
+            cost: CostSettings {
+                prices: Prices { second: (!self.has_no_prices).then_some(0.5) },
+                history: Duration::from_secs(86_400),
+                timezone: TimeZone::UTC,
+            },
             governance: (!self.has_no_governance).then(|| self.governance.clone()),
             search: !self.has_no_search,
             retention: Duration::from_secs(86_400),

@@ -1,10 +1,12 @@
-//! A history of executed queries and guardrails in memory.
+//! A history of executed queries, guardrails and budgets in memory.
 
-use std::sync::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
+use terrane_app::ports::budgets::{BudgetAccount, BudgetClaim, BudgetGrant, BudgetUse, Budgets};
 use terrane_app::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, StatementTotals};
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords};
 use terrane_app::ports::leases::Lease;
@@ -74,5 +76,57 @@ impl GuardrailRecords for MemoryGuardrails {
         records.push((newest + 1, record));
         self.audit.lock().expect("no test panics here").push(entry);
         Ok(true)
+    }
+}
+
+/// Budgets over a history in memory. Leases do not expire.
+#[derive(Debug)]
+pub struct MemoryBudgets {
+    history: Arc<MemoryHistory>,
+    /// Amounts by account and holder.
+    leases: Mutex<BTreeMap<(Arc<str>, Arc<str>), u64>>,
+    alerts: Mutex<BTreeSet<(Arc<str>, u8)>>,
+}
+
+impl MemoryBudgets {
+    pub fn new(history: Arc<MemoryHistory>) -> Self {
+        MemoryBudgets { history, leases: Mutex::default(), alerts: Mutex::default() }
+    }
+
+    fn used(&self, account: &BudgetAccount) -> BudgetUse {
+        let queries = self.history.queries.lock().expect("no test panics here");
+        let of_account = queries.iter().filter(|query| {
+            query.user_id == account.owner.user_id
+                && query.tenant == account.owner.tenant
+                && (account.starts_at..account.ends_at).contains(&query.at)
+        });
+        of_account.fold(BudgetUse::default(), |used, query| BudgetUse {
+            spent_micros: used.spent_micros + query.cost_micros.unwrap_or(0),
+            queries: used.queries + query.queries,
+        })
+    }
+}
+
+#[async_trait]
+impl Budgets for MemoryBudgets {
+    async fn claim_budget(&self, claim: &BudgetClaim) -> Result<BudgetGrant, StoreError> {
+        let spent_micros = self.used(&claim.account).spent_micros;
+        let mut leases = self.leases.lock().expect("no test panics here");
+        let is_other =
+            |(account, holder): &(Arc<str>, Arc<str>)| *account == claim.account.key && *holder != claim.holder;
+        let others: u64 = leases.iter().filter(|(key, _)| is_other(key)).map(|(_, amount)| *amount).sum();
+        let left = claim.limit_micros.saturating_sub(spent_micros + others + claim.used_micros);
+        let granted_micros = left.min(claim.wanted_micros);
+        let key = (Arc::clone(&claim.account.key), Arc::clone(&claim.holder));
+        leases.insert(key, claim.used_micros + granted_micros);
+        Ok(BudgetGrant { granted_micros, spent_micros })
+    }
+
+    async fn budget_use(&self, account: &BudgetAccount) -> Result<BudgetUse, StoreError> {
+        Ok(self.used(account))
+    }
+
+    async fn record_budget_alert(&self, account: &BudgetAccount, percent: u8) -> Result<bool, StoreError> {
+        Ok(self.alerts.lock().expect("no test panics here").insert((Arc::clone(&account.key), percent)))
     }
 }

@@ -8,8 +8,10 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use terrane_app::accounts::{Actor, Grants, KeyRequest};
+use terrane_app::cost::GuardrailTable;
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailSubject, Guardrails};
 use terrane_app::security::{Scope, Scopes};
+use terrane_compiler::SecurityContext;
 use terrane_conformance_tests::case::{Answered, Caller, World, ask};
 use terrane_conformance_tests::cost::{MemoryGuardrails, MemoryHistory};
 use terrane_conformance_tests::fakes::Column;
@@ -237,6 +239,7 @@ async fn callers_read_guardrails_that_apply_to_them() {
     let (status, own) = house.ask(&ada, "GET", OF_ADA, None).await;
     let expected = json!({
         "max_execution_seconds": 2.5, "max_rows_returned": null, "require_time_filter": true, "max_cost_per_query": null,
+        "daily_budget": null, "monthly_budget": null, "alert_at_percent": null,
     });
     assert_eq!((status, &own["guardrails"], &own["user_id"]), (200, &expected, &json!("ada")));
     assert_eq!((&own["updated_by"], &own["version"], &own["role"]), (&json!("root"), &json!(1), &Json::Null));
@@ -380,4 +383,67 @@ async fn a_new_process_learns_costs_from_the_history() {
     assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 200);
     house.edge.app().services.cost.as_ref().unwrap().log().learn().await.unwrap();
     assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 403);
+}
+
+const USAGE: &str = "/api/v1/optimization/budget/usage";
+
+#[tokio::test]
+async fn a_spent_budget_refuses_queries_until_it_is_raised() {
+    let house = House::new().await;
+    let (ada, bob) = (house.key("ada", Scopes::READ).await, house.key("bob", Scopes::READ).await);
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    let set = async |budget: Json| assert_eq!(house.ask(&admin, "PUT", OF_ADA, Some(budget)).await.0, 200);
+    set(json!({"daily_budget": 10, "monthly_budget": 1000, "alert_at_percent": 80})).await;
+    assert_eq!(house.limited_query(&ada, 10).await.0, 200);
+    house.history(&ada, "").await;
+    house.history.queries.lock().unwrap()[0].cost_micros = Some(9_999_999);
+    // What the server holds is used first; another budget needs another claim.
+    set(json!({"daily_budget": 9.5, "monthly_budget": 1000, "alert_at_percent": 80})).await;
+    let body = json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "cache": false});
+    let (status, refused) = house.ask(&ada, "POST", "/api/v1/query", Some(body)).await;
+    let details = &refused["error"]["details"];
+    assert_eq!((status, &refused["error"]["code"]), (403, &json!("GUARDRAIL_EXCEEDED")), "{refused}");
+    assert_eq!((&details["guardrail"], &details["limit"]), (&json!("daily_budget"), &json!(9.5)));
+    let (status, usage) = house.ask(&ada, "GET", &format!("{USAGE}?period=current_day"), None).await;
+    assert_eq!((status, &usage["budget_limit"], &usage["alert_at_percent"]), (200, &json!(9.5), &json!(80)));
+    assert_eq!((&usage["amount_spent"], &usage["remaining"]), (&json!(9.999999), &json!(0.0)));
+    assert_eq!(usage["query_count"], 1);
+    assert_eq!(house.limited_query(&bob, 10).await.0, 200);
+    assert_eq!(house.ask(&bob, "GET", &format!("{USAGE}?user_id=ada"), None).await.0, 403);
+    let (_, seen) = house.ask(&admin, "GET", &format!("{USAGE}?user_id=ada&period=current_day"), None).await;
+    assert_eq!(seen, usage);
+    set(json!({"daily_budget": 20})).await;
+    assert_eq!(house.limited_query(&ada, 12).await.0, 200);
+}
+
+/// The path of a query has 20 µs for guardrails.
+#[tokio::test]
+async fn guardrails_of_many_users_are_found_in_microseconds() {
+    let records = Arc::new(MemoryGuardrails::default());
+    let limits = Some(Guardrails { max_rows_returned: Some(5), ..Guardrails::default() });
+    let record = |number: u64, subject| GuardrailRecord {
+        subject,
+        limits,
+        version: number,
+        updated_by: "root".into(),
+        updated_at: jiff::Timestamp::UNIX_EPOCH,
+    };
+    {
+        let mut all = records.records.lock().unwrap();
+        for number in 0..20_000 {
+            let name = number.to_string().into();
+            let subject = if number % 2 == 0 { GuardrailSubject::User(name) } else { GuardrailSubject::Group(name) };
+            all.push((number + 1, record(number, subject)));
+        }
+    }
+    let table = GuardrailTable::new(records);
+    table.refresh().await.unwrap();
+    let roles: Vec<Arc<str>> = (1..100).map(|number: u64| number.to_string().into()).collect();
+    let caller = SecurityContext { user_id: "10000".into(), roles, ..SecurityContext::default() };
+    let started = std::time::Instant::now();
+    for _ in 0..10_000 {
+        assert_eq!(table.guardrails_of(&caller).max_rows_returned, Some(5));
+    }
+    let each = started.elapsed() / 10_000;
+    assert!(each < Duration::from_micros(20), "{each:?}");
 }

@@ -79,6 +79,16 @@ impl CostModel {
         self.prices.cost_micros(median)
     }
 
+    /// Returns the highest cost of the newest queries with a statement, in millionths; `None` if none is known.
+    pub(crate) fn highest_micros(&self, query_hash: &str, caller: &QueryOwner) -> Option<u64> {
+        let known = self.known();
+        let times = &known.statements.get(query_hash)?.times;
+        let of_tenant = times.iter().filter(|(owner, _)| owner.tenant == caller.tenant);
+        let highest = of_tenant.map(|(_, time)| *time).max();
+        drop(known);
+        self.prices.cost_micros(highest?)
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -108,7 +108,9 @@ impl ExecutionLog {
     }
 
     /// Adds a query, unless too many records wait.
-    pub fn record(&self, execution: &Execution<'_>) {
+    ///
+    /// Returns its cost in millionths; `None` without prices.
+    pub fn record(&self, execution: &Execution<'_>) -> Option<u64> {
         let number = self.recorded.fetch_add(1, Ordering::Relaxed);
         let cost_micros = if execution.is_cached { Some(0) } else { self.prices.cost_micros(execution.warehouse) };
         let query = ExecutedQuery {
@@ -133,9 +135,15 @@ impl ExecutionLog {
         self.model.add(&query);
         if !self.waiting().add(query) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
-            return;
+            return cost_micros;
         }
         self.noted.notify_one();
+        cost_micros
+    }
+
+    /// Returns whether costs are known.
+    pub fn has_price(&self) -> bool {
+        self.prices.second.is_some()
     }
 
     /// Returns what statements took lately.

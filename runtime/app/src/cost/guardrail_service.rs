@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use terrane_compiler::SecurityContext;
 
+use super::budget_ledger::BudgetLedger;
 use super::guardrail_table::{GuardrailSource, GuardrailTable};
 use super::guardrails::guardrail_details;
 use crate::domain::{Precondition, PreconditionError, RequestContext, Scope};
@@ -34,6 +35,8 @@ pub enum GuardrailError {
     Unknown { subject: GuardrailSubject },
     #[error("`{field}` must have 1 to {MAX_NAME_CHARS} characters without control characters")]
     InvalidName { field: &'static str },
+    #[error("`{field}` needs a price of the warehouse: `optimization.prices.second`")]
+    NoPrice { field: &'static str },
     #[error("the limit of {max} users and groups with guardrails is reached")]
     TooMany { max: usize },
     #[error(transparent)]
@@ -44,13 +47,24 @@ pub enum GuardrailError {
     Store(#[from] StoreError),
 }
 
+/// The ports and use cases that guardrails need.
+pub struct GuardrailPorts {
+    pub table: Arc<GuardrailTable>,
+    pub records: Arc<dyn GuardrailRecords>,
+    pub queries: Arc<QueryService>,
+    pub access: Arc<AccessRecorder>,
+    pub clock: Arc<dyn Clock>,
+    pub budgets: Arc<BudgetLedger>,
+}
+
 /// The use cases of guardrails.
 pub struct GuardrailService {
-    pub(super) table: Arc<GuardrailTable>,
+    table: Arc<GuardrailTable>,
     records: Arc<dyn GuardrailRecords>,
     pub(super) queries: Arc<QueryService>,
-    pub(super) access: Arc<AccessRecorder>,
+    access: Arc<AccessRecorder>,
     clock: Arc<dyn Clock>,
+    pub(super) budgets: Arc<BudgetLedger>,
     /// The limits of every query.
     defaults: Guardrails,
     /// Held while this process decides and writes a change.
@@ -58,15 +72,15 @@ pub struct GuardrailService {
 }
 
 impl GuardrailService {
-    pub fn new(
-        table: Arc<GuardrailTable>,
-        records: Arc<dyn GuardrailRecords>,
-        queries: Arc<QueryService>,
-        access: Arc<AccessRecorder>,
-        clock: Arc<dyn Clock>,
-        defaults: Guardrails,
-    ) -> Self {
-        GuardrailService { table, records, queries, access, clock, defaults, changing: tokio::sync::Mutex::default() }
+    pub fn new(ports: GuardrailPorts, defaults: Guardrails) -> Self {
+        let GuardrailPorts { table, records, queries, access, clock, budgets } = ports;
+        let changing = tokio::sync::Mutex::default();
+        GuardrailService { table, records, queries, access, clock, budgets, defaults, changing }
+    }
+
+    /// Returns the parts of budgets that this server holds.
+    pub fn budgets(&self) -> &Arc<BudgetLedger> {
+        &self.budgets
     }
 
     /// Returns the guardrails that queries of this process are checked against.
@@ -100,8 +114,8 @@ impl GuardrailService {
     /// ones when this returns.
     ///
     /// # Errors
-    /// The caller lacks `admin`, the record has another version, there is nothing to remove, or the state database is
-    /// unavailable.
+    /// The caller lacks `admin`, the record has another version, there is nothing to remove, limits of costs have no
+    /// price, or the state database is unavailable.
     pub async fn change(
         &self,
         request: &RequestContext,
@@ -111,6 +125,10 @@ impl GuardrailService {
     ) -> Result<GuardrailRecord, GuardrailError> {
         self.access.require(request, Scope::Admin).await?;
         check_name(subject)?;
+        if let Some(field) = limits.as_ref().and_then(Guardrails::limit_of_costs).filter(|_| !self.budgets.has_price())
+        {
+            return Err(GuardrailError::NoPrice { field });
+        }
         let _changing = self.changing.lock().await;
         for _ in 0..ATTEMPTS {
             let state = self.table.current().await?;

@@ -56,7 +56,13 @@ impl GuardrailTable {
         let source = |record: &GuardrailRecord| {
             Some(GuardrailSource { subject: Some(record.subject.clone()), limits: record.limits? })
         };
-        state.records_of(caller).filter_map(source).collect()
+        let mut sources: Vec<GuardrailSource> = Vec::new();
+        for found in state.records_of(caller).filter_map(source) {
+            if !sources.iter().any(|known| known.subject == found.subject) {
+                sources.push(found);
+            }
+        }
+        sources
     }
 
     /// Reads the changes since the last call.
@@ -131,11 +137,10 @@ impl GuardrailState {
         self.users.len() + self.groups.len()
     }
 
-    /// Returns the records of a caller's roles and groups, then that of the caller.
+    /// Returns the records of a caller's roles and groups, then that of the caller. A name that is both a role and a
+    /// group occurs twice.
     fn records_of(&self, caller: &SecurityContext) -> impl Iterator<Item = &GuardrailRecord> {
-        // A name that is both a role and a group has one record.
-        let groups = caller.groups.iter().filter(|group| !caller.roles.contains(group));
-        let groups = caller.roles.iter().chain(groups).filter_map(|name| self.groups.get(name));
+        let groups = caller.roles.iter().chain(&caller.groups).filter_map(|name| self.groups.get(name));
         groups.chain(self.users.get(&caller.user_id)).map(|record| &**record)
     }
 }
@@ -172,7 +177,7 @@ mod tests {
         ]);
         assert_eq!(state.sequence, 3);
         assert_eq!(rows(&state, &[], &[], "ada"), [Some(5)]);
-        assert_eq!(rows(&state, &["analyst"], &["analyst", "ada"], "bob"), [Some(7), Some(6)]);
+        assert_eq!(rows(&state, &["analyst"], &["ada"], "bob"), [Some(7), Some(6)]);
         assert_eq!(rows(&state, &["other"], &["analyst"], "ada"), [Some(7), Some(5)]);
         assert_eq!(rows(&state, &[], &[], ""), []);
         state.apply(vec![(4, record(GuardrailSubject::User("ada".into()), None))]);

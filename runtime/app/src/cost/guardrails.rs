@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ports::audit::Details;
+use crate::ports::budgets::BudgetPeriod;
 use crate::ports::guardrails::Guardrails;
 
 /// The way in which a limit acts.
@@ -39,6 +40,8 @@ pub enum GuardrailExceeded {
         amount(*predicted_micros), amount(*limit_micros)
     )]
     Cost { limit_micros: u64, predicted_micros: u64 },
+    #[error("guardrail `{}` allows {}; the rest is too little for the query", budget_name(*period), amount(*limit_micros))]
+    Budget { period: BudgetPeriod, limit_micros: u64 },
 }
 
 impl Guardrails {
@@ -50,7 +53,20 @@ impl Guardrails {
             max_rows_returned: narrower(self.max_rows_returned, other.max_rows_returned),
             require_time_filter: self.require_time_filter || other.require_time_filter,
             max_cost_micros: narrower(self.max_cost_micros, other.max_cost_micros),
+            daily_budget_micros: narrower(self.daily_budget_micros, other.daily_budget_micros),
+            monthly_budget_micros: narrower(self.monthly_budget_micros, other.monthly_budget_micros),
+            alert_at_percent: narrower(self.alert_at_percent, other.alert_at_percent),
         }
+    }
+
+    /// Returns the name of the first limit that needs a price.
+    pub(super) fn limit_of_costs(&self) -> Option<&'static str> {
+        let named = [
+            ("max_cost_per_query", self.max_cost_micros),
+            ("daily_budget", self.daily_budget_micros),
+            ("monthly_budget", self.monthly_budget_micros),
+        ];
+        named.into_iter().find_map(|(name, limit)| limit.map(|_| name))
     }
 
     /// Checks the number of rows that an answer can have; `None`: all rows.
@@ -99,6 +115,7 @@ impl GuardrailExceeded {
             GuardrailExceeded::Rows { .. } => "max_rows_returned",
             GuardrailExceeded::TimeFilter { .. } => "require_time_filter",
             GuardrailExceeded::Cost { .. } => "max_cost_per_query",
+            GuardrailExceeded::Budget { period, .. } => budget_name(*period),
         }
     }
 
@@ -106,7 +123,7 @@ impl GuardrailExceeded {
         match self {
             GuardrailExceeded::ExecutionTime { .. } => GuardrailClass::Enforced,
             GuardrailExceeded::Rows { .. } | GuardrailExceeded::TimeFilter { .. } => GuardrailClass::Planned,
-            GuardrailExceeded::Cost { .. } => GuardrailClass::Predicted,
+            GuardrailExceeded::Cost { .. } | GuardrailExceeded::Budget { .. } => GuardrailClass::Predicted,
         }
     }
 }
@@ -129,6 +146,9 @@ pub(super) fn guardrail_details(guardrails: &Guardrails) -> Details {
         ("max_rows_returned", rows.into()),
         ("require_time_filter", guardrails.require_time_filter.into()),
         ("max_cost_per_query", guardrails.max_cost_micros.map(amount).into()),
+        ("daily_budget", guardrails.daily_budget_micros.map(amount).into()),
+        ("monthly_budget", guardrails.monthly_budget_micros.map(amount).into()),
+        ("alert_at_percent", guardrails.alert_at_percent.map(usize::from).into()),
     ])
 }
 
@@ -136,6 +156,14 @@ fn narrower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
+    }
+}
+
+/// Returns the name of a budget in the configuration.
+fn budget_name(period: BudgetPeriod) -> &'static str {
+    match period {
+        BudgetPeriod::Day => "daily_budget",
+        BudgetPeriod::Month => "monthly_budget",
     }
 }
 
@@ -154,7 +182,7 @@ mod tests {
 
     fn limits(seconds: Option<u64>, rows: Option<u64>, require_time_filter: bool) -> Guardrails {
         let max_execution = seconds.map(Duration::from_secs);
-        Guardrails { max_execution, max_rows_returned: rows, require_time_filter, max_cost_micros: None }
+        Guardrails { max_execution, max_rows_returned: rows, require_time_filter, ..Guardrails::default() }
     }
 
     #[test]

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
+use crate::ports::budgets::BudgetPeriod;
 use crate::ports::clock::Clock;
-use crate::ports::executed_queries::ExecutedQueries;
+use crate::ports::executed_queries::{ExecutedQueries, QueryOwner};
 use crate::ports::leases::Lease;
 use crate::worker::{Progress, Schedule, Task, TaskError};
 
@@ -25,11 +27,18 @@ pub struct HistoryRetention {
     history: Arc<dyn ExecutedQueries>,
     clock: Arc<dyn Clock>,
     retention: Duration,
+    /// The zone in which months of budgets begin.
+    timezone: TimeZone,
 }
 
 impl HistoryRetention {
-    pub fn new(history: Arc<dyn ExecutedQueries>, clock: Arc<dyn Clock>, retention: Duration) -> Self {
-        HistoryRetention { history, clock, retention }
+    pub fn new(
+        history: Arc<dyn ExecutedQueries>,
+        clock: Arc<dyn Clock>,
+        retention: Duration,
+        timezone: TimeZone,
+    ) -> Self {
+        HistoryRetention { history, clock, retention, timezone }
     }
 }
 
@@ -44,7 +53,11 @@ impl Task for HistoryRetention {
     }
 
     async fn run(&self, lease: &Lease) -> Result<Progress, TaskError> {
-        let before = self.clock.now().checked_sub(self.retention).unwrap_or(Timestamp::MIN);
+        let now = self.clock.now();
+        // Budgets are compared with all queries of their period.
+        let owner = QueryOwner { user_id: "".into(), tenant: None };
+        let month = BudgetPeriod::Month.account(owner, now, &self.timezone).starts_at;
+        let before = now.checked_sub(self.retention).unwrap_or(Timestamp::MIN).min(month);
         let mut deleted = 0;
         for _ in 0..MAX_STEPS {
             let step = self.history.prune_executed(before, lease).await?.ok_or(TaskError::LeaseLost)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::execution_log::MAX_WAITING;
 use super::{Execution, ExecutionLog, HistoryRetention, Prices};
@@ -182,11 +183,16 @@ async fn surplus_queries_are_counted_and_dropped() {
 async fn old_records_are_pruned_until_none_is_left() {
     let history = Arc::new(FakeHistory::default());
     *history.left.lock().unwrap() = Some(25);
-    let retention = HistoryRetention::new(history.clone(), Arc::new(Noon), Duration::from_secs(86_400));
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    let retention = |kept| HistoryRetention::new(history.clone(), Arc::new(Noon), kept, TimeZone::UTC);
     let lease = Lease { name: "prune_query_history".into(), holder: "one".into(), fence: 1 };
-    assert_eq!(retention.run(&lease).await.unwrap(), Progress::Complete);
-    let before = history.pruned_before.lock().unwrap().clone();
-    assert_eq!(before, vec![Timestamp::from_second(1_707_912_000 - 86_400).unwrap(); 4]);
+    assert_eq!(retention(days(60)).run(&lease).await.unwrap(), Progress::Complete);
+    let before = std::mem::take(&mut *history.pruned_before.lock().unwrap());
+    assert_eq!(before, vec![Timestamp::from_second(1_707_912_000 - 60 * 86_400).unwrap(); 4]);
+    // Budgets need the queries of the current month.
+    assert_eq!(retention(days(1)).run(&lease).await.unwrap(), Progress::Complete);
+    let month = "2024-02-01T00:00:00Z".parse::<Timestamp>().unwrap();
+    assert_eq!(*history.pruned_before.lock().unwrap(), [month]);
     *history.left.lock().unwrap() = None;
-    assert!(matches!(retention.run(&lease).await, Err(TaskError::LeaseLost)));
+    assert!(matches!(retention(days(1)).run(&lease).await, Err(TaskError::LeaseLost)));
 }

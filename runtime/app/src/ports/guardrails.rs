@@ -24,6 +24,12 @@ pub struct Guardrails {
     pub require_time_filter: bool,
     /// The predicted cost of a query, in millionths.
     pub max_cost_micros: Option<u64>,
+    /// The costs of a user in a day, in millionths.
+    pub daily_budget_micros: Option<u64>,
+    /// The costs of a user in a month, in millionths.
+    pub monthly_budget_micros: Option<u64>,
+    /// The share of a budget at which the log has an alert, 1–100.
+    pub alert_at_percent: Option<u8>,
 }
 
 /// The callers that guardrails apply to.

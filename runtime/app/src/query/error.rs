@@ -5,7 +5,7 @@ use std::time::Duration;
 use terrane_compiler::query::{ErrorCode, QueryError};
 
 use super::{Denied, Overloaded};
-use crate::cost::GuardrailExceeded;
+use crate::cost::{BudgetError, GuardrailExceeded};
 use crate::ports::store::StoreError;
 use crate::ports::warehouse::{WarehouseError, WarehouseErrorKind};
 
@@ -23,6 +23,9 @@ pub enum QueryRunError {
     /// A limit of the caller's queries.
     #[error(transparent)]
     Guardrail(#[from] GuardrailExceeded),
+    /// The state database does not answer for the caller's budget.
+    #[error("the budget is unavailable: {0}")]
+    BudgetUnavailable(StoreError),
     /// A governance hook denied the query.
     #[error(transparent)]
     Denied(#[from] Denied),
@@ -32,6 +35,15 @@ pub enum QueryRunError {
     /// The query was denied, and the audit log does not take the record.
     #[error("the denial could not be recorded: {0}")]
     Unrecorded(StoreError),
+}
+
+impl From<BudgetError> for QueryRunError {
+    fn from(error: BudgetError) -> Self {
+        match error {
+            BudgetError::Spent(exceeded) => QueryRunError::Guardrail(exceeded),
+            BudgetError::Store(error) => QueryRunError::BudgetUnavailable(error),
+        }
+    }
 }
 
 impl QueryRunError {

@@ -170,7 +170,7 @@ impl Prepared<'_> {
     /// # Errors
     /// [`QueryRunError`]
     pub async fn run(mut self) -> Result<Answer, QueryRunError> {
-        let answer = match self.compile_allowed() {
+        let answer = match self.admitted().await {
             Ok(sql) => self.run_whole(sql).await,
             Err(error) => Err(error),
         };
@@ -187,7 +187,7 @@ impl Prepared<'_> {
     /// # Errors
     /// [`QueryRunError`]; what happens later is in the stream.
     pub async fn open(mut self) -> Result<Opened, QueryRunError> {
-        let sql = match self.compile_allowed() {
+        let sql = match self.admitted().await {
             Ok(sql) => sql,
             error => self.session.finish(&mut self.recorder, error).await?,
         };
@@ -275,6 +275,13 @@ impl Prepared<'_> {
 
     fn timeout(&self) -> QueryRunError {
         self.session.overdue()
+    }
+
+    /// Compiles a query that will run, and reserves its cost, if the caller's guardrails and budgets allow it.
+    async fn admitted(&self) -> Result<CompiledSql, QueryRunError> {
+        let sql = self.compile_allowed()?;
+        self.session.reserve(&sql, &self.recorder).await?;
+        Ok(sql)
     }
 
     /// Compiles a query that will run, if the caller's guardrails allow it.

@@ -4,7 +4,7 @@
 //! [`Step`] for each part, and one log line if the query failed. A query whose caller went away ends as
 //! abandoned. Absent: audit records (`security::access`).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use terrane_compiler::model::{CubeId, MetricId, Model, Snippet, SqlPart};
@@ -13,7 +13,7 @@ use terrane_compiler::sql::CompiledSql;
 
 use super::cache_use::CacheUse;
 use super::{QueryRunError, key, milliseconds};
-use crate::cost::{Execution, ExecutionLog, GuardrailExceeded};
+use crate::cost::{Execution, ExecutionLog, GuardrailExceeded, Reservation};
 use crate::domain::{QueryKind, RequestContext, Surface, TraceContext};
 use crate::ports::clock::Clock;
 use crate::ports::observer::{EndedQuery, Executed, Observer, QueryOutcome, Step, UNKNOWN_CUBE, WarehouseShare};
@@ -37,6 +37,8 @@ pub(super) struct QueryRecorder {
     pub(super) kind: QueryKind,
     /// `None`: no history is written.
     pub(super) history: Option<HistoryEntry>,
+    /// The parts of budgets that the query may use.
+    pub(super) reservations: Mutex<Vec<Reservation>>,
     /// The clock's `elapsed` at the start.
     pub(super) started: Duration,
     /// Time spent on the warehouse, if it is less than the time since admission.
@@ -175,7 +177,7 @@ impl QueryRecorder {
         statement: &ExecutedStatement,
     ) {
         let Some(HistoryEntry { log, user_id, tenant, surface }) = &self.history else { return };
-        log.record(&Execution {
+        let cost = log.record(&Execution {
             query_hash: &statement.query_hash,
             cube: &self.origin.cube,
             user_id,
@@ -188,6 +190,10 @@ impl QueryRecorder {
             is_cached: cache.is_hit(),
             pre_aggregation: statement.pre_aggregation.clone(),
         });
+        let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
+        for mut reservation in reservations.drain(..) {
+            reservation.settle(cost.unwrap_or(0));
+        }
     }
 }
 
@@ -267,7 +273,7 @@ impl From<&QueryRunError> for QueryOutcome {
             QueryRunError::Timeout { .. } | QueryRunError::Guardrail(GuardrailExceeded::ExecutionTime { .. }) => {
                 QueryOutcome::Timeout
             }
-            QueryRunError::Guardrail(_) => QueryOutcome::Refused,
+            QueryRunError::Guardrail(_) | QueryRunError::BudgetUnavailable(_) => QueryOutcome::Refused,
             QueryRunError::Overloaded(_) => QueryOutcome::Overloaded,
             QueryRunError::Warehouse(error) => QueryOutcome::from(error.kind),
         }
@@ -293,6 +299,7 @@ fn error_type(error: &QueryRunError) -> &'static str {
         QueryRunError::Overloaded(_) => "overloaded",
         QueryRunError::Guardrail(_) => "guardrail",
         QueryRunError::Denied(_) | QueryRunError::PolicyUnavailable => "policy",
+        QueryRunError::BudgetUnavailable(_) => "budget",
         QueryRunError::Unrecorded(_) => "audit",
     }
 }

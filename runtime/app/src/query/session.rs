@@ -4,7 +4,7 @@
 //! explained statement. Every failure leaves through [`QuerySession::finish`]: it is counted, logged, and
 //! audited if it is a denial. Absent: running statements (`runner`), asking hooks (`authorization`).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow::array::{AsArray as _, RecordBatch};
@@ -26,10 +26,11 @@ use super::job::QueryJob;
 use super::prepared::Prepared;
 use super::recorder::{ExecutedStatement, HistoryEntry, QueryRecorder, StatementOrigin, cube_of};
 use super::runner::within;
-use super::{QueryRunError, QueryService, outcome_of};
+use super::{QueryRunError, QueryService, key, outcome_of};
 use crate::catalog::Snapshot;
 use crate::cost::{GuardrailExceeded, Guardrails};
 use crate::domain::{QueryKind, RequestContext};
+use crate::ports::executed_queries::QueryOwner;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::warehouse::{ResultSet, Statement};
 use crate::security::access;
@@ -207,6 +208,7 @@ impl QuerySession<'_> {
     }
 
     async fn run_profile(&self, sql: CompiledSql, recorder: &QueryRecorder) -> Result<ResultSet, QueryRunError> {
+        self.reserve(&sql, recorder).await?;
         let statement = ExecutedStatement::new(&sql, false);
         let found = self.fetch(QueryJob::of_rows(sql), CacheControl::default(), recorder).await?;
         let waited = if found.used.is_hit() { Duration::ZERO } else { found.result.waited };
@@ -230,6 +232,23 @@ impl QuerySession<'_> {
         within(self.timeout(), self.overdue(), fetch).await
     }
 
+    /// Reserves the cost of a statement in the caller's budgets.
+    pub(super) async fn reserve(&self, sql: &CompiledSql, recorder: &QueryRecorder) -> Result<(), QueryRunError> {
+        let has_budget = self.guardrails.daily_budget_micros.or(self.guardrails.monthly_budget_micros).is_some();
+        let Some((budgets, log)) = self.service.budgets.as_ref().zip(self.service.executions.as_ref()) else {
+            return Ok(());
+        };
+        if !has_budget || !log.has_price() {
+            return Ok(());
+        }
+        let user_id = Arc::clone(&self.context.caller.user_id);
+        let owner = QueryOwner { user_id, tenant: self.context.tenant.clone() };
+        let estimate = log.model().highest_micros(&key::sql_hash(&sql.text), &owner);
+        let reservations = budgets.reserve(&owner, &self.guardrails, estimate).await?;
+        *recorder.reservations.lock().unwrap_or_else(PoisonError::into_inner) = reservations;
+        Ok(())
+    }
+
     fn without_hooks(&self) -> Authorized<'_> {
         Authorized::without_hooks(&self.snapshot.model, &self.context.caller)
     }
@@ -245,6 +264,7 @@ impl QuerySession<'_> {
                 admitted: Arc::default(),
             },
             kind,
+            reservations: Mutex::default(),
             history: self.service.executions.as_ref().map(|log| HistoryEntry::new(log, self.context)),
             started: self.service.clock.elapsed(),
             waited: None,

@@ -176,7 +176,7 @@ async fn guardrails(json: bool, project: &Project) -> Result<(), Failure> {
 
 fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
-    let header = ["OF", "NAME", "SECONDS", "ROWS", "TIME FILTER", "COST", "BY", "AT"];
+    let header = ["OF", "NAME", "SECONDS", "ROWS", "TIME FILTER", "COST", "DAY", "MONTH", "BY", "AT"];
     table.load_style(comfy_table::presets::NOTHING).set_header(header);
     for record in records {
         let limits = GuardrailLimits::from(&record.limits.unwrap_or_default());
@@ -187,6 +187,8 @@ fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
             limits.max_rows_returned.map_or_else(String::new, |rows| rows.to_string()),
             if limits.require_time_filter { "required".to_owned() } else { String::new() },
             limits.max_cost_per_query.map_or_else(String::new, |cost| cost.to_string()),
+            limits.daily_budget.map_or_else(String::new, |amount| amount.to_string()),
+            limits.monthly_budget.map_or_else(String::new, |amount| amount.to_string()),
             TerminalText::spaced(&record.updated_by).into_string(),
             record.updated_at.to_string(),
         ]);

@@ -154,7 +154,7 @@ struct Background {
     writing: JoinHandle<()>,
     /// The history of queries, and the task that writes it.
     cost: Option<(Arc<CostService>, JoinHandle<()>)>,
-    /// Reads the guardrails that other servers change.
+    /// Reads the guardrails that other servers change, and renews the leases of budgets.
     guardrails: Option<JoinHandle<()>>,
     preaggregations: Arc<Preaggregations>,
     /// Reads the published pre-aggregations.
@@ -177,8 +177,9 @@ impl Background {
             (cost, tokio::spawn(async move { log.keep_writing().await }))
         });
         let guardrails = services.guardrails.clone().map(|guardrails| {
-            let table = Arc::clone(guardrails.table());
-            tokio::spawn(async move { table.follow().await })
+            tokio::spawn(async move {
+                tokio::join!(guardrails.table().follow(), guardrails.budgets().keep_renewing());
+            })
         });
         let preaggregations = services.preaggregations.clone();
         let following = tokio::spawn({

@@ -30,7 +30,12 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
-        keys: &["optimization.max_cost_per_query"],
+        keys: &[
+            "optimization.max_cost_per_query",
+            "optimization.daily_budget",
+            "optimization.monthly_budget",
+            "optimization.alert_at_percent",
+        ],
         needs: "optimization.prices.second",
         switch: Some("optimization.enabled"),
         is_effective: |config| config.optimization.price_of_second.is_some(),

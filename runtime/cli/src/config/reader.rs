@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -238,12 +237,7 @@ impl<'a> Section<'a> {
         self.text(key).map(Secret)
     }
 
-    /// Parses a value. `wanted` is the description of the expected value in messages.
-    pub(super) fn parsed<T: FromStr>(&mut self, key: &'static str, wanted: &str) -> Option<T> {
-        self.checked(key, wanted, |text| text.trim().parse().ok())
-    }
-
-    /// Parses a value with a function.
+    /// Parses a value with a function. `wanted` is the description of the expected value in messages.
     pub(super) fn checked<T>(
         &mut self,
         key: &'static str,

@@ -153,24 +153,21 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
 
 /// Returns the settings of the costs of queries, and those that the interface names and that have no effect yet.
 fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConfig, Vec<UnusedSetting>) {
-    const NUMBERS: [&str; 3] = ["daily_budget", "monthly_budget", "alert_at_percent"];
     const PRICE: &str = "a number from 0 to 1000000";
     let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
     let config = OptimizationConfig {
         enabled: s.boolean("enabled").unwrap_or(true),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(30),
         price_of_second: s.section("prices", |prices| prices.checked("second", PRICE, price)),
+        timezone: s.checked("timezone", TIMEZONE, time_zone),
         guardrails: guardrails(s),
     };
     s.integer("cache_ttl_seconds", 0..=u64::MAX);
-    for key in NUMBERS {
-        s.parsed::<f64>(key, "a number");
-    }
     s.text("max_bytes_scanned");
     s.integer("recommendation_window_days", 1..=3_650);
     let others = ["cache_ttl_seconds", "max_bytes_scanned", "recommendation_window_days"];
     let mut unused = Vec::new();
-    note_unused(s, "optimization", NUMBERS.into_iter().chain(others), place, &mut unused);
+    note_unused(s, "optimization", others.into_iter(), place, &mut unused);
     (config, unused)
 }
 
@@ -187,6 +184,9 @@ fn guardrails(s: &mut Section<'_>) -> Guardrails {
         max_rows_returned: s.integer("max_rows_returned", 1..=u64::MAX),
         require_time_filter: s.boolean("require_time_filter").unwrap_or(false),
         max_cost_micros: s.checked("max_cost_per_query", COST, cost),
+        daily_budget_micros: s.checked("daily_budget", COST, cost),
+        monthly_budget_micros: s.checked("monthly_budget", COST, cost),
+        alert_at_percent: s.integer("alert_at_percent", 1..=100).and_then(|percent| u8::try_from(percent).ok()),
     }
 }
 
@@ -273,11 +273,15 @@ fn size(text: &str) -> Option<String> {
     (has_digits && known.contains(&unit.to_ascii_uppercase().as_str())).then(|| text.to_owned())
 }
 
+const TIMEZONE: &str = "a timezone of the IANA database, like Europe/Berlin";
+
+fn time_zone(text: &str) -> Option<TimeZone> {
+    jiff::tz::TimeZoneDatabase::bundled().get(text.trim()).ok()
+}
+
 fn query(s: &mut Section<'_>) -> QueryConfig {
     let seconds = |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.001..=86_400.0).contains(n));
-    let zone = s.checked("timezone", "a timezone of the IANA database, like Europe/Berlin", |text| {
-        jiff::tz::TimeZoneDatabase::bundled().get(text.trim()).ok()
-    });
+    let zone = s.checked("timezone", TIMEZONE, time_zone);
     let config = QueryConfig {
         timeout_seconds: s.checked("timeout", "seconds from 0.001 to 86400", seconds).unwrap_or(30.0),
         default_limit: s.integer("default_limit", 1..=u64::MAX).unwrap_or(1_000),

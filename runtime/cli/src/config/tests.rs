@@ -245,6 +245,10 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
         "pre_aggregations.path",
         "optimization.prices",
         "optimization.max_",
+        "optimization.daily_budget",
+        "optimization.monthly_budget",
+        "optimization.alert_at_percent",
+        "optimization.timezone",
     ];
     let plain = |config: &Config| {
         let config = Config { settings: Vec::new(), ineffective: Vec::new(), definitions: None, ..config.clone() };

@@ -8,9 +8,9 @@ use axum::response::Response;
 use terrane_app::cost::{GuardrailError, GuardrailService};
 use terrane_app::ports::guardrails::GuardrailSubject;
 use terrane_wire::cost::{
-    CostPrediction, EffectiveGuardrails, GuardrailAnswer, GuardrailChange, GuardrailQuestion, PredictionRequest,
-    QueryHistory, SubjectGuardrails, history_from_parameters, limits_from_wire, prediction_from_wire,
-    question_from_wire, user_from_parameters,
+    BudgetUsage, CostPrediction, EffectiveGuardrails, GuardrailAnswer, GuardrailChange, GuardrailQuestion,
+    PredictionRequest, QueryHistory, SubjectGuardrails, history_from_parameters, limits_from_wire,
+    prediction_from_wire, question_from_wire, usage_from_parameters, user_from_parameters,
 };
 use terrane_wire::{Code, ErrorBody, schema};
 
@@ -30,6 +30,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/optimization/guardrails", READ, &EFFECTIVE, effective)
         .post("/api/v1/optimization/check-guardrails", READ, &CHECK, check)
         .post("/api/v1/optimization/predict-cost", READ, &PREDICT, predict)
+        .get("/api/v1/optimization/budget/usage", READ, &USAGE, usage)
         .get(OF_USER, READ, &USER, |app, call| shown(app, call, GuardrailSubject::User))
         .on(Method::PUT, OF_USER, ADMIN, &SET_USER, |app, call| set(app, call, GuardrailSubject::User))
         .on(Method::DELETE, OF_USER, ADMIN, &REMOVE_USER, |app, call| remove(app, call, GuardrailSubject::User))
@@ -63,6 +64,13 @@ async fn check(app: App, call: Call) -> Result<Response, ApiError> {
     let checked = service.check(&context, &query, user_id.as_ref()).await;
     let checked = checked.map_err(|error| ErrorBody::from_guardrail_check(error, context.scopes))?;
     Ok(json_answer(&GuardrailAnswer::from(&checked)))
+}
+
+async fn usage(app: App, call: Call) -> Result<Response, ApiError> {
+    let service = guardrails(&app, call.path())?;
+    let (user_id, period) = usage_from_parameters(call.query_string())?;
+    let usage = service.budget_usage(&call.context, user_id.as_ref(), period).await.map_err(refused)?;
+    Ok(json_answer(&BudgetUsage::from(&usage)))
 }
 
 async fn predict(app: App, call: Call) -> Result<Response, ApiError> {
@@ -189,6 +197,20 @@ static CHECK: Doc = Doc {
     body: Some(RequestBody::required(schema::of::<GuardrailQuestion>())),
     answers: &[described("the result", &[Content::Json(schema::of::<GuardrailAnswer>())])],
     errors: OF_QUERIES,
+    detail_errors: &[],
+};
+
+static USAGE: Doc = Doc {
+    id: "budget_usage",
+    tag: TAG,
+    summary: "The costs of the caller in the current day or month, and the budget; of others with `admin` only",
+    parameters: &[
+        Parameter::query("user_id", ParameterKind::String, "another user, with `admin` only"),
+        Parameter::query("period", ParameterKind::String, "`current_day` or `current_month`, which is the default"),
+    ],
+    body: None,
+    answers: &[described("the costs and the budget", &[Content::Json(schema::of::<BudgetUsage>())])],
+    errors: &[Code::InvalidQuery, Code::StateUnavailable],
     detail_errors: &[],
 };
 

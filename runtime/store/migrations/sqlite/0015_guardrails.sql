@@ -8,8 +8,11 @@ CREATE TABLE guardrails (
     max_execution_us BIGINT,
     max_rows_returned BIGINT,
     require_time_filter BIGINT NOT NULL,
-    -- An amount of the currency in millionths.
+    -- Amounts of the currency in millionths.
     max_cost BIGINT,
+    daily_budget BIGINT,
+    monthly_budget BIGINT,
+    alert_at_percent BIGINT,
     updated_by TEXT NOT NULL,
     updated_at BIGINT NOT NULL
 );

@@ -31,12 +31,9 @@ pub(crate) const LIMITS: &[&str] = &[
     "alert_at_percent",
 ];
 /// The limits that cannot be enforced, with the reason.
-const UNSUPPORTED: [(&str, &str); 5] = [
+const UNSUPPORTED: [(&str, &str); 2] = [
     ("max_bytes_scanned", "`max_bytes_scanned` is not supported: no warehouse reports the bytes of a query"),
     ("require_partition_filter", "`require_partition_filter` is not supported: dimensions do not name partitions"),
-    ("daily_budget", "`daily_budget` is not supported: costs are not limited per day"),
-    ("monthly_budget", "`monthly_budget` is not supported: costs are not limited per month"),
-    ("alert_at_percent", "`alert_at_percent` is not supported: there are no budgets"),
 ];
 const SECONDS: &str = "a number from 0.001 to 86400";
 const COST: &str = "a number from 0 to 1000000000";
@@ -54,6 +51,32 @@ pub struct GuardrailChange {
     pub require_time_filter: Option<bool>,
     /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
+    /// The costs of a user in a day, 0–1000000000.
+    pub daily_budget: Option<f64>,
+    /// The costs of a user in a month, 0–1000000000.
+    pub monthly_budget: Option<f64>,
+    /// The share of a budget at which the server logs an alert, 1–100.
+    pub alert_at_percent: Option<u8>,
+}
+
+/// Limits of the queries of a caller. Null is none.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Guardrails")]
+pub struct GuardrailLimits {
+    /// The seconds until the last row of a query, 0.001–86400.
+    pub max_execution_seconds: Option<f64>,
+    /// The rows of an answer, at least 1.
+    pub max_rows_returned: Option<u64>,
+    /// True if every cube whose rows are read needs a lower bound on one of its times.
+    pub require_time_filter: bool,
+    /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
+    pub max_cost_per_query: Option<f64>,
+    /// The costs of a user in a day, 0–1000000000.
+    pub daily_budget: Option<f64>,
+    /// The costs of a user in a month, 0–1000000000.
+    pub monthly_budget: Option<f64>,
+    /// The share of a budget at which the server logs an alert, 1–100.
+    pub alert_at_percent: Option<u8>,
 }
 
 /// Limits of the queries of a caller. Null is none.
@@ -155,9 +178,24 @@ pub fn limits_from_wire(body: &[u8]) -> Result<Guardrails, FieldError> {
             .map(Duration::from_secs_f64),
         max_rows_returned,
         require_time_filter: fields.boolean("require_time_filter")? == Some(true),
-        max_cost_micros: number(&fields, &path, "max_cost_per_query", COST, 0.0..=1_000_000_000.0)?
-            .map(|cost| (cost * 1_000_000.0).round() as u64),
+        max_cost_micros: amount(&fields, &path, "max_cost_per_query")?,
+        daily_budget_micros: amount(&fields, &path, "daily_budget")?,
+        monthly_budget_micros: amount(&fields, &path, "monthly_budget")?,
+        alert_at_percent: percent(&fields, &path)?,
     })
+}
+
+fn percent(fields: &Fields<'_>, path: &Path<'_>) -> Result<Option<u8>, FieldError> {
+    const NAME: &str = "alert_at_percent";
+    let Some(found) = fields.integer(NAME)? else { return Ok(None) };
+    let percent = u8::try_from(found).ok().filter(|percent| (1..=100).contains(percent));
+    percent.map(Some).ok_or_else(|| path.field(NAME).invalid_value(&found.to_string(), "an integer from 1 to 100"))
+}
+
+/// Reads an amount of the currency, in millionths.
+fn amount(fields: &Fields<'_>, path: &Path<'_>, name: &'static str) -> Result<Option<u64>, FieldError> {
+    let amount = number(fields, path, name, COST, 0.0..=1_000_000_000.0)?;
+    Ok(amount.map(|amount| (amount * 1_000_000.0).round() as u64))
 }
 
 fn number(
@@ -198,6 +236,9 @@ impl From<&Guardrails> for GuardrailLimits {
             max_rows_returned: guardrails.max_rows_returned,
             require_time_filter: guardrails.require_time_filter,
             max_cost_per_query: guardrails.max_cost_micros.map(super::currency),
+            daily_budget: guardrails.daily_budget_micros.map(super::currency),
+            monthly_budget: guardrails.monthly_budget_micros.map(super::currency),
+            alert_at_percent: guardrails.alert_at_percent,
         }
     }
 }
@@ -239,6 +280,9 @@ impl From<&GuardrailCheck> for GuardrailAnswer {
         let mut warnings = Vec::new();
         if check.is_of_other_user {
             warnings.push("the guardrails of the user's groups are not known here".to_owned());
+        }
+        if check.guardrails.daily_budget_micros.or(check.guardrails.monthly_budget_micros).is_some() {
+            warnings.push("budgets are checked when the query runs".to_owned());
         }
         GuardrailAnswer {
             allowed: check.exceeded.is_empty(),

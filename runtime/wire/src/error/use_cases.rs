@@ -128,7 +128,7 @@ impl From<&GuardrailError> for ErrorBody {
         match error {
             GuardrailError::Other(error) => error.clone().into(),
             GuardrailError::Unknown { .. } => ErrorBody::new(Code::NotFound, error.to_string()),
-            GuardrailError::InvalidName { field } => {
+            GuardrailError::InvalidName { field } | GuardrailError::NoPrice { field } => {
                 ErrorBody::new(Code::InvalidQuery, error.to_string()).detail("field", *field)
             }
             GuardrailError::TooMany { .. } | GuardrailError::Contended => {

@@ -24,6 +24,9 @@ fn guardrails_are_written_in_turn_and_read_from_a_change_on() {
             max_rows_returned: Some(7),
             require_time_filter: true,
             max_cost_micros: Some(12_345_678),
+            daily_budget_micros: Some(1),
+            monthly_budget_micros: Some(2),
+            alert_at_percent: Some(80),
         };
         let user = record(GuardrailSubject::User("a:da".into()), 1, Some(limits));
         let group = record(GuardrailSubject::Group("a:da".into()), 1, Some(Guardrails::default()));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use terrane_app::cost::{CostService, GuardrailService};
 use terrane_app::catalog::Catalog;
 use terrane_app::domain::{Identity, RequestContext};
 use terrane_app::governance::GovernanceService;
@@ -61,6 +62,9 @@ pub(crate) struct ServerUseCases {
     pub(crate) jobs: Arc<JobService>,
     /// `None`: the module of governance is switched off.
     pub(crate) governance: Option<Arc<GovernanceService>>,
+    /// `None`: the module of costs is switched off.
+    pub(crate) cost: Option<Arc<CostService>>,
+    pub(crate) guardrails: Option<Arc<GuardrailService>>,
 }
 
 impl From<&ServerServices> for GraphQlServices {
@@ -70,6 +74,8 @@ impl From<&ServerServices> for GraphQlServices {
             preaggregations: Arc::clone(&services.preaggregations),
             jobs: Arc::clone(&services.jobs),
             governance: services.governance.clone(),
+            cost: services.cost.clone(),
+            guardrails: services.guardrails.clone(),
         };
         GraphQlServices {
             catalog: Arc::clone(&services.catalog),

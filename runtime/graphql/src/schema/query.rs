@@ -1,7 +1,7 @@
 //! The root of queries.
 //!
-//! In: the state of a request. Out: the model, rows, statements, lineage, search, jobs and pre-aggregations, each by the
-//! use case of its REST route.
+//! In: the state of a request. Out: the model, rows, statements, lineage, search, glossary, costs, jobs and
+//! pre-aggregations, each by the use case of its REST route.
 
 use std::sync::Arc;
 
@@ -16,7 +16,9 @@ use terrane_wire::explanation::Explanation;
 use terrane_wire::json::write_value;
 use terrane_wire::preaggregations::PreaggregationStatus;
 
+use super::cost::{self, BudgetPeriod, BudgetUsage, Recommendation};
 use super::cube::{Cube, Metric, selects_certification};
+use super::glossary::{self, GlossaryStatus, GlossaryTerm};
 use super::inputs::Question;
 use super::job::Job;
 use super::json::Json;
@@ -135,6 +137,38 @@ impl Reads {
         #[graphql(desc = "The most suggestions, 1 to 100. Default: 10.")] limit: Option<u32>,
     ) -> Result<Vec<SearchResult>> {
         Ok(search::suggestions(context, query, cube, limit).await?)
+    }
+
+    /// Terms of the glossary: the best for `search` first, and otherwise by category and name.
+    async fn glossary_terms(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Words of names, synonyms and definitions.")] search: Option<String>,
+        category: Option<String>,
+        #[graphql(desc = "Default: all but archived terms.")] status: Option<GlossaryStatus>,
+        #[graphql(desc = "The most terms, 1 to 1000. Default: 100.")] limit: Option<u32>,
+    ) -> Result<Vec<GlossaryTerm>> {
+        Ok(glossary::terms(context, search, category, status, limit).await?)
+    }
+
+    /// The costs of the caller in a period, and the budget.
+    async fn budget_usage(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
+        #[graphql(desc = "Default: `CURRENT_MONTH`.")] period: Option<BudgetPeriod>,
+    ) -> Result<BudgetUsage> {
+        Ok(cost::budget_usage(context, user_id, period).await?)
+    }
+
+    /// Changes that would make the caller's queries cheaper; with `admin` those of all callers.
+    async fn recommendations(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
+        #[graphql(desc = "The days up to now, 1 to 366. Default: that of the settings.")] days: Option<u32>,
+    ) -> Result<Vec<Recommendation>> {
+        Ok(cost::recommendations(context, user_id, days).await?)
     }
 
     /// One of the caller's own jobs.

@@ -62,6 +62,7 @@ use crate::catalog::{Catalog, Snapshot};
 use crate::cost::{BudgetLedger, ExecutionLog, GuardrailTable, Guardrails};
 use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
+use crate::domain::Surface;
 use crate::governance::zone_name;
 use crate::ports::clock::Clock;
 use crate::ports::governance::Governance;
@@ -79,10 +80,14 @@ use runner::StatementRunner;
 fn limit_advice(context: &RequestContext) -> &'static str {
     match context.kind {
         QueryKind::Export | QueryKind::Job => " (`query.max_export_rows`)",
-        _ => {
-            "; for larger results submit the query to `/api/v1/query/async`, or request CSV or Arrow with the \
-             `Accept` header"
-        }
+        _ => match context.surface {
+            Surface::Rest | Surface::AsyncJob | Surface::SqlOnly => {
+                "; for larger results submit the query to `/api/v1/query/async`, or request CSV or Arrow with the \
+                 `Accept` header"
+            }
+            Surface::Graphql => "; for larger results run the query with `createJob`, or read pages with `offset`",
+            Surface::Dax | Surface::Xmla | Surface::Internal => " (`query.max_limit`)",
+        },
     }
 }
 

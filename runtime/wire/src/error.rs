@@ -341,7 +341,7 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
     }
 }
 
-const SHORTEN_QUERY: &str = "send the query to `/api/v1/query/async`, or ask for a shorter time range or fewer dimensions; the operator sets the limit with `query.timeout`";
+const SHORTEN_QUERY: &str = "run the query as a job (`/api/v1/query/async`, or `createJob` in GraphQL), or ask for a shorter time range or fewer dimensions; the operator sets the limit with `query.timeout`";
 
 fn is_listed(fields: &[ErrorField], name: &str) -> bool {
     fields.iter().any(|field| field.name == name)

@@ -7,6 +7,7 @@
 //! A caller reads its own records; a caller with `admin` reads those of all. An anonymous caller has no records of its
 //! own. Cubes that a policy hides from the reader, or that the project no longer has, have no name in an answer.
 
+mod accuracy;
 mod budget_ledger;
 mod budget_usage;
 mod cost_model;
@@ -17,12 +18,14 @@ mod guardrail_table;
 mod guardrails;
 mod prediction;
 mod prices;
+mod recommendations;
 mod retention;
 
 use std::sync::Arc;
 
 use terrane_compiler::Access;
 
+pub use accuracy::PredictionAccuracy;
 pub use budget_ledger::{BudgetError, BudgetLedger, Reservation};
 pub use budget_usage::BudgetUsage;
 pub use cost_model::CostModel;
@@ -33,6 +36,7 @@ pub use guardrail_table::{GuardrailSource, GuardrailTable};
 pub use guardrails::{GuardrailClass, GuardrailExceeded};
 pub use prediction::{CostPrediction, CostPredictor, PredictionBasis, PredictionError, Range, StatementPrediction};
 pub use prices::Prices;
+pub use recommendations::{CostRecommendation, RecommendationKind, Saving};
 pub use retention::HistoryRetention;
 
 pub use crate::ports::budgets::BudgetPeriod;
@@ -40,8 +44,10 @@ pub use crate::ports::guardrails::Guardrails;
 
 use crate::catalog::Catalog;
 use crate::domain::{RequestContext, Scope};
+use crate::ports::clock::Clock;
 use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, QueryOwner};
 use crate::ports::store::StoreError;
+use crate::preaggregations::Preaggregations;
 use crate::security::{AccessRecorder, ScopeError};
 
 /// The reason why no history is returned.
@@ -62,22 +68,38 @@ pub struct VisibleQuery {
     pub is_cube_visible: bool,
 }
 
+/// The ports and use cases that reading the history needs.
+pub struct CostPorts {
+    pub log: Arc<ExecutionLog>,
+    pub history: Arc<dyn ExecutedQueries>,
+    pub catalog: Arc<Catalog>,
+    pub access: Arc<AccessRecorder>,
+    pub clock: Arc<dyn Clock>,
+    /// `None`: pre-aggregations are not recommended.
+    pub preaggregations: Option<Arc<Preaggregations>>,
+}
+
 /// Reads the history of executed queries.
 pub struct CostService {
     log: Arc<ExecutionLog>,
     history: Arc<dyn ExecutedQueries>,
     catalog: Arc<Catalog>,
     access: Arc<AccessRecorder>,
+    clock: Arc<dyn Clock>,
+    preaggregations: Option<Arc<Preaggregations>>,
+    /// The days that recommendations are made from.
+    recommendation_days: u16,
 }
 
 impl CostService {
-    pub fn new(
-        log: Arc<ExecutionLog>,
-        history: Arc<dyn ExecutedQueries>,
-        catalog: Arc<Catalog>,
-        access: Arc<AccessRecorder>,
-    ) -> Self {
-        CostService { log, history, catalog, access }
+    pub fn new(ports: CostPorts, recommendation_days: u16) -> Self {
+        let CostPorts { log, history, catalog, access, clock, preaggregations } = ports;
+        CostService { log, history, catalog, access, clock, preaggregations, recommendation_days }
+    }
+
+    /// Returns the days that recommendations are made from, unless a caller names others.
+    pub fn recommendation_days(&self) -> u16 {
+        self.recommendation_days
     }
 
     /// Returns the queries that wait to be written.

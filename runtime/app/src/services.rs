@@ -13,8 +13,8 @@ use crate::anomaly::AnomalyService;
 use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
 use crate::cost::{
-    BudgetLedger, CostPredictor, CostService, ExecutionLog, GuardrailPorts, GuardrailService, GuardrailTable,
-    HistoryRetention, Prices,
+    BudgetLedger, CostPorts, CostPredictor, CostService, ExecutionLog, GuardrailPorts, GuardrailService,
+    GuardrailTable, HistoryRetention, Prices,
 };
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
@@ -133,6 +133,8 @@ pub struct CostSettings {
     pub history: Duration,
     /// The zone in which days and months of budgets begin.
     pub timezone: TimeZone,
+    /// The days that recommendations are made from.
+    pub recommendation_days: u16,
 }
 
 /// The parts of the module of costs that the path of a query uses. Without them, queries are neither recorded nor
@@ -403,7 +405,10 @@ impl ServerServices {
             Arc::new(CostPredictor::new(queries, history, executions.clone(), settings.cost.prices))
         });
         let cost = executions.zip(history.clone()).map(|(log, history)| {
-            Arc::new(CostService::new(log, history, services.catalog.clone(), services.access.clone()))
+            let (catalog, access) = (services.catalog.clone(), services.access.clone());
+            let (clock, preaggregations) = (Arc::clone(&clock), Some(Arc::clone(&preaggregations)));
+            let ports = CostPorts { log, history, catalog, access, clock, preaggregations };
+            Arc::new(CostService::new(ports, settings.cost.recommendation_days))
         });
         let guardrails = table.zip(ledger).zip(server.cost).map(|((table, budgets), cost)| {
             let (records, clock) = (cost.guardrails, Arc::clone(&clock));

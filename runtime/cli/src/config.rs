@@ -155,6 +155,8 @@ pub struct OptimizationConfig {
     pub enabled: bool,
     /// The retention of executed queries.
     pub history_days: u64,
+    /// The days that recommendations are made from.
+    pub recommendation_days: u16,
     /// The price of a second on the warehouse. `None`: unknown.
     pub price_of_second: Option<f64>,
     /// The zone of the days and months of budgets. `None`: that of queries.

@@ -384,6 +384,7 @@ pub async fn server_services(
         cost: CostSettings {
             prices: Prices { second: config.optimization.price_of_second },
             history: Duration::from_secs(config.optimization.history_days * 86_400),
+            recommendation_days: config.optimization.recommendation_days,
             timezone: config.optimization.timezone.clone().unwrap_or_else(|| config.query.timezone.clone()),
         },
         governance: governance_settings(config),

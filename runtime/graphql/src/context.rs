@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use terrane_app::cost::{CostService, GuardrailService};
 use terrane_app::catalog::Catalog;
+use terrane_app::cost::{CostService, GuardrailService};
 use terrane_app::domain::{Identity, RequestContext};
 use terrane_app::governance::GovernanceService;
 use terrane_app::invalidation::InvalidationService;

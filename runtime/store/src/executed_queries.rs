@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use terrane_app::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, StatementTotals};
+use terrane_app::ports::executed_queries::{
+    ExecutedQueries, ExecutedQuery, FilterTotals, HistoryFilter, PredictedTime, StatementTotals,
+};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::store::StoreError;
 
@@ -17,7 +19,7 @@ use crate::row::{maybe_text, micros, signed, text, time, unsigned};
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 19] = [
     "id",
     "queries",
     "at",
@@ -34,6 +36,9 @@ const COLUMNS: [&str; 16] = [
     "cost",
     "is_cached",
     "pre_aggregation",
+    "filters",
+    "predicted_us",
+    "predicted_high_us",
 ];
 /// Rows of one statement, within the number of values that both engines bind.
 const ROWS_AT_ONCE: usize = 500;
@@ -57,43 +62,7 @@ impl ExecutedQueries for StateStore {
     }
 
     async fn executed(&self, filter: &HistoryFilter) -> Result<Vec<ExecutedQuery>, StoreError> {
-        let mut query = Statement::new("SELECT * FROM executed_queries WHERE 1 = 1");
-        if let Some(owner) = &filter.owner {
-            query = query.and(" AND user_id = ", &*owner.user_id);
-            query = match &owner.tenant {
-                Some(tenant) => query.and(" AND tenant = ", &**tenant),
-                None => query.then(" AND tenant IS NULL"),
-            };
-        }
-        let texts = [
-            (" AND user_id = ", &filter.user_id),
-            (" AND query_hash = ", &filter.query_hash),
-            (" AND cube = ", &filter.cube),
-        ];
-        for (condition, value) in texts {
-            if let Some(value) = value {
-                query = query.and(condition, &**value);
-            }
-        }
-        if let Some(tenant) = &filter.tenant {
-            query = match tenant {
-                Some(tenant) => query.and(" AND tenant = ", &**tenant),
-                None => query.then(" AND tenant IS NULL"),
-            };
-        }
-        if filter.is_computed {
-            query = query.then(" AND is_cached = 0");
-        }
-        if let Some(since) = filter.since {
-            query = query.and(" AND at >= ", micros(since));
-        }
-        if let Some(until) = filter.until {
-            query = query.and(" AND at < ", micros(until));
-        }
-        if let Some(position) = &filter.before {
-            let at = micros(position.at);
-            query = query.and(" AND at <= ", at).and(" AND (at < ", at).and(" OR id < ", &*position.id).then(")");
-        }
+        let query = selection(filter, Statement::new("SELECT * FROM executed_queries WHERE 1 = 1"));
         let query = query.and(" ORDER BY at DESC, id DESC LIMIT ", i64::from(filter.limit));
         self.database.all(query).await?.iter().map(executed).collect()
     }
@@ -111,6 +80,17 @@ impl ExecutedQueries for StateStore {
         rows.iter().map(statement_totals).collect()
     }
 
+    async fn filter_totals(&self, filter: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError> {
+        let totals = Statement::new(
+            "SELECT cube, filters, CAST(sum(queries) AS BIGINT) AS queries, \
+             CAST(sum(warehouse_us) AS BIGINT) AS total_us, CAST(sum(cost) AS BIGINT) AS total_cost \
+             FROM executed_queries WHERE filters IS NOT NULL AND is_cached = 0 AND pre_aggregation IS NULL",
+        );
+        let totals = selection(filter, totals).then(" GROUP BY cube, filters ORDER BY total_us DESC, cube, filters");
+        let rows = self.database.all(totals.and(" LIMIT ", i64::from(filter.limit))).await?;
+        rows.iter().map(filter_totals).collect()
+    }
+
     async fn prune_executed(&self, before: Timestamp, lease: &Lease) -> Result<Option<u64>, StoreError> {
         let mut change = self.database.change().await?;
         if !is_newest(&mut change, lease).await? {
@@ -124,6 +104,47 @@ impl ExecutedQueries for StateStore {
         change.commit().await?;
         Ok(Some(deleted))
     }
+}
+
+/// Adds the conditions of a filter.
+fn selection(filter: &HistoryFilter, mut query: Statement) -> Statement {
+    if let Some(owner) = &filter.owner {
+        query = query.and(" AND user_id = ", &*owner.user_id);
+        query = match &owner.tenant {
+            Some(tenant) => query.and(" AND tenant = ", &**tenant),
+            None => query.then(" AND tenant IS NULL"),
+        };
+    }
+    let texts = [
+        (" AND user_id = ", &filter.user_id),
+        (" AND query_hash = ", &filter.query_hash),
+        (" AND cube = ", &filter.cube),
+    ];
+    for (condition, value) in texts {
+        if let Some(value) = value {
+            query = query.and(condition, &**value);
+        }
+    }
+    if let Some(tenant) = &filter.tenant {
+        query = match tenant {
+            Some(tenant) => query.and(" AND tenant = ", &**tenant),
+            None => query.then(" AND tenant IS NULL"),
+        };
+    }
+    if filter.is_computed {
+        query = query.then(" AND is_cached = 0");
+    }
+    if let Some(since) = filter.since {
+        query = query.and(" AND at >= ", micros(since));
+    }
+    if let Some(until) = filter.until {
+        query = query.and(" AND at < ", micros(until));
+    }
+    if let Some(position) = &filter.before {
+        let at = micros(position.at);
+        query = query.and(" AND at <= ", at).and(" AND (at < ", at).and(" OR id < ", &*position.id).then(")");
+    }
+    query
 }
 
 /// In the order of [`COLUMNS`].
@@ -145,10 +166,15 @@ fn values(query: &ExecutedQuery) -> Vec<Bound> {
         query.cost_micros.map(signed).into(),
         i64::from(query.is_cached).into(),
         query.pre_aggregation.as_deref().into(),
+        query.filters.as_deref().into(),
+        query.predicted.map(|predicted| microseconds(predicted.median)).into(),
+        query.predicted.map(|predicted| microseconds(predicted.high)).into(),
     ]
 }
 
 fn executed(row: &Row) -> Result<ExecutedQuery, StoreError> {
+    let duration = |column| row.maybe_integer(column).map(|us| us.map(|us| Duration::from_micros(us.unsigned_abs())));
+    let predicted = duration("predicted_us")?.zip(duration("predicted_high_us")?);
     Ok(ExecutedQuery {
         id: text(row, "id")?,
         queries: unsigned(row, "queries")?,
@@ -166,6 +192,8 @@ fn executed(row: &Row) -> Result<ExecutedQuery, StoreError> {
         cost_micros: row.maybe_integer("cost")?.map(i64::unsigned_abs),
         is_cached: row.integer("is_cached")? != 0,
         pre_aggregation: maybe_text(row, "pre_aggregation")?,
+        filters: maybe_text(row, "filters")?,
+        predicted: predicted.map(|(median, high)| PredictedTime { median, high }),
     })
 }
 
@@ -180,6 +208,16 @@ fn statement_totals(row: &Row) -> Result<StatementTotals, StoreError> {
         longest: Duration::from_micros(unsigned(row, "longest_us")?),
         cost_micros: row.maybe_integer("total_cost")?.map(i64::unsigned_abs),
         last_at: time(row.integer("last_at")?)?,
+    })
+}
+
+fn filter_totals(row: &Row) -> Result<FilterTotals, StoreError> {
+    Ok(FilterTotals {
+        cube: text(row, "cube")?,
+        filters: text(row, "filters")?,
+        queries: unsigned(row, "queries")?,
+        warehouse: Duration::from_micros(unsigned(row, "total_us")?),
+        cost_micros: row.maybe_integer("total_cost")?.map(i64::unsigned_abs),
     })
 }
 

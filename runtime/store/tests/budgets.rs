@@ -57,6 +57,7 @@ fn record(log: &ExecutionLog) -> u64 {
         rows: 1,
         is_cached: false,
         pre_aggregation: None,
+        filters: None,
     });
     recorded.unwrap()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use terrane_app::ports::executed_queries::{
-    ExecutedQueries as _, ExecutedQuery, HistoryFilter, HistoryPosition, QueryOwner,
+    ExecutedQueries as _, ExecutedQuery, HistoryFilter, HistoryPosition, PredictedTime, QueryOwner,
 };
 use terrane_app::ports::leases::Leases as _;
 use terrane_store::StateStore;
@@ -38,6 +38,8 @@ fn query(id: &str, second: i64, user: &str) -> ExecutedQuery {
         cost_micros: Some(10),
         is_cached: false,
         pre_aggregation: None,
+        filters: None,
+        predicted: None,
     }
 }
 
@@ -59,6 +61,8 @@ async fn records_are_returned_as_they_were_appended_and_only_once() {
         is_cached: true,
         pre_aggregation: Some("orders.daily".into()),
         cost_micros: None,
+        filters: Some("orders.ordered_at,orders.status".into()),
+        predicted: Some(PredictedTime { median: Duration::from_millis(7), high: Duration::from_millis(9) }),
         ..query("b", 2, "ada")
     };
     let queries = [query("a", 1, ""), full];
@@ -132,6 +136,37 @@ async fn totals_are_by_statement_and_the_costliest_is_first() {
     let times = (totals[0].warehouse, totals[0].longest, totals[0].last_at);
     assert_eq!(times, (Duration::from_millis(150), Duration::from_millis(100), at(5)));
     assert_eq!(store.statement_totals(at(2), 1).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn totals_of_filters_leave_out_answers_that_read_no_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder).await;
+    let by = |id: &str, second: i64, user: &str, filters: Option<&str>| ExecutedQuery {
+        filters: filters.map(Into::into),
+        warehouse: Duration::from_secs(1),
+        ..query(id, second, user)
+    };
+    let cached = ExecutedQuery { is_cached: true, ..by("c", 3, "ada", Some("orders.status")) };
+    let table = ExecutedQuery { pre_aggregation: Some("orders.daily".into()), ..by("d", 4, "ada", Some("")) };
+    let queries = [
+        by("a", 1, "ada", Some("orders.status")),
+        by("b", 2, "bob", Some("orders.status")),
+        cached,
+        table,
+        by("e", 5, "ada", Some("")),
+        by("f", 6, "ada", None),
+    ];
+    store.append_executed(&queries).await.unwrap();
+    let totals = async |filter: HistoryFilter| {
+        let found = store.filter_totals(&filter).await.unwrap();
+        found.into_iter().map(|group| (group.filters, group.queries, group.warehouse)).collect::<Vec<_>>()
+    };
+    let second = Duration::from_secs(1);
+    assert_eq!(totals(page(10)).await, [("orders.status".into(), 2, 2 * second), ("".into(), 1, second)]);
+    assert_eq!(totals(page(1)).await.len(), 1);
+    let of_ada = HistoryFilter { user_id: Some("ada".into()), since: Some(at(2)), ..page(10) };
+    assert_eq!(totals(of_ada).await, [("".into(), 1, second)]);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! The costs of queries: the history of executed queries, the totals of statements, guardrails,
-//! predictions, and budgets.
+//! The costs of queries: the history of executed queries, the totals of statements, guardrails, predictions, budgets and
+//! recommendations.
 //!
 //! In: parameters, and the use case's records. Out: filters, and JSON. Costs are integers of millionths inside, and
 //! numbers of the currency of `optimization.prices` in JSON.
@@ -7,13 +7,14 @@
 mod budget;
 mod guardrails;
 mod prediction;
+mod recommendations;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use terrane_app::cost::VisibleQuery;
+use terrane_app::cost::{PredictionAccuracy, VisibleQuery};
 use terrane_app::ports::executed_queries::{HistoryFilter, HistoryPosition, StatementTotals};
 
 pub use budget::{BudgetUsage, usage_from_parameters};
@@ -24,6 +25,11 @@ pub use guardrails::{
 pub use prediction::{
     CostBreakdown, CostPrediction, GuardrailStatus, PreaggregationMatch, PredictedNumbers, PredictionRequest,
     prediction_from_wire,
+};
+
+pub use recommendations::{
+    ExpectedSaving, MAX_RECOMMENDATION_DAYS, Recommendation, RecommendationEvidence, Recommendations,
+    recommendations_from_parameters,
 };
 
 use crate::fields::{FieldError, Path};
@@ -169,6 +175,20 @@ impl<'a> From<&'a VisibleQuery> for QueryExecution<'a> {
 pub struct CostReport<'a> {
     pub since: String,
     pub statements: Vec<StatementCost<'a>>,
+    /// Null if no query had a prediction.
+    pub predictions: Option<Accuracy>,
+}
+
+/// The accuracy of the predicted times of queries. The q-error is the larger of predicted/actual and actual/predicted.
+#[derive(Debug, Serialize)]
+pub struct Accuracy {
+    /// The newest queries that had a prediction.
+    pub queries: usize,
+    pub median_q_error: f64,
+    pub p90_q_error: f64,
+    pub p99_q_error: f64,
+    /// The share of queries within their predicted ninetieth percentile, 0–1.
+    pub covered: f64,
 }
 
 /// The totals of all queries with the same statement.
@@ -188,8 +208,16 @@ pub struct StatementCost<'a> {
 }
 
 impl<'a> CostReport<'a> {
-    pub fn new(since: Timestamp, totals: &'a [StatementTotals]) -> Self {
-        CostReport { since: since.to_string(), statements: totals.iter().map(StatementCost::from).collect() }
+    pub fn new(since: Timestamp, totals: &'a [StatementTotals], accuracy: Option<PredictionAccuracy>) -> Self {
+        let statements = totals.iter().map(StatementCost::from).collect();
+        CostReport { since: since.to_string(), statements, predictions: accuracy.map(Accuracy::from) }
+    }
+}
+
+impl From<PredictionAccuracy> for Accuracy {
+    fn from(accuracy: PredictionAccuracy) -> Self {
+        let PredictionAccuracy { queries, median, p90, p99, covered } = accuracy;
+        Accuracy { queries, median_q_error: median, p90_q_error: p90, p99_q_error: p99, covered }
     }
 }
 
@@ -242,6 +270,8 @@ mod tests {
             cost_micros: Some(2_500_000),
             is_cached: false,
             pre_aggregation: Some("orders.daily".into()),
+            filters: None,
+            predicted: None,
         };
         VisibleQuery { query, is_cube_visible }
     }

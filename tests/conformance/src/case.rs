@@ -369,6 +369,7 @@ impl World {
                 prices: Prices { second: (!self.has_no_prices).then_some(0.5) },
                 history: Duration::from_secs(86_400),
                 timezone: TimeZone::UTC,
+                recommendation_days: 7,
             },
             governance: (!self.has_no_governance).then(|| self.governance.clone()),
             search: !self.has_no_search,

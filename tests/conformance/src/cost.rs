@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::budgets::{BudgetAccount, BudgetClaim, BudgetGrant, BudgetUse, Budgets};
-use terrane_app::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, StatementTotals};
+use terrane_app::ports::executed_queries::{
+    ExecutedQueries, ExecutedQuery, FilterTotals, HistoryFilter, StatementTotals,
+};
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::store::StoreError;
@@ -40,6 +43,26 @@ impl ExecutedQueries for MemoryHistory {
 
     async fn statement_totals(&self, _: Timestamp, _: u32) -> Result<Vec<StatementTotals>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn filter_totals(&self, filter: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError> {
+        let queries = self.executed(&HistoryFilter { limit: u32::MAX, is_computed: true, ..filter.clone() }).await?;
+        let mut totals: BTreeMap<(Arc<str>, Arc<str>), FilterTotals> = BTreeMap::new();
+        for query in queries.into_iter().filter(|query| query.pre_aggregation.is_none()) {
+            let Some(filters) = query.filters else { continue };
+            let new = || FilterTotals {
+                cube: Arc::clone(&query.cube),
+                filters: Arc::clone(&filters),
+                queries: 0,
+                warehouse: Duration::ZERO,
+                cost_micros: None,
+            };
+            let group = totals.entry((Arc::clone(&query.cube), Arc::clone(&filters))).or_insert_with(new);
+            group.queries += query.queries;
+            group.warehouse += query.warehouse;
+            group.cost_micros = group.cost_micros.into_iter().chain(query.cost_micros).reduce(|one, other| one + other);
+        }
+        Ok(totals.into_values().collect())
     }
 
     async fn prune_executed(&self, _: Timestamp, _: &Lease) -> Result<Option<u64>, StoreError> {

@@ -416,6 +416,62 @@ async fn a_spent_budget_refuses_queries_until_it_is_raised() {
     assert_eq!(house.limited_query(&ada, 12).await.0, 200);
 }
 
+const RECOMMENDATIONS: &str = "/api/v1/optimization/recommendations";
+
+#[tokio::test]
+async fn recommendations_are_made_from_the_queries_that_the_caller_may_read() {
+    let house = House::new().await;
+    let (ada, bob) = (house.key("ada", Scopes::READ).await, house.key("bob", Scopes::READ).await);
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    let recommended = async |key: &str, parameters: &str| {
+        let (status, body) = house.ask(key, "GET", &format!("{RECOMMENDATIONS}{parameters}"), None).await;
+        assert_eq!(status, 200, "{body}");
+        let found = body["recommendations"].as_array().unwrap().clone();
+        found.into_iter().map(|one| (one["kind"].as_str().unwrap().to_owned(), one)).collect::<Vec<_>>()
+    };
+    let by_status = || json!([{"dimension": "orders.status", "operator": "equals", "value": "paid"}]);
+    for limit in 1..=3 {
+        let body = json!({"metrics": ["orders.count"], "filters": by_status(), "limit": limit, "cache": false});
+        assert_eq!(house.ask(&ada, "POST", "/api/v1/query", Some(body)).await.0, 200);
+    }
+    assert_eq!(house.history(&ada, "").await.len(), 3);
+    house.set_times(&[4, 4, 4]);
+    let found = recommended(&ada, "").await;
+    let kinds: Vec<&str> = found.iter().map(|(kind, _)| &**kind).collect();
+    assert_eq!(kinds, ["filter", "index"], "{found:?}");
+    let filter = &found[0].1;
+    assert_eq!((&filter["cube"], &filter["members"]), (&json!("orders"), &json!(["orders.created_at"])));
+    assert_eq!(
+        filter["evidence"],
+        json!({"queries": 3, "warehouse_seconds": 12.0, "cost": filter["evidence"]["cost"]})
+    );
+    assert_eq!(filter["expected_saving"], Json::Null);
+    let index = &found[1].1;
+    assert_eq!(index["members"], json!(["orders.status"]));
+    assert_eq!(index["expected_saving"], json!({"warehouse_seconds": 12.0, "basis": "upper_bound"}));
+    assert_eq!(recommended(&bob, "").await, []);
+    assert_eq!(recommended(&admin, "?user_id=ada").await, found);
+    assert_eq!(recommended(&admin, "?user_id=bob").await, []);
+    // Queries with a bound of time took a fourth of the time.
+    for limit in 1..=3 {
+        let mut body = json!({"metrics": ["orders.count"], "limit": limit, "cache": false});
+        body["time_range"] = json!({"start": "2024-01-01", "end": "2024-01-31"});
+        assert_eq!(house.ask(&ada, "POST", "/api/v1/query", Some(body)).await.0, 200);
+    }
+    assert_eq!(house.history(&ada, "").await.len(), 6);
+    house.set_times(&[4, 4, 4, 1, 1, 1]);
+    let saving = recommended(&ada, "").await[0].1["expected_saving"].clone();
+    assert_eq!(saving, json!({"warehouse_seconds": 9.0, "basis": "history"}));
+    // Queries without a bound are as quick: nothing is recommended.
+    house.set_times(&[1, 1, 1, 1, 1, 1]);
+    assert!(recommended(&ada, "").await.iter().all(|(kind, _)| kind == "index"));
+    // Cubes and dimensions that are gone or hidden have no recommendation.
+    for query in house.history.queries.lock().unwrap().iter_mut() {
+        (query.cube, query.filters) = ("salaries".into(), Some("salaries.amount,orders.secret".into()));
+    }
+    assert_eq!(recommended(&ada, "").await, []);
+}
+
 /// The path of a query has 20 µs for guardrails.
 #[tokio::test]
 async fn guardrails_of_many_users_are_found_in_microseconds() {

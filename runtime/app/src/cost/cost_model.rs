@@ -2,15 +2,15 @@
 //!
 //! In: each query that the warehouse answered. Out: the median time of a statement, for the guardrail
 //! `max_cost_per_query`, without reading anything. Memory is bounded: the newest times of each statement, and the
-//! statements that ran last. Without a price, nothing is stored. A server reads the newest records of the history when it starts; later it knows its
-//! own queries only.
+//! statements that ran last. A server reads the newest records of the history when it starts; later it knows its own
+//! queries only.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::prices::Prices;
-use crate::ports::executed_queries::{ExecutedQuery, QueryOwner};
+use crate::ports::executed_queries::{ExecutedQuery, PredictedTime, QueryOwner};
 
 /// The number of statements that are known at most.
 const MAX_STATEMENTS: usize = 20_000;
@@ -45,7 +45,7 @@ impl CostModel {
 
     /// Adds a query of the history, unless the cache answered it.
     pub(super) fn add(&self, query: &ExecutedQuery) {
-        if query.is_cached || self.prices.second.is_none() {
+        if query.is_cached {
             return;
         }
         let owner = QueryOwner { user_id: Arc::clone(&query.user_id), tenant: query.tenant.clone() };
@@ -89,6 +89,19 @@ impl CostModel {
         self.prices.cost_micros(highest?)
     }
 
+    /// Returns the times to expect of a statement, if it ran often enough for the tenant.
+    pub(super) fn time(&self, query_hash: &str, tenant: Option<&Arc<str>>) -> Option<PredictedTime> {
+        let known = self.known();
+        let times = &known.statements.get(query_hash)?.times;
+        let of_tenant = times.iter().filter(|(owner, _)| owner.tenant.as_ref() == tenant);
+        let mut counted: Vec<Duration> = of_tenant.map(|(_, time)| *time).collect();
+        drop(known);
+        counted.sort_unstable();
+        let at = |tenths: usize| counted.get((counted.len() * tenths / 10).min(counted.len() - 1)).copied();
+        let is_enough = counted.len() >= MIN_TIMES;
+        is_enough.then(|| Some(PredictedTime { median: at(5)?, high: at(9)? })).flatten()
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,6 +142,8 @@ mod tests {
             cost_micros: None,
             is_cached,
             pre_aggregation: None,
+            filters: None,
+            predicted: None,
         }
     }
 
@@ -153,6 +168,21 @@ mod tests {
         let unpriced = CostModel::new(Prices::default());
         (0..5).for_each(|_| unpriced.add(&query("aa", "ada", 2, false)));
         assert_eq!(unpriced.cost_micros("aa", &owner("ada", None), true), None);
+    }
+
+    #[test]
+    fn times_are_predicted_without_a_price() {
+        let model = CostModel::new(Prices::default());
+        for seconds in [5, 1] {
+            model.add(&query("aa", "ada", seconds, false));
+        }
+        assert_eq!(model.time("aa", None), None);
+        for seconds in [4, 3, 2] {
+            model.add(&query("aa", "bob", seconds, false));
+        }
+        let (median, high) = (Duration::from_secs(3), Duration::from_secs(5));
+        assert_eq!(model.time("aa", None), Some(PredictedTime { median, high }));
+        assert_eq!(model.time("aa", Some(&"acme".into())), None);
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct Execution<'e> {
     pub is_cached: bool,
     /// The pre-aggregation that was read, `cube.name`.
     pub pre_aggregation: Option<Arc<str>>,
+    /// The dimensions that the query filters by, as in [`ExecutedQuery::filters`].
+    pub filters: Option<&'e Arc<str>>,
 }
 
 /// Records that wait to be written, in the order of their first queries.
@@ -112,6 +114,8 @@ impl ExecutionLog {
     /// Returns its cost in millionths; `None` without prices.
     pub fn record(&self, execution: &Execution<'_>) -> Option<u64> {
         let number = self.recorded.fetch_add(1, Ordering::Relaxed);
+        let is_computed = !execution.is_cached;
+        let predicted = is_computed.then(|| self.model.time(execution.query_hash, execution.tenant)).flatten();
         let cost_micros = if execution.is_cached { Some(0) } else { self.prices.cost_micros(execution.warehouse) };
         let query = ExecutedQuery {
             id: format!("{:016x}{number:016x}", self.process).into(),
@@ -131,6 +135,8 @@ impl ExecutionLog {
             cost_micros,
             is_cached: execution.is_cached,
             pre_aggregation: execution.pre_aggregation.clone(),
+            filters: execution.filters.cloned(),
+            predicted,
         };
         self.model.add(&query);
         if !self.waiting().add(query) {
@@ -144,6 +150,11 @@ impl ExecutionLog {
     /// Returns whether costs are known.
     pub fn has_price(&self) -> bool {
         self.prices.second.is_some()
+    }
+
+    /// Returns the cost of some time on the warehouse in millionths; `None` without prices.
+    pub(super) fn cost_micros(&self, warehouse: Duration) -> Option<u64> {
+        self.prices.cost_micros(warehouse)
     }
 
     /// Returns what statements took lately.

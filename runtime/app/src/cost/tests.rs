@@ -14,7 +14,7 @@ use super::execution_log::MAX_WAITING;
 use super::{Execution, ExecutionLog, HistoryRetention, Prices};
 use crate::domain::{QueryKind, Surface};
 use crate::ports::clock::Clock;
-use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, StatementTotals};
+use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, FilterTotals, HistoryFilter, StatementTotals};
 use crate::ports::leases::Lease;
 use crate::ports::store::StoreError;
 use crate::ports::tokens::Randomness;
@@ -63,6 +63,9 @@ impl ExecutedQueries for FakeHistory {
     async fn statement_totals(&self, _: Timestamp, _: u32) -> Result<Vec<StatementTotals>, StoreError> {
         Ok(Vec::new())
     }
+    async fn filter_totals(&self, _: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError> {
+        Ok(Vec::new())
+    }
     async fn prune_executed(&self, before: Timestamp, _: &Lease) -> Result<Option<u64>, StoreError> {
         self.pruned_before.lock().unwrap().push(before);
         let mut left = self.left.lock().unwrap();
@@ -86,6 +89,7 @@ fn record(log: &ExecutionLog, warehouse: Duration, is_cached: bool) {
         rows: 3,
         is_cached,
         pre_aggregation: None,
+        filters: None,
     });
 }
 

@@ -43,6 +43,18 @@ pub struct ExecutedQuery {
     pub is_cached: bool,
     /// The pre-aggregation that was read, `cube.name`.
     pub pre_aggregation: Option<Arc<str>>,
+    /// The dimensions that the query filters by, `cube.dimension`, sorted and separated by commas; `None` if unknown.
+    pub filters: Option<Arc<str>>,
+    /// `None` for a cached answer, and for a statement that ran too seldom.
+    pub predicted: Option<PredictedTime>,
+}
+
+/// A prediction of the time on the warehouse, made before the query ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PredictedTime {
+    pub median: Duration,
+    /// The time that nine of ten queries with the statement did not exceed.
+    pub high: Duration,
 }
 
 /// The place of a record in the order of the history, newest first.
@@ -95,6 +107,18 @@ pub struct StatementTotals {
     pub last_at: Timestamp,
 }
 
+/// The totals of the queries of a cube that filter by the same dimensions and read its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterTotals {
+    pub cube: Arc<str>,
+    /// As in [`ExecutedQuery::filters`].
+    pub filters: Arc<str>,
+    pub queries: u64,
+    pub warehouse: Duration,
+    /// The cost in millionths; `None` if it is unknown.
+    pub cost_micros: Option<u64>,
+}
+
 /// The history of executed queries.
 #[async_trait]
 pub trait ExecutedQueries: Send + Sync {
@@ -103,6 +127,9 @@ pub trait ExecutedQueries: Send + Sync {
     async fn executed(&self, filter: &HistoryFilter) -> Result<Vec<ExecutedQuery>, StoreError>;
     /// Returns the totals of the statements that took the most time on the warehouse since then, the costliest first.
     async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError>;
+    /// Returns the totals of the selected queries by cube and filters, those that took the most time first. Cached
+    /// answers, answers from pre-aggregations, and queries with unknown filters do not count.
+    async fn filter_totals(&self, filter: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError>;
     /// Deletes a few records of before that time and returns their number. `None`: the lease was taken over, and nothing
     /// was deleted.
     async fn prune_executed(&self, before: Timestamp, lease: &Lease) -> Result<Option<u64>, StoreError>;

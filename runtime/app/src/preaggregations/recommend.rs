@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use terrane_compiler::model::{AggregateFunction, MeasureId, MeasureKind, Member, Model, SqlPart};
 use terrane_compiler::rollup::RollupOf;
 use terrane_compiler::types::Granularity;
@@ -54,8 +55,17 @@ impl Preaggregations {
     /// # Errors
     /// The state database cannot be read.
     pub async fn recommend(&self) -> Result<Vec<Recommendation>, StoreError> {
+        self.recommend_since(Timestamp::MIN).await
+    }
+
+    /// Recommends pre-aggregations for the queries whose shape was computed from rows since a time.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub async fn recommend_since(&self, since: Timestamp) -> Result<Vec<Recommendation>, StoreError> {
         let Some(backend) = &self.ports.backend else { return Ok(Vec::new()) };
-        let history = backend.state.computed_queries(backend.target()).await?;
+        let mut history = backend.state.computed_queries(backend.target()).await?;
+        history.retain(|computed| computed.last_at >= since);
         Ok(recommend(&self.ports.catalog.snapshot().model, history))
     }
 }

@@ -1,14 +1,14 @@
 //! Queries that were computed from rows, by their shape: which members of one cube they group, filter and aggregate.
 //!
 //! In: each query that the warehouse ran without a pre-aggregation. Out: counts and times of shapes, from which
-//! pre-aggregations are recommended. Values of filters and rows are absent; the number of shapes is bounded.
+//! pre-aggregations are recommended, and the dimensions that a query filters by. Values of filters and rows are absent; the number of shapes is bounded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use terrane_compiler::model::{CubeId, MeasureId, Member, MetricId, Model, SqlPart};
+use terrane_compiler::model::{CubeId, DimensionId, MeasureId, Member, MetricId, Model, SqlPart};
 use terrane_compiler::query::{Filter, MemberRef, SemanticQuery};
 use terrane_compiler::sql::CompiledSql;
 use terrane_compiler::types::Granularity;
@@ -19,6 +19,8 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 const MAX_SHAPES: usize = 1_000;
 /// Members of one shape. A query with more gains nothing from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;
+/// The bytes of the names of filtered dimensions. The filters of a query with more are unknown.
+const MAX_FILTER_BYTES: usize = 1_000;
 /// Metrics refer to metrics up to this depth.
 const MAX_DEPTH: usize = 50;
 
@@ -110,6 +112,37 @@ fn shapes_of(model: &Model, query: &SemanticQuery) -> Vec<QueryShape> {
     };
     let shapes = measures.into_iter().map(shape);
     shapes.filter(|shape| shape.measures.len() + shape.dimensions.len() <= MAX_MEMBERS).collect()
+}
+
+/// Returns the dimensions that a query filters by, `cube.dimension`, sorted and separated by commas. A range of time
+/// without a dimension filters the primary time dimension of each cube whose measures are read.
+pub(super) fn filtered_dimensions(model: &Model, query: &SemanticQuery) -> Option<Arc<str>> {
+    let default = query.cube.as_deref();
+    let mut members = Vec::new();
+    query.filters.iter().for_each(|filter| filter_members(filter, &mut members));
+    members.extend(query.time_dimensions.iter().filter(|time| time.range.is_some()).map(|time| &time.member));
+    members.extend(query.time_range.iter().filter_map(|range| range.member.as_ref()));
+    let mut names = BTreeSet::new();
+    for member in members {
+        if let Some(Member::Dimension(id)) = member_named(model, &full_name(member, default)) {
+            names.insert(dimension_name(model, id));
+        }
+    }
+    if query.time_range.as_ref().is_some_and(|range| range.member.is_none()) {
+        let mut measures = BTreeMap::new();
+        query.values.iter().for_each(|value| add_measures(model, value, default, &mut measures));
+        let times = measures.into_keys().filter_map(|cube| Some((cube, model.cube(cube).primary_time?)));
+        names.extend(times.map(|(cube, index)| dimension_name(model, DimensionId { cube, index })));
+    }
+    let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
+    (bytes <= MAX_FILTER_BYTES).then(|| names.into_iter().collect::<Vec<_>>().join(",").into())
+}
+
+/// Returns `cube.dimension`; a dimension of an alias is that of its cube.
+fn dimension_name(model: &Model, id: DimensionId) -> String {
+    let cube = model.cube(id.cube);
+    let cube = cube.alias_of.map_or(cube, |original| model.cube(original));
+    format!("{}.{}", cube.name, model.dimension(id).name)
 }
 
 fn add_measures(

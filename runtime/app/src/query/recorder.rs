@@ -12,6 +12,7 @@ use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::CompiledSql;
 
 use super::cache_use::CacheUse;
+use super::history::filtered_dimensions;
 use super::{QueryRunError, key, milliseconds};
 use crate::cost::{Execution, ExecutionLog, GuardrailExceeded, Reservation};
 use crate::domain::{QueryKind, RequestContext, Surface, TraceContext};
@@ -53,6 +54,8 @@ pub(super) struct HistoryEntry {
     user_id: Arc<str>,
     tenant: Option<Arc<str>>,
     surface: Surface,
+    /// The dimensions that the query filters by.
+    filters: Option<Arc<str>>,
 }
 
 /// The facts about an executed statement that its records need after its text is gone.
@@ -65,12 +68,13 @@ pub(super) struct ExecutedStatement {
 }
 
 impl HistoryEntry {
-    pub(super) fn new(log: &Arc<ExecutionLog>, context: &RequestContext) -> Self {
+    pub(super) fn new(log: &Arc<ExecutionLog>, context: &RequestContext, model: &Model, query: &SemanticQuery) -> Self {
         HistoryEntry {
             log: Arc::clone(log),
             user_id: Arc::clone(&context.caller.user_id),
             tenant: context.tenant.clone(),
             surface: context.surface,
+            filters: filtered_dimensions(model, query),
         }
     }
 }
@@ -176,7 +180,7 @@ impl QueryRecorder {
         cache: CacheUse,
         statement: &ExecutedStatement,
     ) {
-        let Some(HistoryEntry { log, user_id, tenant, surface }) = &self.history else { return };
+        let Some(HistoryEntry { log, user_id, tenant, surface, filters }) = &self.history else { return };
         let cost = log.record(&Execution {
             query_hash: &statement.query_hash,
             cube: &self.origin.cube,
@@ -189,6 +193,7 @@ impl QueryRecorder {
             rows,
             is_cached: cache.is_hit(),
             pre_aggregation: statement.pre_aggregation.clone(),
+            filters: filters.as_ref(),
         });
         let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         for mut reservation in reservations.drain(..) {

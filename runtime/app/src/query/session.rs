@@ -254,6 +254,7 @@ impl QuerySession<'_> {
     }
 
     fn recorder(&self, query: &SemanticQuery, kind: QueryKind) -> QueryRecorder {
+        let log = self.service.executions.as_ref();
         QueryRecorder {
             origin: StatementOrigin {
                 observer: Arc::clone(&self.service.observer),
@@ -265,7 +266,7 @@ impl QuerySession<'_> {
             },
             kind,
             reservations: Mutex::default(),
-            history: self.service.executions.as_ref().map(|log| HistoryEntry::new(log, self.context)),
+            history: log.map(|log| HistoryEntry::new(log, self.context, &self.snapshot.model, query)),
             started: self.service.clock.elapsed(),
             waited: None,
             rows: 0,

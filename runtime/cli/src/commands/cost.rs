@@ -1,20 +1,25 @@
-//! `terrane cost`: reports and predicts what queries cost, and lists guardrails, from the state database.
+//! `terrane cost`: reports and predicts the costs of queries, recommends changes, and lists guardrails, from the state
+//! database.
 //!
 //! In: arguments. Out: a table or JSON. Servers write the history and change guardrails. Absent: single queries with
 //! their callers, which `GET /api/v1/optimization/history` returns.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use terrane_app::cost::{CostPredictor, Prices};
+use terrane_app::cost::{CostPorts, CostPredictor, CostService, ExecutionLog, PredictionAccuracy, Prices};
 use terrane_app::ports::clock::Clock as _;
-use terrane_app::ports::executed_queries::{ExecutedQueries as _, StatementTotals};
+use terrane_app::ports::executed_queries::{ExecutedQueries as _, HistoryFilter, StatementTotals};
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords as _};
+use terrane_identity::OsRandomness;
 use terrane_terminal::{TerminalText, Tree};
 use terrane_wire::ErrorBody;
-use terrane_wire::cost::{CostPrediction, CostReport, GuardrailLimits, GuardrailList, StatementCost};
+use terrane_wire::cost::{
+    CostPrediction, CostReport, GuardrailLimits, GuardrailList, Recommendation, Recommendations, StatementCost,
+};
 
 use super::query::{query_text, refused};
 use super::{json_line, print, print_error};
@@ -24,12 +29,16 @@ use crate::project::Project;
 use crate::wiring::{self, WarehouseUse};
 use crate::{caller, wire};
 
+/// The newest queries whose times are compared with their predictions.
+const COMPARED: u32 = 10_000;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   terrane cost report
   terrane cost report my-project --days 30 --limit 5
   terrane cost report --json | jq '.statements[0]'
+  terrane cost recommend my-project --days 30
   terrane cost predict my-project '{\"measures\": [\"orders.count\"]}'
   terrane cost guardrails my-project
 
@@ -55,6 +64,21 @@ pub enum CostAction {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
         /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Recommend pre-aggregations, filters and indexes for the costliest queries of all callers
+    Recommend {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// The number of days up to now; default: `optimization.recommendation_window_days`
+        #[arg(long, value_parser = clap::value_parser!(u16).range(1..=366))]
+        days: Option<u16>,
+        /// Recommend for the queries of this user alone
+        #[arg(long, value_name = "USER")]
+        user: Option<String>,
+        /// Print the response of GET /api/v1/optimization/recommendations
         #[arg(long)]
         json: bool,
     },
@@ -86,9 +110,10 @@ impl CostAction {
     /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         match self {
-            CostAction::Report { dir, .. } | CostAction::Predict { dir, .. } | CostAction::Guardrails { dir, .. } => {
-                dir
-            }
+            CostAction::Report { dir, .. }
+            | CostAction::Recommend { dir, .. }
+            | CostAction::Predict { dir, .. }
+            | CostAction::Guardrails { dir, .. } => dir,
         }
     }
 }
@@ -100,6 +125,7 @@ impl CostAction {
 pub async fn run(arguments: &CostArguments, project: &Project) -> Result<(), Failure> {
     match &arguments.action {
         CostAction::Report { days, limit, json, .. } => report(*days, *limit, *json, project).await,
+        CostAction::Recommend { days, user, json, .. } => recommend(*days, user.as_deref(), *json, project).await,
         CostAction::Predict { query, caller, json, .. } => predict(query, caller.as_deref(), *json, project).await,
         CostAction::Guardrails { json, .. } => guardrails(*json, project).await,
     }
@@ -110,14 +136,70 @@ async fn report(days: u32, limit: u32, json: bool, project: &Project) -> Result<
     let length = Duration::from_secs(u64::from(days) * 86_400);
     let since = SystemClock::default().now().checked_sub(length).unwrap_or(Timestamp::MIN);
     let totals = store.statement_totals(since, limit).await.map_err(|error| Failure::new(error.to_string()))?;
+    let newest = HistoryFilter { is_computed: true, since: Some(since), limit: COMPARED, ..HistoryFilter::default() };
+    let queries = store.executed(&newest).await.map_err(|error| Failure::new(error.to_string()))?;
+    let accuracy = PredictionAccuracy::of(&queries);
     if json {
-        print(&json_line(&CostReport::new(since, &totals)));
+        print(&json_line(&CostReport::new(since, &totals, accuracy)));
     } else if totals.is_empty() {
         print_error("no queries\n");
     } else {
         print(&format!("{}\n", table(&totals)));
+        if let Some(PredictionAccuracy { queries, median, p90, p99, covered }) = accuracy {
+            print(&format!(
+                "\npredicted seconds of {queries} queries: q-error {median:.2} (median), {p90:.2} (p90), {p99:.2} (p99); \
+                 {:.0} % took at most their predicted p90\n",
+                covered * 100.0,
+            ));
+        }
     }
     Ok(())
+}
+
+async fn recommend(days: Option<u16>, user: Option<&str>, json: bool, project: &Project) -> Result<(), Failure> {
+    let store = wiring::state(project).await?;
+    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let place = wiring::rollup_place(project, &store).await?;
+    let preaggregations = place
+        .map(|place| Arc::new(wiring::preaggregations(project, &services, &store, wiring::tables_elsewhere(&place))));
+    let prices = Prices { second: project.config.optimization.price_of_second };
+    let clock = Arc::new(SystemClock::default());
+    let ports = CostPorts {
+        log: Arc::new(ExecutionLog::new(store.clone(), clock.clone(), &OsRandomness, prices)),
+        history: store,
+        catalog: services.catalog,
+        access: services.access,
+        clock,
+        preaggregations,
+    };
+    let service = CostService::new(ports, project.config.optimization.recommendation_days);
+    let days = days.unwrap_or(service.recommendation_days());
+    let request = caller::read(None)?;
+    let found = service.recommendations(&request, user.map(Into::into), days).await;
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    let body = Recommendations::new(days, &found);
+    if json {
+        print(&json_line(&body));
+    } else if found.is_empty() {
+        print_error("no recommendations\n");
+    } else {
+        body.recommendations.iter().for_each(|one| print(&recommendation_tree(one).to_string()));
+    }
+    Ok(())
+}
+
+fn recommendation_tree(found: &Recommendation<'_>) -> Tree {
+    let mut tree = Tree::new(format!("{}: {}", found.kind, TerminalText::spaced(&found.message)));
+    let cost = found.evidence.cost.map_or_else(String::new, |cost| format!(", cost {cost:.6}"));
+    tree.push(Tree::new(format!("took: {:.3} s on the warehouse{cost}", found.evidence.warehouse_seconds)));
+    if let Some(saving) = &found.expected_saving {
+        let most = if saving.basis == "upper_bound" { "at most " } else { "" };
+        tree.push(Tree::new(format!("saves: {most}{:.3} s", saving.warehouse_seconds)));
+    }
+    for line in found.definition.iter().flat_map(|definition| definition.lines()) {
+        tree.push(Tree::new(TerminalText::spaced(line).into_string()));
+    }
+    tree
 }
 
 async fn predict(query: &str, caller: Option<&Path>, json: bool, project: &Project) -> Result<(), Failure> {

@@ -158,17 +158,22 @@ fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConf
     let config = OptimizationConfig {
         enabled: s.boolean("enabled").unwrap_or(true),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(30),
+        recommendation_days: recommendation_days(s),
         price_of_second: s.section("prices", |prices| prices.checked("second", PRICE, price)),
         timezone: s.checked("timezone", TIMEZONE, time_zone),
         guardrails: guardrails(s),
     };
     s.integer("cache_ttl_seconds", 0..=u64::MAX);
     s.text("max_bytes_scanned");
-    s.integer("recommendation_window_days", 1..=3_650);
-    let others = ["cache_ttl_seconds", "max_bytes_scanned", "recommendation_window_days"];
+    let others = ["cache_ttl_seconds", "max_bytes_scanned"];
     let mut unused = Vec::new();
     note_unused(s, "optimization", others.into_iter(), place, &mut unused);
     (config, unused)
+}
+
+fn recommendation_days(s: &mut Section<'_>) -> u16 {
+    let days = s.integer("recommendation_window_days", 1..=366);
+    days.and_then(|days| u16::try_from(days).ok()).unwrap_or(7)
 }
 
 fn guardrails(s: &mut Section<'_>) -> Guardrails {

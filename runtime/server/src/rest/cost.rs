@@ -9,8 +9,9 @@ use terrane_app::cost::{GuardrailError, GuardrailService};
 use terrane_app::ports::guardrails::GuardrailSubject;
 use terrane_wire::cost::{
     BudgetUsage, CostPrediction, EffectiveGuardrails, GuardrailAnswer, GuardrailChange, GuardrailQuestion,
-    PredictionRequest, QueryHistory, SubjectGuardrails, history_from_parameters, limits_from_wire,
-    prediction_from_wire, question_from_wire, usage_from_parameters, user_from_parameters,
+    PredictionRequest, QueryHistory, Recommendations, SubjectGuardrails, history_from_parameters, limits_from_wire,
+    prediction_from_wire, question_from_wire, recommendations_from_parameters, usage_from_parameters,
+    user_from_parameters,
 };
 use terrane_wire::{Code, ErrorBody, schema};
 
@@ -31,6 +32,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .post("/api/v1/optimization/check-guardrails", READ, &CHECK, check)
         .post("/api/v1/optimization/predict-cost", READ, &PREDICT, predict)
         .get("/api/v1/optimization/budget/usage", READ, &USAGE, usage)
+        .get("/api/v1/optimization/recommendations", READ, &RECOMMENDATIONS, recommendations)
         .get(OF_USER, READ, &USER, |app, call| shown(app, call, GuardrailSubject::User))
         .on(Method::PUT, OF_USER, ADMIN, &SET_USER, |app, call| set(app, call, GuardrailSubject::User))
         .on(Method::DELETE, OF_USER, ADMIN, &REMOVE_USER, |app, call| remove(app, call, GuardrailSubject::User))
@@ -71,6 +73,14 @@ async fn usage(app: App, call: Call) -> Result<Response, ApiError> {
     let (user_id, period) = usage_from_parameters(call.query_string())?;
     let usage = service.budget_usage(&call.context, user_id.as_ref(), period).await.map_err(refused)?;
     Ok(json_answer(&BudgetUsage::from(&usage)))
+}
+
+async fn recommendations(app: App, call: Call) -> Result<Response, ApiError> {
+    let Some(cost) = &app.services.cost else { return Err(ApiError::not_found(call.path())) };
+    let (user_id, days) = recommendations_from_parameters(call.query_string())?;
+    let days = days.unwrap_or(cost.recommendation_days());
+    let found = cost.recommendations(&call.context, user_id, days).await.map_err(ErrorBody::from)?;
+    Ok(json_answer(&Recommendations::new(days, &found)))
 }
 
 async fn predict(app: App, call: Call) -> Result<Response, ApiError> {
@@ -210,6 +220,20 @@ static USAGE: Doc = Doc {
     ],
     body: None,
     answers: &[described("the costs and the budget", &[Content::Json(schema::of::<BudgetUsage>())])],
+    errors: &[Code::InvalidQuery, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+static RECOMMENDATIONS: Doc = Doc {
+    id: "cost_recommendations",
+    tag: TAG,
+    summary: "Changes that would make the caller's queries cheaper; with `admin` those of all queries or of another user",
+    parameters: &[
+        Parameter::query("user_id", ParameterKind::String, "another user, with `admin` only"),
+        Parameter::query("period", ParameterKind::String, "`last_N_days`; default: `recommendation_window_days`"),
+    ],
+    body: None,
+    answers: &[described("recommendations", &[Content::Json(schema::of::<Recommendations>())])],
     errors: &[Code::InvalidQuery, Code::StateUnavailable],
     detail_errors: &[],
 };

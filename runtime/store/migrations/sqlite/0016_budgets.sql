@@ -12,3 +12,7 @@ CREATE TABLE budget_alerts (
     id TEXT PRIMARY KEY,
     period_start BIGINT NOT NULL
 );
+-- The dimensions that a query filters by, separated by commas, and the predicted times.
+ALTER TABLE executed_queries ADD COLUMN filters TEXT;
+ALTER TABLE executed_queries ADD COLUMN predicted_us BIGINT;
+ALTER TABLE executed_queries ADD COLUMN predicted_high_us BIGINT;

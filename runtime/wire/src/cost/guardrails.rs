@@ -79,20 +79,6 @@ pub struct GuardrailLimits {
     pub alert_at_percent: Option<u8>,
 }
 
-/// Limits of the queries of a caller. Null is none.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "Guardrails")]
-pub struct GuardrailLimits {
-    /// The seconds until the last row of a query, 0.001–86400.
-    pub max_execution_seconds: Option<f64>,
-    /// The rows of an answer, at least 1.
-    pub max_rows_returned: Option<u64>,
-    /// True if every cube whose rows are read needs a lower bound on one of its times.
-    pub require_time_filter: bool,
-    /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
-    pub max_cost_per_query: Option<f64>,
-}
-
 /// The guardrails of a user or a group.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SubjectGuardrails<'a> {

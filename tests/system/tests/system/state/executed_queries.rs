@@ -27,6 +27,8 @@ fn query(id: &str, second: i64, tenant: Option<&str>) -> ExecutedQuery {
         cost_micros: Some(10),
         is_cached: false,
         pre_aggregation: None,
+        filters: None,
+        predicted: None,
     }
 }
 

@@ -18,6 +18,7 @@ pub mod leases;
 pub mod observer;
 pub mod plugins;
 pub mod preaggregations;
+pub mod profiles;
 pub mod projects;
 pub mod providers;
 pub mod registrations;

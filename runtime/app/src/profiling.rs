@@ -4,9 +4,12 @@
 //! the profile and all checks need are merged into few statements: one of plain statistics, one of those
 //! that depend on the first (moments about the mean, bins, fences), one for the most frequent values of each
 //! dimension. All of them run in one query session, so they see one project, and the caller's policies apply.
-//! All rows are counted: nothing is sampled. Absent: SQL (compiler), rules of quality (components).
+//! All rows are counted: nothing is sampled, and a caller that asks for a sample is warned. Absent: SQL (compiler), rules
+//! of quality (components).
 
 mod answers;
+mod archive;
+mod changes;
 mod config;
 mod quality;
 mod report;
@@ -27,6 +30,8 @@ use crate::ports::plugins::PluginFault;
 use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
+pub use archive::{ProfileArchive, ProfileError};
+pub use changes::{ColumnChange, ColumnChangeKind, ColumnSummary, Pair, ProfileChanges, ProfileSummary};
 pub use config::ProfileConfig;
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
 
@@ -44,6 +49,16 @@ struct ProfileTarget<'a> {
     cube: &'a Arc<str>,
     range: Option<&'a DateRange>,
     columns: &'a [StatisticsColumn],
+}
+
+/// A profile to make.
+#[derive(Clone, Copy)]
+struct ProfileRequest<'a> {
+    cube: &'a Arc<str>,
+    range: Option<&'a DateRange>,
+    config: &'a ProfileConfig,
+    /// The name of the only dimension; `None` for all columns.
+    dimension: Option<&'a str>,
 }
 
 impl ProfilingService {
@@ -64,8 +79,22 @@ impl ProfilingService {
     ) -> Result<CubeProfile, QueryRunError> {
         let context = &context.with_kind(QueryKind::Profile);
         let session = self.queries.session(context);
-        let columns = session.profile_columns(cube, range).await?;
-        let target = ProfileTarget { session: &session, cube, range, columns: &columns };
+        self.profile_in(&session, context, ProfileRequest { cube, range, config, dimension: None }).await
+    }
+
+    /// Profiles one dimension of a cube, or all columns, in a session. The profile of an unknown dimension has no columns.
+    async fn profile_in(
+        &self,
+        session: &QuerySession<'_>,
+        context: &RequestContext,
+        request: ProfileRequest<'_>,
+    ) -> Result<CubeProfile, QueryRunError> {
+        let ProfileRequest { cube, range, config, dimension } = request;
+        let mut columns = session.profile_columns(cube, range).await?;
+        if let Some(name) = dimension {
+            columns.retain(|column| !column.is_measure && *column.name == *name);
+        }
+        let target = ProfileTarget { session, cube, range, columns: &columns };
         let profiled_at = self.clock.now();
         let call = CheckCall {
             facts: CallFacts {

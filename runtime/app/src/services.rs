@@ -43,6 +43,7 @@ use crate::ports::jobs::{JobTexts, Jobs};
 use crate::ports::leases::Leases;
 use crate::ports::observer::Observer;
 use crate::ports::plugins::Plugins;
+use crate::ports::profiles::{ProfileRecords, ProfileTexts};
 use crate::ports::projects::{ProjectFiles, ProjectTexts};
 use crate::ports::providers::IdentityProvider;
 use crate::ports::registrations::Registrations;
@@ -52,7 +53,7 @@ use crate::ports::store::Store;
 use crate::ports::tokens::{Passwords, Randomness, Tokens};
 use crate::ports::warehouse::Warehouse;
 use crate::preaggregations::{PreaggregationBackend, PreaggregationPorts, PreaggregationSettings, Preaggregations};
-use crate::profiling::ProfilingService;
+use crate::profiling::{ProfileArchive, ProfilingService};
 use crate::projects::{ProjectPorts, ProjectService};
 use crate::query::{LimiterSettings, QueryPorts, QueryService, QuerySettings};
 use crate::search::SearchService;
@@ -103,6 +104,8 @@ pub struct ServerPorts {
     pub jobs: Arc<dyn Jobs>,
     pub results: Arc<dyn JobResults>,
     pub job_texts: Arc<dyn JobTexts>,
+    pub profiles: Arc<dyn ProfileRecords>,
+    pub profile_texts: Arc<dyn ProfileTexts>,
     pub retention: Arc<dyn Retention>,
     /// `None`: tokens are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
@@ -165,6 +168,8 @@ pub struct ServerSettings {
     pub governance: Option<GovernanceSettings>,
     /// False: search is switched off.
     pub search: bool,
+    /// Profiles of cubes are on.
+    pub profiling: bool,
     /// The time for which ended records are kept.
     pub retention: Duration,
     pub leases: LeaseSettings,
@@ -181,7 +186,8 @@ pub struct ServerServices {
     pub versions: Arc<DataVersions>,
     pub invalidations: Arc<InvalidationService>,
     pub anomalies: Arc<AnomalyService>,
-    pub profiling: Arc<ProfilingService>,
+    /// `None`: profiling is switched off.
+    pub profiles: Option<Arc<ProfileArchive>>,
     pub projects: Arc<ProjectService>,
     /// `None`: the module of governance is switched off.
     pub governance: Option<Arc<GovernanceService>>,
@@ -458,6 +464,11 @@ impl ServerServices {
             MaintenanceSettings { retention: settings.retention, access_lifetime: settings.sessions.access_lifetime };
         let (catalog, versions, access) =
             (Arc::clone(&services.catalog), Arc::clone(&services.versions), Arc::clone(&services.access));
+        let profiles = settings.profiling.then(|| {
+            let (profiling, queries) = (Arc::clone(&services.profiling), Arc::clone(&services.queries));
+            let catalog = Arc::clone(&services.catalog);
+            Arc::new(ProfileArchive::new(profiling, queries, catalog, server.profiles, server.profile_texts))
+        });
         let invalidation = InvalidationService::new(catalog, versions, access);
         ServerServices {
             projects: Arc::new(projects),
@@ -486,7 +497,7 @@ impl ServerServices {
             invalidations: Arc::new(invalidation),
             versions: services.versions,
             anomalies: services.anomalies,
-            profiling: services.profiling,
+            profiles,
             access: services.access,
             warehouse: services.warehouse,
             plugins: services.plugins,

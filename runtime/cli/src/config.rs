@@ -77,6 +77,7 @@ pub struct Config {
     pub optimization: OptimizationConfig,
     pub governance: GovernanceConfig,
     pub search: SearchConfig,
+    pub profiling: ProfilingConfig,
     pub unused: Vec<UnusedSetting>,
     pub ineffective: Vec<IneffectiveSetting>,
     /// All settings as text, without secrets.
@@ -178,6 +179,12 @@ pub struct GovernanceConfig {
     /// The caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
     pub reviewer_roles: Vec<String>,
+}
+
+/// The settings of profiles.
+#[derive(Debug, Clone)]
+pub struct ProfilingConfig {
+    pub enabled: bool,
 }
 
 /// The settings of search.

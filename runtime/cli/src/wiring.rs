@@ -56,6 +56,7 @@ use terrane_server::{Anonymous, HttpSettings, TrustedProxies};
 use terrane_store::{OpenError, StateStore};
 use terrane_warehouse::RollupPlace;
 use terrane_wire::jobs::Texts;
+use terrane_wire::profile::StoredProfileTexts;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, Place};
@@ -358,6 +359,8 @@ pub async fn server_services(
         jobs: store.clone(),
         results: Arc::new(results(project)?),
         job_texts: Arc::new(Texts),
+        profiles: store.clone(),
+        profile_texts: Arc::new(StoredProfileTexts),
         retention: store.clone(),
         tokens,
         passwords: Arc::new(Argon2Passwords::default()),
@@ -389,6 +392,7 @@ pub async fn server_services(
         },
         governance: governance_settings(config),
         search: config.search.enabled,
+        profiling: config.profiling.enabled,
         retention: Duration::from_secs(config.state.retention_days * 86_400),
         leases: LeaseSettings::default(),
         process_id,

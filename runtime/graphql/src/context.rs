@@ -12,6 +12,7 @@ use terrane_app::live::LiveService;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::preaggregations::Preaggregations;
+use terrane_app::profiling::ProfileArchive;
 use terrane_app::query::QueryService;
 use terrane_app::search::SearchService;
 use terrane_app::security::AccessRecorder;
@@ -65,6 +66,8 @@ pub(crate) struct ServerUseCases {
     /// `None`: the module of costs is switched off.
     pub(crate) cost: Option<Arc<CostService>>,
     pub(crate) guardrails: Option<Arc<GuardrailService>>,
+    /// `None`: profiling is switched off.
+    pub(crate) profiles: Option<Arc<ProfileArchive>>,
 }
 
 impl From<&ServerServices> for GraphQlServices {
@@ -76,6 +79,7 @@ impl From<&ServerServices> for GraphQlServices {
             governance: services.governance.clone(),
             cost: services.cost.clone(),
             guardrails: services.guardrails.clone(),
+            profiles: services.profiles.clone(),
         };
         GraphQlServices {
             catalog: Arc::clone(&services.catalog),

@@ -13,6 +13,7 @@ mod json;
 mod lineage;
 mod mutation;
 mod preaggregation;
+mod profile;
 mod query;
 mod question;
 mod request;

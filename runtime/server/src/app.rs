@@ -66,12 +66,14 @@ pub(crate) struct ServedRoutes {
     pub(crate) has_governance: bool,
     /// Search is on.
     pub(crate) has_search: bool,
+    /// Profiling is on.
+    pub(crate) has_profiling: bool,
 }
 
 impl ServedRoutes {
     /// Every route, except that of metrics, whose path is a setting.
     pub(crate) const ALL: ServedRoutes =
-        ServedRoutes { metrics: None, has_costs: true, has_governance: true, has_search: true };
+        ServedRoutes { metrics: None, has_costs: true, has_governance: true, has_search: true, has_profiling: true };
 
     /// Returns the routes of one server.
     pub(crate) fn of(app: &App) -> Self {
@@ -81,6 +83,7 @@ impl ServedRoutes {
             has_costs: services.cost.is_some(),
             has_governance: services.governance.is_some(),
             has_search: services.search.is_some(),
+            has_profiling: services.profiles.is_some(),
         }
     }
 }

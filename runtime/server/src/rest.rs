@@ -22,6 +22,7 @@ mod metrics;
 mod oauth;
 mod plugins;
 mod preaggregations;
+mod profiling;
 mod project;
 mod query;
 mod search;
@@ -97,6 +98,7 @@ fn with(served: ServedRoutes) -> Routes {
     let routes = if served.has_costs { cost::register(all()) } else { all() };
     let routes = if served.has_governance { governance::register(routes) } else { routes };
     let routes = if served.has_search { search::register(routes) } else { routes };
+    let routes = if served.has_profiling { profiling::register(routes) } else { routes };
     match served.metrics {
         Some(route) => metrics::register(routes, route),
         None => routes,

@@ -2,6 +2,8 @@
 //!
 //! Statistics that were not computed are null, and their lists are empty.
 
+mod stored;
+
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -9,6 +11,12 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::profiling;
 use terrane_compiler::types::LogicalType;
+
+pub(crate) use stored::{DATE_RANGE, FILTERS, REQUEST};
+pub use stored::{
+    DimensionProfile, ProfileFilters, ProfileParts, ProfileRange, ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts,
+    profile_parts_from_parameters, profile_request_from_wire,
+};
 
 use crate::{schema, value};
 
@@ -25,7 +33,10 @@ pub struct CubeProfile<'a> {
     overall_quality_score: Option<f64>,
     /// The score of each quality dimension.
     quality_scores: BTreeMap<&'static str, f64>,
+    /// The share of the weights of quality that was scored, 0–1.
+    scored_weight: f64,
     insights: Vec<Insight<'a>>,
+    warnings: &'a [String],
 }
 
 /// The statistics of a column.
@@ -131,7 +142,9 @@ impl<'a> From<&'a profiling::CubeProfile> for CubeProfile<'a> {
             measure_profiles: profile.measure_profiles.iter().map(ColumnProfile::from).collect(),
             overall_quality_score: profile.overall_quality_score,
             quality_scores: profile.quality_scores.iter().map(|(side, score)| (side.as_str(), *score)).collect(),
+            scored_weight: profile.scored_weight,
             insights: profile.insights.iter().map(Insight::from).collect(),
+            warnings: &profile.warnings,
         }
     }
 }

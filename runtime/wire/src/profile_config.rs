@@ -1,20 +1,15 @@
 //! The configuration of a profile, under the specification's names.
 //!
-//! In: a JSON object. Out: a [`ProfileConfig`]. The checks read `quality_thresholds` from the object itself.
-//! `sample_size` has no effect, because the warehouse counts every row.
+//! In: a JSON object. Out: a [`ProfileConfig`]. The checks read `quality_thresholds` from the object itself. Every row is
+//! counted, so `sample_size` and `sampling_strategy` lead to a warning.
 
+use schemars::JsonSchema;
 use serde_json::Value as Json;
 use terrane_app::profiling::ProfileConfig;
 
-/// An invalid field of a profile's configuration.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {expected}")]
-pub struct ConfigError {
-    pub key: String,
-    pub expected: &'static str,
-}
+use crate::fields::{FieldError, Fields, Path};
 
-const KEYS: [&str; 11] = [
+pub(crate) const KEYS: &[&str] = &[
     "sample_size",
     "compute_histograms",
     "histogram_bins",
@@ -27,55 +22,106 @@ const KEYS: [&str; 11] = [
     "quality_thresholds",
     "sampling_strategy",
 ];
+pub(crate) const THRESHOLDS: &[&str] = &["completeness_warning", "validity_warning", "uniqueness_warning"];
+const STRATEGIES: [&str; 3] = ["random", "stratified", "systematic"];
 const MAX_SIZE: u64 = 1_000;
 const MAX_PERCENTILES: usize = 100;
+const OBJECT: &str = "a JSON object";
+const SHARE: &str = "a number from 0 to 1";
+const STRATEGY: &str = "`random`, `stratified` or `systematic`";
+const PERCENTILES: &str = "a list of at most 100 numbers from 0 to 100";
+
+/// The statistics of a profile.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "ProfileConfig", deny_unknown_fields)]
+pub struct ProfileConfigBody {
+    /// The rows to look at; 0 means all. All rows are counted whatever is given.
+    pub sample_size: Option<u64>,
+    /// `random`, `stratified` or `systematic`.
+    pub sampling_strategy: Option<String>,
+    /// Default: true.
+    pub compute_histograms: Option<bool>,
+    /// 1–1000. Default: 20.
+    pub histogram_bins: Option<u32>,
+    /// Default: true.
+    pub compute_frequencies: Option<bool>,
+    /// 1–1000. Default: 10.
+    pub top_n_values: Option<u32>,
+    /// Default: true.
+    pub compute_percentiles: Option<bool>,
+    /// At most 100 numbers from 0 to 100. Default: 25, 50, 75, 90, 95 and 99.
+    pub percentile_list: Option<Vec<f64>>,
+    /// Default: true.
+    pub detect_insights: Option<bool>,
+    /// 0–1; a higher value also reports weaker insights. Default: 0.8.
+    pub insight_sensitivity: Option<f64>,
+    pub quality_thresholds: Option<QualityThresholds>,
+}
+
+/// The shares below which a check reports a column, 0–1.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct QualityThresholds {
+    /// Default: 0.95.
+    pub completeness_warning: Option<f64>,
+    /// Default: 0.9.
+    pub validity_warning: Option<f64>,
+    /// Default: 0.8.
+    pub uniqueness_warning: Option<f64>,
+}
 
 /// Reads a configuration.
 ///
 /// # Errors
-/// Names the first unknown or invalid field.
-pub fn from_json(json: &Json) -> Result<ProfileConfig, ConfigError> {
-    let wrong = |key: &str, expected| ConfigError { key: key.to_owned(), expected };
-    let object = json.as_object().ok_or_else(|| wrong("config", "a JSON object"))?;
-    if let Some(key) = object.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(wrong(key, "unknown field"));
-    }
-    let flag = |key: &str| match object.get(key) {
-        None => Ok(true),
-        Some(found) => found.as_bool().ok_or_else(|| wrong(key, "true or false")),
-    };
-    let size = |key: &str, default: u32| match object.get(key) {
+/// Names the first field that is unknown or invalid.
+pub fn from_json(json: &Json) -> Result<ProfileConfig, FieldError> {
+    read(json, &Path::ROOT)
+}
+
+pub(crate) fn read(json: &Json, path: &Path<'_>) -> Result<ProfileConfig, FieldError> {
+    let fields = Fields::new(json, path, OBJECT, KEYS)?;
+    let flag = |name| Ok(fields.boolean(name)?.unwrap_or(true));
+    let size = |name: &'static str, default: u32| match fields.integer(name)? {
         None => Ok(default),
-        Some(found) => found
-            .as_u64()
-            .filter(|size| (1..=MAX_SIZE).contains(size))
-            .map(|size| size as u32)
-            .ok_or_else(|| wrong(key, "an integer from 1 to 1000")),
+        Some(size @ 1..=MAX_SIZE) => Ok(size as u32),
+        Some(size) => Err(path.field(name).invalid_value(&size.to_string(), "an integer from 1 to 1000")),
     };
     let defaults = ProfileConfig::default();
-    let percentiles = match object.get("percentile_list") {
+    let percentiles = match fields.get("percentile_list") {
         None => defaults.percentiles,
         Some(found) => {
-            percentiles(found).ok_or_else(|| wrong("percentile_list", "at most 100 numbers from 0 to 100"))?
+            let invalid = || path.field("percentile_list").invalid_value(&found.to_string(), PERCENTILES);
+            percentiles(found).ok_or_else(invalid)?
         }
     };
-    let insight_sensitivity = match object.get("insight_sensitivity") {
-        None => defaults.insight_sensitivity,
-        Some(found) => found
-            .as_f64()
-            .filter(|found| (0.0..=1.0).contains(found))
-            .ok_or_else(|| wrong("insight_sensitivity", "a number from 0 to 1"))?,
-    };
+    if let Some(thresholds) = fields.get("quality_thresholds") {
+        let path = path.field("quality_thresholds");
+        let thresholds = Fields::new(thresholds, &path, OBJECT, THRESHOLDS)?;
+        for name in THRESHOLDS {
+            share(&thresholds, &path, name)?;
+        }
+    }
+    let strategy = fields.string("sampling_strategy", STRATEGY)?;
+    if let Some(strategy) = strategy.filter(|strategy| !STRATEGIES.contains(strategy)) {
+        return Err(path.field("sampling_strategy").invalid_value(strategy, STRATEGY));
+    }
     let has_histograms = flag("compute_histograms")?;
     let has_frequencies = flag("compute_frequencies")?;
     Ok(ProfileConfig {
         histogram_bins: Some(size("histogram_bins", 20)?).filter(|_| has_histograms),
         top_values: Some(size("top_n_values", 10)?).filter(|_| has_frequencies),
         percentiles: if flag("compute_percentiles")? { percentiles } else { Vec::new() },
+        wants_sample: fields.integer("sample_size")?.is_some_and(|size| size > 0) || strategy.is_some(),
         detects_insights: flag("detect_insights")?,
-        insight_sensitivity,
+        insight_sensitivity: share(&fields, path, "insight_sensitivity")?.unwrap_or(defaults.insight_sensitivity),
         json: json.to_string().into(),
     })
+}
+
+fn share(fields: &Fields<'_>, path: &Path<'_>, name: &str) -> Result<Option<f64>, FieldError> {
+    let Some(found) = fields.get(name) else { return Ok(None) };
+    let share = found.as_f64().filter(|share| (0.0..=1.0).contains(share));
+    share.map(Some).ok_or_else(|| path.field(name).invalid_value(&found.to_string(), SHARE))
 }
 
 /// Returns the percentiles, ascending and without duplicates.
@@ -89,6 +135,8 @@ fn percentiles(json: &Json) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
     use serde_json::json;
 
     use super::*;
@@ -101,16 +149,23 @@ mod tests {
         }));
         let config = config.unwrap();
         assert_eq!((config.histogram_bins, config.top_values, config.percentiles), (None, Some(3), vec![5.0, 90.0]));
-        for (json, key) in [
-            (json!([]), "config"),
+        assert!(!from_json(&json!({"sample_size": 0})).unwrap().wants_sample);
+        assert!(from_json(&json!({"sample_size": 10})).unwrap().wants_sample);
+        for (json, field) in [
+            (json!([]), ""),
             (json!({"histogram_bin": 5}), "histogram_bin"),
             (json!({"histogram_bins": 0}), "histogram_bins"),
             (json!({"top_n_values": 1001}), "top_n_values"),
             (json!({"percentile_list": [101]}), "percentile_list"),
             (json!({"detect_insights": "yes"}), "detect_insights"),
             (json!({"insight_sensitivity": 2}), "insight_sensitivity"),
+            (json!({"sampling_strategy": "first"}), "sampling_strategy"),
+            (json!({"quality_thresholds": {"completeness": 1}}), "quality_thresholds.completeness"),
+            (json!({"quality_thresholds": {"validity_warning": -1}}), "quality_thresholds.validity_warning"),
         ] {
-            assert_eq!(from_json(&json).unwrap_err().key, key);
+            let error = crate::ErrorBody::from(from_json(&json).unwrap_err()).into_json("");
+            let found = error["error"]["details"]["field"].as_str().unwrap_or_default();
+            assert_eq!(found, field);
         }
     }
 }

@@ -47,10 +47,12 @@ use crate::fakes::{
 use crate::hooks::{FakeHook, FakeHooks};
 use crate::preaggregations::{self, MemoryPreaggregations};
 use crate::project;
+use crate::profiles::MemoryProfiles;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
 use terrane_app::jobs::JobSettings;
 use terrane_wire::jobs::Texts;
+use terrane_wire::profile::StoredProfileTexts;
 
 /// One file: cases that belong together.
 #[derive(Debug, Deserialize)]
@@ -142,6 +144,8 @@ pub struct World {
     pub has_no_governance: bool,
     /// True if search is switched off.
     pub has_no_search: bool,
+    /// True if profiling is switched off.
+    pub has_no_profiling: bool,
     #[serde(skip)]
     pub governance: GovernanceSettings,
     #[serde(skip)]
@@ -341,6 +345,8 @@ impl World {
             jobs: security.jobs.jobs,
             results: security.jobs.results,
             job_texts: Arc::new(Texts),
+            profiles: Arc::<MemoryProfiles>::default(),
+            profile_texts: Arc::new(StoredProfileTexts),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,
             passwords: Arc::new(Argon2Passwords::default()),
@@ -373,6 +379,7 @@ impl World {
             },
             governance: (!self.has_no_governance).then(|| self.governance.clone()),
             search: !self.has_no_search,
+            profiling: !self.has_no_profiling,
             retention: Duration::from_secs(86_400),
             leases: LeaseSettings::default(),
             process_id: "w1".into(),

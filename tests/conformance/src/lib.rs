@@ -12,6 +12,7 @@ pub mod governance;
 pub mod hooks;
 pub mod jobs;
 pub mod preaggregations;
+pub mod profiles;
 pub mod project;
 pub mod projects;
 pub mod provider;

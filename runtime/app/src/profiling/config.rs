@@ -13,6 +13,8 @@ pub struct ProfileConfig {
     pub top_values: Option<u32>,
     /// Percentiles from 0 to 100, ascending; empty omits them.
     pub percentiles: Vec<f64>,
+    /// The caller asks for a sample of the rows.
+    pub wants_sample: bool,
     pub detects_insights: bool,
     /// The sensitivity from 0 to 1. A higher value also reports weaker insights.
     pub insight_sensitivity: f64,
@@ -26,6 +28,7 @@ impl Default for ProfileConfig {
             histogram_bins: Some(20),
             top_values: Some(10),
             percentiles: vec![25.0, 50.0, 75.0, 90.0, 95.0, 99.0],
+            wants_sample: false,
             detects_insights: true,
             insight_sensitivity: 0.8,
             json: "{}".into(),

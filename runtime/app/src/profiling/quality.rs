@@ -24,12 +24,18 @@ pub(super) fn sides(findings: &[Finding]) -> Vec<(QualityDimension, f64)> {
     WEIGHTS.into_iter().filter_map(|(dimension, _)| mean(dimension)).collect()
 }
 
+/// Returns the sum of the weights of the dimensions with a score.
+pub(super) fn scored_weight(sides: &[(QualityDimension, f64)]) -> f64 {
+    sides.iter().map(|(dimension, _)| weight(*dimension)).sum()
+}
+
+fn weight(dimension: QualityDimension) -> f64 {
+    WEIGHTS.iter().find(|(of, _)| *of == dimension).map_or(0.0, |(_, weight)| *weight)
+}
+
 /// Returns the weighted sum; `None` if nothing was scored.
 pub(super) fn overall(sides: &[(QualityDimension, f64)]) -> Option<f64> {
-    let weight = |dimension: QualityDimension| {
-        WEIGHTS.iter().find(|(of, _)| *of == dimension).map_or(0.0, |(_, weight)| *weight)
-    };
-    let total: f64 = sides.iter().map(|(dimension, _)| weight(*dimension)).sum();
+    let total = scored_weight(sides);
     let sum: f64 = sides.iter().map(|(dimension, score)| weight(*dimension) * score).sum();
     (total > 0.0).then(|| (sum / total).clamp(0.0, 1.0))
 }

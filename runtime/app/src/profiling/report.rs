@@ -17,6 +17,7 @@ use crate::ports::severity::FindingSeverity;
 
 /// John Tukey's inner fences, as the specification has them.
 const FENCES: f64 = 1.5;
+const NO_SAMPLES: &str = "all rows were counted: no warehouse takes samples yet";
 
 /// The statistics of a cube's rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +33,11 @@ pub struct CubeProfile {
     pub overall_quality_score: Option<f64>,
     /// The mean score of each side that was scored.
     pub quality_scores: Vec<(QualityDimension, f64)>,
+    /// The share of the weights of quality that was scored, 0–1.
+    pub scored_weight: f64,
     /// The heaviest first.
     pub insights: Vec<Insight>,
+    pub warnings: Vec<String>,
 }
 
 /// The statistics of one column. A field is `None` if the statistic is not defined for the column's type, the
@@ -148,8 +152,10 @@ pub(super) fn profile(
         dimension_profiles: of_kind(false),
         measure_profiles: of_kind(true),
         overall_quality_score: quality::overall(&quality_scores),
+        scored_weight: quality::scored_weight(&quality_scores),
         quality_scores,
         insights: if config.detects_insights { insights(answers, findings, config) } else { Vec::new() },
+        warnings: config.wants_sample.then(|| NO_SAMPLES.to_owned()).into_iter().collect(),
     }
 }
 

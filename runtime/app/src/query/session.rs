@@ -21,7 +21,7 @@ use terrane_compiler::sql::CompiledSql;
 
 use super::answer::row_count;
 use super::authorization::Authorization;
-use super::cache::{CacheControl, CallerOfJob, Fetched};
+use super::cache::{CacheControl, CacheSettings, CallerOfJob, Fetched};
 use super::job::QueryJob;
 use super::prepared::Prepared;
 use super::recorder::{ExecutedStatement, HistoryEntry, QueryRecorder, StatementOrigin, cube_of};
@@ -162,6 +162,29 @@ impl QuerySession<'_> {
         let authorization = self.authorize(&query, &recorder).await;
         let authorization = self.finish(&mut recorder, authorization).await?;
         Ok(statistics_columns(&authorization.authorized, cube)?)
+    }
+
+    /// Returns the digest of the caller's view of a cube: its rows and the columns that the caller may read unmasked,
+    /// after hooks. Callers with the same view have the same digest.
+    ///
+    /// # Errors
+    /// The cube is unknown or closed to the caller, or a hook denies the query.
+    pub async fn profile_fingerprint(&self, cube: &Arc<str>) -> Result<Arc<str>, QueryRunError> {
+        let columns = self.profile_columns(cube, None).await?;
+        let values = columns.iter().map(|column| (Some(Arc::clone(&column.name)), Statistic::Values));
+        let statistics = std::iter::once((None, Statistic::Rows)).chain(values).collect();
+        let query = StatisticsQuery { cube: Arc::clone(cube), range: None, statistics, top: None };
+        let semantic = statistics_as_query(&self.snapshot.model, &query)?;
+        let mut recorder = self.recorder(&semantic, self.context.kind);
+        let sql = match self.authorize(&semantic, &recorder).await {
+            Ok(authorization) => self.compile_profile(&query, &authorization, &recorder).map_err(QueryRunError::from),
+            Err(refusal) => Err(refusal),
+        };
+        let sql = self.finish(&mut recorder, sql).await?;
+        let CacheSettings { secret, warehouse, .. } = &self.service.settings.cache;
+        let tenant = self.context.tenant.as_deref();
+        let key = secret.key(warehouse, tenant, std::iter::once(&sql), false);
+        Ok(hex::encode(secret.tag(b"profile", &[&key.0])).into())
     }
 
     /// Compiles statistics without running them and without calling hooks.

@@ -83,8 +83,10 @@ fn config(argument: Option<&str>) -> Result<ProfileConfig, Failure> {
     let Some(argument) = argument else { return Ok(ProfileConfig::default()) };
     let text = query_text(argument)?;
     let json: Json = serde_json::from_str(&text).map_err(|error| Failure::new(format!("--config: {error}")))?;
-    profile_config::from_json(&json)
-        .map_err(|error| Failure::new(format!("--config: {error}")).hint("terrane profile --help lists the fields"))
+    profile_config::from_json(&json).map_err(|error| {
+        let message = ErrorBody::from(error).message;
+        Failure::new(format!("--config: {message}")).hint("terrane profile --help lists the fields")
+    })
 }
 
 fn tables(profile: &profiling::CubeProfile) -> String {

@@ -24,6 +24,7 @@ use super::job::Job;
 use super::json::Json;
 use super::lineage::{self, LineageResult, Start};
 use super::preaggregation::PreAggregation;
+use super::profile;
 use super::question::question_field;
 use super::request::{RequestState, state};
 use super::result::QueryResult;
@@ -149,6 +150,12 @@ impl Reads {
         #[graphql(desc = "The most terms, 1 to 1000. Default: 100.")] limit: Option<u32>,
     ) -> Result<Vec<GlossaryTerm>> {
         Ok(glossary::terms(context, search, category, status, limit).await?)
+    }
+
+    /// The newest profile of a cube, as `GET /api/v1/profiling/cubes/{cube_name}/profile` sends it; null if none was made
+    /// with the caller's view of the cube.
+    async fn cube_profile(&self, context: &Context<'_>, cube: String) -> Result<Option<Json>> {
+        Ok(profile::newest(context, &cube).await?)
     }
 
     /// The costs of the caller in a period, and the budget.

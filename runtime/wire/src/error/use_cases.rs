@@ -12,6 +12,7 @@ use terrane_app::lineage::UnknownNode;
 use terrane_app::live::LiveError;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
+use terrane_app::profiling::ProfileError;
 use terrane_app::search::SearchError;
 use terrane_app::security::ScopeError;
 
@@ -76,6 +77,25 @@ impl From<HistoryError> for ErrorBody {
 }
 
 impl ErrorBody {
+    /// Reports the failure of a profile.
+    pub fn from_profile(error: ProfileError, scopes: Scopes) -> Self {
+        let message = error.to_string();
+        match error {
+            ProfileError::UnknownCube { nearest, .. } => {
+                ErrorBody::new(Code::NotFound, message).detail("field", "cube_name").detail("nearest", nearest)
+            }
+            ProfileError::UnknownDimension { nearest, .. } => {
+                ErrorBody::new(Code::NotFound, message).detail("field", "dimension").detail("nearest", nearest)
+            }
+            ProfileError::NotProfiled { cube } => {
+                let route = format!("POST /api/v1/profiling/cubes/{cube}/profile");
+                ErrorBody::new(Code::NotFound, format!("{message} for your view of it; make one with `{route}`"))
+            }
+            ProfileError::Query(error) => ErrorBody::from_run(error, scopes),
+            ProfileError::Store(error) => ErrorBody::from_store(&error),
+        }
+    }
+
     /// Reports a change that governance hooks do not allow.
     pub fn from_approval(message: String, approval: &Approval) -> Self {
         let findings: Vec<Finding> = approval

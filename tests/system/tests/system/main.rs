@@ -25,6 +25,7 @@ mod overload;
 mod plugin_kit;
 mod policies;
 mod preaggregations;
+mod profiles;
 mod projects;
 mod providers;
 mod redis;

@@ -31,11 +31,13 @@ macro_rules! texts {
             (13, "executed queries", include_str!(concat!("../migrations/", $engine, "/0013_executed_queries.sql"))),
             (14, "governance", include_str!(concat!("../migrations/", $engine, "/0014_governance.sql"))),
             (15, "guardrails", include_str!(concat!("../migrations/", $engine, "/0015_guardrails.sql"))),
+            (16, "budgets", include_str!(concat!("../migrations/", $engine, "/0016_budgets.sql"))),
+            (17, "profiles", include_str!(concat!("../migrations/", $engine, "/0017_profiles.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 15] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 17] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

@@ -26,7 +26,8 @@ async fn the_newest_profile_of_a_view_is_returned() {
     };
     assert_eq!(found("a", None).await, None);
     let all = profile("a", "", 2, "all");
-    for stored in [&profile("a", "", 1, "first"), &all, &profile("a", "2024", 3, "year"), &profile("b", "", 4, "other")] {
+    for stored in [&profile("a", "", 1, "first"), &all, &profile("a", "2024", 3, "year"), &profile("b", "", 4, "other")]
+    {
         store.store_profile(stored, 10).await.unwrap();
     }
     assert_eq!(store.profile("orders", "a", Some("")).await.unwrap(), Some(all));

@@ -58,7 +58,8 @@ mod tests {
 
     use crate::schema::{self, Components, SchemaOf};
     use crate::{
-        accounts, auth, cache, dax, governance, lineage, preaggregations, project, query, registration, search, time,
+        accounts, auth, cache, dax, governance, lineage, preaggregations, profile, profile_config, project, query,
+        registration, search, time,
     };
 
     /// The schema of each body, and the fields that its reader knows.
@@ -94,11 +95,11 @@ mod tests {
         ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
         ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
         ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),
-        ("ProfileRequest", schema::of::<profile::ProfileRequest>(), profile::REQUEST),
+        ("ProfileRequest", schema::of::<profile::ProfileRequest>(), profile::stored::REQUEST),
         ("ProfileConfig", schema::of::<profile_config::ProfileConfigBody>(), profile_config::KEYS),
         ("QualityThresholds", schema::of::<profile_config::QualityThresholds>(), profile_config::THRESHOLDS),
-        ("ProfileFilters", schema::of::<profile::ProfileFilters>(), profile::FILTERS),
-        ("ProfileRange", schema::of::<profile::ProfileRange>(), profile::DATE_RANGE),
+        ("ProfileFilters", schema::of::<profile::ProfileFilters>(), profile::stored::FILTERS),
+        ("ProfileRange", schema::of::<profile::ProfileRange>(), profile::stored::DATE_RANGE),
         ("Search", schema::of::<search::Search>(), search::SEARCH),
         ("Autocompletion", schema::of::<search::Autocompletion>(), search::AUTOCOMPLETION),
         ("AutocompletionContext", schema::of::<search::AutocompletionContext>(), search::CONTEXT),

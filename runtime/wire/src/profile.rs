@@ -2,7 +2,7 @@
 //!
 //! Statistics that were not computed are null, and their lists are empty.
 
-mod stored;
+pub(crate) mod stored;
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use serde_json::Value as Json;
 use terrane_app::profiling;
 use terrane_compiler::types::LogicalType;
 
-pub(crate) use stored::{DATE_RANGE, FILTERS, REQUEST};
 pub use stored::{
-    DimensionProfile, ProfileFilters, ProfileParts, ProfileRange, ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts,
-    profile_parts_from_parameters, profile_request_from_wire,
+    CountChange, DimensionProfile, ProfileChanges, ProfileColumnChange, ProfileFilters, ProfileParts, ProfileRange,
+    ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts, TypeChange, profile_parts_from_parameters,
+    profile_request_from_wire,
 };
 
 use crate::{schema, value};

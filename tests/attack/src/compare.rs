@@ -25,6 +25,7 @@ pub(crate) const VOLATILE_FIELDS: &[&str] = &[
     "as_of",
     "age_ms",
     "generated_at",
+    "profiled_at",
 ];
 /// The history of executed queries.
 const HISTORY: &str = "/api/v1/optimization/history";

@@ -46,8 +46,8 @@ use crate::fakes::{
 };
 use crate::hooks::{FakeHook, FakeHooks};
 use crate::preaggregations::{self, MemoryPreaggregations};
-use crate::project;
 use crate::profiles::MemoryProfiles;
+use crate::project;
 use crate::projects::{self, FakeProjects, FakeRegistrations};
 use crate::security::Security;
 use terrane_app::jobs::JobSettings;

@@ -53,7 +53,7 @@ pub struct CostRecommendation {
     pub warehouse: Duration,
     /// In millionths; `None` if it is unknown.
     pub cost_micros: Option<u64>,
-    /// `None` if nothing tells how much it is.
+    /// `None` if it is unknown.
     pub saving: Option<Saving>,
 }
 

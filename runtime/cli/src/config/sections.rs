@@ -19,8 +19,8 @@ use terrane_warehouse::FileAccess;
 use super::reader::Section;
 use super::{
     CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig, Place,
-    PreaggregationsConfig, ProfilingConfig, QueryConfig, SearchConfig, Secret, ServerConfig, StateConfig, TelemetryConfig,
-    UnusedSetting, WarehouseConfig, network, plugins, security,
+    PreaggregationsConfig, ProfilingConfig, QueryConfig, SearchConfig, Secret, ServerConfig, StateConfig,
+    TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";

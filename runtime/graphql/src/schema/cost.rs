@@ -53,7 +53,7 @@ pub(crate) struct Recommendation {
     warehouse_seconds: f64,
     /// Null without prices.
     cost: Option<f64>,
-    /// The seconds on the warehouse that the change would have saved; null if nothing tells how much.
+    /// The seconds on the warehouse that the change would have saved; null if it is unknown.
     expected_saving_seconds: Option<f64>,
 }
 

@@ -10,7 +10,7 @@ use crate::schema;
 const KNOWN: &[&str] = &["user_id", "period"];
 const PERIODS: &str = "`current_day` or `current_month`";
 
-/// What a user spent in a period. Amounts are in the currency of `optimization.prices`.
+/// The costs of a user in a period. Amounts are in the currency of `optimization.prices`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BudgetUsage<'a> {
     /// Empty for an anonymous caller.

@@ -34,7 +34,7 @@ pub struct Recommendation<'a> {
     /// The definition of a pre-aggregation: an entry of `pre_aggregations` of the cube, as YAML.
     pub definition: Option<&'a str>,
     pub evidence: RecommendationEvidence,
-    /// Null if nothing tells how much it is.
+    /// Null if it is unknown.
     pub expected_saving: Option<ExpectedSaving>,
 }
 

@@ -43,9 +43,10 @@ const RULES: &[Rule] = &[
     Rule { package: "terrane-lineage", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule { package: "terrane-dax", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule { package: "terrane-search", may_use: &[], must_not_reach: IMPURE },
+    Rule { package: "terrane-questions", may_use: &[], must_not_reach: IMPURE },
     Rule {
         package: "terrane-app",
-        may_use: &["terrane-compiler", "terrane-dax", "terrane-lineage", "terrane-search"],
+        may_use: &["terrane-compiler", "terrane-dax", "terrane-lineage", "terrane-questions", "terrane-search"],
         must_not_reach: &[
             "axum",
             "hyper",

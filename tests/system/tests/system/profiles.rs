@@ -131,7 +131,10 @@ fn invalid_requests_of_profiles_name_the_field() {
         (json!({"config": {"histogram_bin": 5}}), "config.histogram_bin"),
         (json!({"config": {"percentile_list": [101]}}), "config.percentile_list"),
         (json!({"config": {"sampling_strategy": "first"}}), "config.sampling_strategy"),
-        (json!({"config": {"quality_thresholds": {"validity_warning": 2}}}), "config.quality_thresholds.validity_warning"),
+        (
+            json!({"config": {"quality_thresholds": {"validity_warning": 2}}}),
+            "config.quality_thresholds.validity_warning",
+        ),
         (json!({"filters": {"date_range": {}}}), "filters.date_range.start"),
         (json!({"filter": {}}), "filter"),
     ] {

@@ -1,0 +1,111 @@
+//! The result of reading a question.
+
+use std::sync::Arc;
+
+/// A query by the names of members.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Draft {
+    /// Measures and metrics.
+    pub values: Vec<Arc<str>>,
+    pub groups: Vec<DraftGroup>,
+    pub filters: Vec<DraftFilter>,
+    pub segments: Vec<Arc<str>>,
+    pub range: Option<DraftRange>,
+    /// The step of time to group by.
+    pub granularity: Option<&'static str>,
+    pub compare: Option<Comparison>,
+    pub order: Option<DraftOrder>,
+    pub limit: Option<u64>,
+    /// Each value without groups as well, for shares of a total.
+    pub totals: bool,
+}
+
+/// A dimension to group by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DraftGroup {
+    pub member: Arc<str>,
+    pub granularity: Option<&'static str>,
+}
+
+/// A condition on a member.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftFilter {
+    pub member: Arc<str>,
+    /// The name of the operator in queries.
+    pub operator: &'static str,
+    pub values: Vec<DraftValue>,
+}
+
+/// A value of a condition.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DraftValue {
+    Text(Arc<str>),
+    Number(f64),
+    Boolean(bool),
+}
+
+/// A range of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DraftRange {
+    /// Words that a query accepts, such as `last 7 days` or `2024-Q3`.
+    Words(Arc<str>),
+    /// Dates, both inclusive.
+    Between(Option<Arc<str>>, Option<Arc<str>>),
+}
+
+/// The period that values are compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Comparison {
+    /// An interval such as `1 year`.
+    Shift(Arc<str>),
+    Range(DraftRange),
+}
+
+/// The order of the rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DraftOrder {
+    pub member: Arc<str>,
+    pub is_descending: bool,
+}
+
+/// The units of numbers that are converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Seconds,
+    Minutes,
+    Hours,
+    Days,
+    /// Any other unit, which numbers are compared in as they are.
+    Other,
+}
+
+/// A part of the question, and its meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// As it was written.
+    pub text: String,
+    pub meaning: String,
+    /// The members that were meant, if there are several.
+    pub alternatives: Vec<Arc<str>>,
+}
+
+/// A question to the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clarification {
+    /// The part of the question that is unclear; empty for the whole.
+    pub text: String,
+    pub message: String,
+    /// Names of members, best first.
+    pub choices: Vec<Arc<str>>,
+}
+
+/// A question that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    pub draft: Draft,
+    pub pieces: Vec<Piece>,
+    /// The share of the words that have a sure meaning, 0–1.
+    pub confidence: f64,
+    /// Empty if the draft answers the question.
+    pub clarifications: Vec<Clarification>,
+}

@@ -1,0 +1,27 @@
+//! Reads questions in words as queries of members.
+//!
+//! In: a question, the members that the caller may see with their names and synonyms, and the date. Out: a draft of a
+//! query with the part of the question that each piece was made from; or choices, if a part has several meanings or
+//! none. A grammar over lists of words reads the question: measures, groups, filters, times, order and comparison. The
+//! lists are data files, one for each language. Absent: the model of a project, queries and policies
+//! (`terrane_app::questions`), and values that only a warehouse knows.
+//!
+//! A question has at most [`MAX_CHARS`] characters and [`MAX_TOKENS`] words, so the time to read it is bounded.
+
+mod draft;
+mod grammar;
+mod language;
+mod members;
+mod times;
+mod token;
+
+pub use draft::{
+    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Reading, Unit,
+};
+pub use grammar::read;
+pub use language::Language;
+pub use members::{MemberEntry, MemberKind, Vocabulary};
+pub use token::{MAX_CHARS, MAX_TOKENS, QuestionError};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! The members that a question can name.
+//!
+//! In: members with their names, titles and synonyms. Out: the members whose phrases are at a place of a question. An
+//! exact phrase comes before a part of one, and a part before a word with a typing mistake. Nothing else about a member
+//! changes the order, so members that the caller may not see, and are not given, change nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::draft::Unit;
+use crate::language::Language;
+
+/// The most members that a part of a phrase may mean. More are no hint of any of them.
+const MAX_PARTIAL: usize = 6;
+/// The shortest word that may have a typing mistake.
+const MIN_FUZZY_CHARS: usize = 5;
+/// The most words of a phrase.
+const MAX_WORDS: usize = 8;
+
+/// The kinds of members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberKind {
+    /// A cube; a question for its rows counts them.
+    Cube,
+    Measure,
+    Metric,
+    Text,
+    Number,
+    Time,
+    Boolean,
+    Segment,
+}
+
+impl MemberKind {
+    pub fn is_value(self) -> bool {
+        matches!(self, MemberKind::Measure | MemberKind::Metric | MemberKind::Cube)
+    }
+
+    pub fn is_dimension(self) -> bool {
+        matches!(self, MemberKind::Text | MemberKind::Number | MemberKind::Time | MemberKind::Boolean)
+    }
+}
+
+/// A member that a question can name.
+#[derive(Debug, Clone)]
+pub struct MemberEntry {
+    /// The name in queries, such as `orders.revenue`.
+    pub name: Arc<str>,
+    pub kind: MemberKind,
+    /// The cube of the member, or the first one that a metric is computed from.
+    pub cube: Option<Arc<str>>,
+    /// Names, titles and synonyms, in the order of their importance.
+    pub phrases: Vec<Arc<str>>,
+    pub unit: Option<Unit>,
+    /// The measure that counts the rows of a cube.
+    pub count: Option<Arc<str>>,
+}
+
+/// The members of one project that one caller may see.
+#[derive(Debug)]
+pub struct Vocabulary {
+    entries: Vec<MemberEntry>,
+    /// The stems of phrases, with their members, by the first stem.
+    phrases: HashMap<String, Vec<(Vec<String>, usize)>>,
+    /// The members whose phrases contain a stem.
+    by_stem: HashMap<String, Vec<usize>>,
+}
+
+/// Members that a part of a question may mean.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    /// The number of words.
+    pub(crate) length: usize,
+    pub(crate) members: Vec<usize>,
+    /// All words of a phrase, without mistakes.
+    pub(crate) is_exact: bool,
+}
+
+impl Vocabulary {
+    pub fn new(entries: Vec<MemberEntry>, language: &Language) -> Self {
+        let mut vocabulary = Vocabulary { entries, phrases: HashMap::new(), by_stem: HashMap::new() };
+        for (index, entry) in vocabulary.entries.iter().enumerate() {
+            for phrase in &entry.phrases {
+                let stems = stems_of(phrase, language);
+                if stems.is_empty() || stems.len() > MAX_WORDS {
+                    continue;
+                }
+                for stem in &stems {
+                    let of_stem = vocabulary.by_stem.entry(stem.clone()).or_default();
+                    if !of_stem.contains(&index) {
+                        of_stem.push(index);
+                    }
+                }
+                let of_first = vocabulary.phrases.entry(stems[0].clone()).or_default();
+                if !of_first.contains(&(stems.clone(), index)) {
+                    of_first.push((stems, index));
+                }
+            }
+        }
+        for phrases in vocabulary.phrases.values_mut() {
+            phrases.sort_by_key(|(stems, _)| std::cmp::Reverse(stems.len()));
+        }
+        vocabulary
+    }
+
+    pub(crate) fn entry(&self, index: usize) -> &MemberEntry {
+        &self.entries[index]
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, &MemberEntry)> {
+        self.entries.iter().enumerate()
+    }
+
+    /// Returns the members with the longest phrase at the start of some stems.
+    pub(crate) fn exact(&self, stems: &[&str]) -> Option<Found> {
+        let phrases = self.phrases.get(*stems.first()?)?;
+        let is_at_start = |phrase: &[String]| {
+            phrase.len() <= stems.len() && phrase.iter().zip(stems).all(|(one, other)| one == other)
+        };
+        let length = phrases.iter().find(|(phrase, _)| is_at_start(phrase))?.0.len();
+        let mut members = Vec::new();
+        for (_, member) in phrases.iter().filter(|(phrase, _)| phrase.len() == length && is_at_start(phrase)) {
+            if !members.contains(member) {
+                members.push(*member);
+            }
+        }
+        Some(Found { length, members, is_exact: true })
+    }
+
+    /// Returns the members with a phrase that contains the most of the first stems, in any order.
+    pub(crate) fn partial(&self, stems: &[&str]) -> Option<Found> {
+        let mut members = self.by_stem.get(*stems.first()?)?.clone();
+        let mut length = 1;
+        for stem in stems[1..].iter().take(MAX_WORDS - 1) {
+            let Some(others) = self.by_stem.get(*stem) else { break };
+            let both: Vec<usize> = members.iter().copied().filter(|member| others.contains(member)).collect();
+            if both.is_empty() {
+                break;
+            }
+            (members, length) = (both, length + 1);
+        }
+        (members.len() <= MAX_PARTIAL).then_some(Found { length, members, is_exact: false })
+    }
+
+    /// Returns the only known stem that differs from a word by a typing mistake.
+    pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
+        let length = stem.chars().count();
+        if length < MIN_FUZZY_CHARS {
+            return None;
+        }
+        let allowed = if length >= 9 { 2 } else { 1 };
+        let distance = |known: &str| strsim::osa_distance(stem, known);
+        let near = self.by_stem.keys().filter(|known| known.chars().count().abs_diff(length) <= allowed);
+        let mut near: Vec<(usize, &str)> = near.map(|known| (distance(known), &**known)).collect();
+        near.retain(|(distance, _)| *distance <= allowed);
+        near.sort_unstable();
+        match near[..] {
+            [(_, only)] => Some(only),
+            [(first, nearest), (second, _), ..] if first < second => Some(nearest),
+            _ => None,
+        }
+    }
+}
+
+/// Splits names and titles at all characters but letters and digits.
+fn stems_of(phrase: &str, language: &Language) -> Vec<String> {
+    let words = phrase.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(|word| language.stem(&word.to_lowercase())).collect()
+}

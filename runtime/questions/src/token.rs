@@ -1,0 +1,127 @@
+//! Splits a question into words, numbers and quoted texts.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::language::Language;
+
+/// The most characters of a question.
+pub const MAX_CHARS: usize = 500;
+/// The most words of a question.
+pub const MAX_TOKENS: usize = 60;
+
+/// The reason why a question is not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QuestionError {
+    #[error("the question has no words")]
+    Empty,
+    #[error("the question is longer than {MAX_CHARS} characters")]
+    TooLong,
+    #[error("the question has more than {MAX_TOKENS} words")]
+    TooManyWords,
+}
+
+/// A part of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Token {
+    /// As it was written.
+    pub(crate) text: String,
+    /// In lower case.
+    pub(crate) lower: String,
+    /// Without its ending.
+    pub(crate) stem: String,
+    pub(crate) kind: TokenKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum TokenKind {
+    Word,
+    Number(f64),
+    /// A text between quotation marks.
+    Quoted,
+    Comma,
+}
+
+/// Splits a question.
+///
+/// # Errors
+/// The question is empty or too long.
+pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, QuestionError> {
+    if question.chars().count() > MAX_CHARS {
+        return Err(QuestionError::TooLong);
+    }
+    // Marks of direction and other invisible characters are no part of words.
+    let is_visible = |c: &char| {
+        !c.is_control()
+            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let text: Vec<char> = question.nfkc().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_visible).collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let c = text[at];
+        if let Some(close) = closing(c)
+            && let Some(length) = text[at + 1..].iter().position(|other| *other == close)
+        {
+            let inner: String = text[at + 1..at + 1 + length].iter().collect();
+            found.push(token(inner, TokenKind::Quoted, language));
+            at += length + 2;
+        } else if matches!(c, ',' | ';') {
+            found.push(token(c.to_string(), TokenKind::Comma, language));
+            at += 1;
+        } else if c.is_alphanumeric() {
+            let length = text[at..].iter().take_while(|c| is_part(**c)).count();
+            let word: String = text[at..at + length].iter().collect();
+            let word = word.trim_end_matches(['.', '-', '\'', ':', '/']).to_owned();
+            let kind = number(&word, language).map_or(TokenKind::Word, TokenKind::Number);
+            found.push(token(word, kind, language));
+            at += length;
+        } else {
+            at += 1;
+        }
+        if found.len() > MAX_TOKENS {
+            return Err(QuestionError::TooManyWords);
+        }
+    }
+    if found.iter().all(|token| token.kind == TokenKind::Comma) {
+        return Err(QuestionError::Empty);
+    }
+    Ok(found)
+}
+
+fn closing(c: char) -> Option<char> {
+    match c {
+        '"' => Some('"'),
+        '\u{201c}' => Some('\u{201d}'),
+        '\u{201e}' => Some('\u{201c}'),
+        '\u{ab}' => Some('\u{bb}'),
+        '`' => Some('`'),
+        _ => None,
+    }
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\'' | '%' | ':' | '/')
+}
+
+fn token(text: String, kind: TokenKind, language: &Language) -> Token {
+    let lower = text.to_lowercase();
+    Token { stem: language.stem(&lower), lower, text, kind }
+}
+
+/// Reads `2,000`, `1.5k`, `3m`, `20%` and words like `three`.
+fn number(word: &str, language: &Language) -> Option<f64> {
+    let lower = word.to_lowercase();
+    if let Some(number) = language.number(&lower) {
+        return Some(number);
+    }
+    let (digits, factor) = match lower.chars().last()? {
+        'k' => (&lower[..lower.len() - 1], 1_000.0),
+        'm' => (&lower[..lower.len() - 1], 1_000_000.0),
+        '%' => (&lower[..lower.len() - 1], 0.01),
+        _ => (&*lower, 1.0),
+    };
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+        && digits.matches('.').count() <= 1;
+    is_number.then(|| digits.parse::<f64>().ok()).flatten().map(|number| number * factor)
+}

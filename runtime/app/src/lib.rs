@@ -27,6 +27,7 @@ pub mod preaggregations;
 pub mod profiling;
 pub mod projects;
 pub mod query;
+pub mod questions;
 pub mod search;
 pub mod security;
 pub mod services;

@@ -219,6 +219,15 @@ impl SearchService {
         }
     }
 
+    /// Returns the texts of the artifacts of a snapshot that the caller may see.
+    pub(crate) async fn visible(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> Vec<Arc<ArtifactText>> {
+        let state = self.state().await;
+        let entries = self.entries_of(snapshot, &state).await;
+        let access = Access::of(&snapshot.model, &request.caller);
+        let shown = entries.entries.iter().filter(|entry| entry.is_shown(&access));
+        shown.map(|entry| Arc::clone(&entry.text)).collect()
+    }
+
     fn view<'a>(
         &'a self,
         snapshot: &'a Arc<Snapshot>,

@@ -55,6 +55,7 @@ use crate::ports::warehouse::Warehouse;
 use crate::preaggregations::{PreaggregationBackend, PreaggregationPorts, PreaggregationSettings, Preaggregations};
 use crate::profiling::{ProfileArchive, ProfilingService};
 use crate::projects::{ProjectPorts, ProjectService};
+use crate::questions::QuestionService;
 use crate::query::{LimiterSettings, QueryPorts, QueryService, QuerySettings};
 use crate::search::SearchService;
 use crate::security::oauth::{OAuth, StateTokenKey, Transport};
@@ -193,6 +194,8 @@ pub struct ServerServices {
     pub governance: Option<Arc<GovernanceService>>,
     /// `None`: search is switched off.
     pub search: Option<Arc<SearchService>>,
+    /// `None`: search is switched off.
+    pub questions: Option<Arc<QuestionService>>,
     pub preaggregations: Arc<Preaggregations>,
     /// `None`: the module is switched off.
     pub cost: Option<Arc<CostService>>,
@@ -470,7 +473,11 @@ impl ServerServices {
             Arc::new(ProfileArchive::new(profiling, queries, catalog, server.profiles, server.profile_texts))
         });
         let invalidation = InvalidationService::new(catalog, versions, access);
+        let questions = search.as_ref().map(|search| {
+            Arc::new(QuestionService::new(Arc::clone(&services.queries), Arc::clone(search)))
+        });
         ServerServices {
+            questions,
             projects: Arc::new(projects),
             governance: governed,
             search,

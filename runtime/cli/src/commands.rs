@@ -1,5 +1,6 @@
 //! The commands, one per file. Each reads its arguments, calls the other modules, and prints the result.
 
+pub mod ask;
 pub mod anomaly;
 pub mod audit;
 pub mod auth;

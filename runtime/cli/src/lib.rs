@@ -34,7 +34,7 @@ use std::thread;
 
 use clap::{Parser, Subcommand};
 
-use commands::{
+use commands::{ask, 
     Terminal, anomaly, audit, auth, check, config as config_command, cost, dax, doctor, explain, graphql,
     import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query,
     run as run_command, schema, search, serve, state, test,
@@ -110,6 +110,8 @@ enum Command {
     Preagg(preagg::PreaggArguments),
     /// Report what queries cost
     Cost(cost::CostArguments),
+    /// Read a question in words as a query
+    Ask(ask::AskArguments),
     /// Find cubes, members and metrics by words
     Search(search::SearchArguments),
     /// Run a project's own expectations (tests/*.yml)
@@ -221,6 +223,10 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         Command::Cost(arguments) => {
             let project = read(arguments.action.dir())?;
             in_runtime(None, cost::run(&arguments, &project))?.map(|()| true)
+        }
+        Command::Ask(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, ask::run(&arguments, project))?
         }
         Command::Search(arguments) => {
             let project = read(&arguments.dir)?;

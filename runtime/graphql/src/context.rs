@@ -14,6 +14,7 @@ use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::preaggregations::Preaggregations;
 use terrane_app::profiling::ProfileArchive;
 use terrane_app::query::QueryService;
+use terrane_app::questions::QuestionService;
 use terrane_app::search::SearchService;
 use terrane_app::security::AccessRecorder;
 use terrane_app::services::{ServerServices, Services};
@@ -48,6 +49,8 @@ pub struct GraphQlServices {
     pub(crate) live: Arc<LiveService>,
     /// `None`: search is switched off.
     pub(crate) search: Option<Arc<SearchService>>,
+    /// `None`: search is switched off.
+    pub(crate) questions: Option<Arc<QuestionService>>,
     pub(crate) warehouse: Arc<dyn Warehouse>,
     pub(crate) access: Arc<AccessRecorder>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -86,6 +89,7 @@ impl From<&ServerServices> for GraphQlServices {
             queries: Arc::clone(&services.queries),
             live: Arc::clone(&services.live),
             search: services.search.clone(),
+            questions: services.questions.clone(),
             warehouse: Arc::clone(&services.warehouse),
             access: Arc::clone(&services.access),
             clock: Arc::clone(&services.clock),
@@ -101,6 +105,10 @@ impl From<&Services> for GraphQlServices {
             queries: Arc::clone(&services.queries),
             live: Arc::clone(&services.live),
             search: Some(Arc::clone(&services.search)),
+            questions: Some(Arc::new(QuestionService::new(
+                Arc::clone(&services.queries),
+                Arc::clone(&services.search),
+            ))),
             warehouse: Arc::clone(&services.warehouse),
             access: Arc::clone(&services.access),
             clock: Arc::clone(&services.clock),

@@ -3,6 +3,7 @@
 //! In: use cases and the caller of each request. Out: the schema, which is the same for every project. Resolvers
 //! translate; no resolver decides what a caller may see or do.
 
+mod ask;
 mod cost;
 mod cube;
 mod glossary;

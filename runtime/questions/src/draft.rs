@@ -108,4 +108,8 @@ pub struct Reading {
     pub confidence: f64,
     /// Empty if the draft answers the question.
     pub clarifications: Vec<Clarification>,
+    /// Words without a meaning, which may be values of dimensions.
+    pub unknown: Vec<String>,
+    /// The cube that the question is about.
+    pub cube: Option<Arc<str>>,
 }

@@ -13,20 +13,21 @@ use jiff::civil::Date;
 
 use crate::draft::Reading;
 use crate::language::Language;
-use crate::members::Vocabulary;
+use crate::members::{KnownValue, Vocabulary};
 use crate::token::{QuestionError, tokens};
 
-/// Reads a question.
+/// Reads a question. `values` has the values of its words that have no other meaning.
 ///
 /// # Errors
 /// The question is empty or too long.
 pub fn read(
     question: &str,
     vocabulary: &Vocabulary,
+    values: &[KnownValue],
     language: &Language,
     today: Date,
 ) -> Result<Reading, QuestionError> {
     let tokens = tokens(question, language)?;
-    let items = items::items(&tokens, vocabulary, language, today);
+    let items = items::items(&tokens, vocabulary, values, language, today);
     Ok(roles::Reader::new(vocabulary, items).read())
 }

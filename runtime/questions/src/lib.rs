@@ -4,7 +4,7 @@
 //! query with the part of the question that each piece was made from; or choices, if a part has several meanings or
 //! none. A grammar over lists of words reads the question: measures, groups, filters, times, order and comparison. The
 //! lists are data files, one for each language. Absent: the model of a project, queries and policies
-//! (`terrane_app::questions`), and values that only a warehouse knows.
+//! (`terrane_app::questions`), and looking up the values of a warehouse, which the caller of this crate passes in.
 //!
 //! A question has at most [`MAX_CHARS`] characters and [`MAX_TOKENS`] words, so the time to read it is bounded.
 
@@ -20,7 +20,7 @@ pub use draft::{
 };
 pub use grammar::read;
 pub use language::Language;
-pub use members::{MemberEntry, MemberKind, Vocabulary};
+pub use members::{KnownValue, MemberEntry, MemberKind, Vocabulary};
 pub use token::{MAX_CHARS, MAX_TOKENS, QuestionError};
 
 #[cfg(test)]

@@ -56,6 +56,14 @@ pub struct MemberEntry {
     pub count: Option<Arc<str>>,
 }
 
+/// A value of a dimension that a question can name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownValue {
+    /// The name of the dimension in queries.
+    pub member: Arc<str>,
+    pub value: Arc<str>,
+}
+
 /// The members of one project that one caller may see.
 #[derive(Debug)]
 pub struct Vocabulary {

@@ -47,7 +47,7 @@ fn vocabulary(language: &Language) -> Vocabulary {
 
 fn read_in(code: &str, question: &str) -> Reading {
     let language = Language::named(code).unwrap();
-    read(question, &vocabulary(language), language, date(2013, 7, 15)).unwrap()
+    read(question, &vocabulary(language), &[], language, date(2013, 7, 15)).unwrap()
 }
 
 /// Returns the draft of a question that is clear.
@@ -154,6 +154,29 @@ fn typing_mistakes_are_corrected() {
 }
 
 #[test]
+fn known_values_are_conditions() {
+    let english = Language::named("en").unwrap();
+    let known = |member: &str, value: &str| KnownValue { member: member.into(), value: value.into() };
+    let values = [
+        known("flights.origin", "JFK"),
+        known("flights.origin", "EWR"),
+        known("flights.carrier", "UA"),
+        known("airlines.carrier", "UA"),
+    ];
+    let filters_of = |question: &str| {
+        let reading = read(question, &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap();
+        assert_eq!(reading.clarifications, [], "{question}");
+        filters(&reading.draft).into_iter().map(|(member, operator, _)| (member.to_owned(), operator)).collect::<Vec<_>>()
+    };
+    assert_eq!(filters_of("flights from jfk or ewr"), [("flights.origin".to_owned(), "inList")]);
+    assert_eq!(filters_of("flights by origin except JFK"), [("flights.origin".to_owned(), "notEquals")]);
+    assert_eq!(filters_of("flights of UA"), [("flights.carrier".to_owned(), "equals")]);
+    assert_eq!(filters_of("flights where origin is jfk"), [("flights.origin".to_owned(), "equals")]);
+    let reading = read("flights of XY", &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap();
+    assert_eq!(reading.unknown, ["XY"]);
+}
+
+#[test]
 fn unclear_questions_lead_to_choices() {
     let reading = read_in("en", "average delay by carrier");
     let [unclear] = &reading.clarifications[..] else { panic!("{reading:?}") };
@@ -168,7 +191,7 @@ fn unclear_questions_lead_to_choices() {
 fn hostile_questions_are_bounded() {
     let english = Language::named("en").unwrap();
     let vocabulary = vocabulary(english);
-    let refused = |question: &str| read(question, &vocabulary, english, date(2013, 7, 15)).unwrap_err();
+    let refused = |question: &str| read(question, &vocabulary, &[], english, date(2013, 7, 15)).unwrap_err();
     assert_eq!(refused(""), QuestionError::Empty);
     assert_eq!(refused(" ,;\u{202e}\u{0}"), QuestionError::Empty);
     assert_eq!(refused(&"flights ".repeat(2_000)), QuestionError::TooLong);
@@ -181,7 +204,7 @@ fn hostile_questions_are_bounded() {
         "between between between and and and 1 1 1 to to to",
         "top bottom not not not over over over",
     ] {
-        read(question, &vocabulary, english, date(2013, 7, 15)).unwrap();
+        read(question, &vocabulary, &[], english, date(2013, 7, 15)).unwrap();
     }
 }
 

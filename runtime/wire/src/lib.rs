@@ -40,6 +40,7 @@ pub mod profile;
 pub mod profile_config;
 pub mod project;
 pub mod query;
+pub mod questions;
 pub mod registration;
 pub mod rows;
 pub mod schema;
@@ -58,7 +59,7 @@ mod tests {
 
     use crate::schema::{self, Components, SchemaOf};
     use crate::{
-        accounts, auth, cache, dax, governance, lineage, preaggregations, profile, profile_config, project, query,
+        accounts, auth, cache, dax, governance, lineage, preaggregations, profile, profile_config, project, query, questions,
         registration, search, time,
     };
 
@@ -100,6 +101,7 @@ mod tests {
         ("QualityThresholds", schema::of::<profile_config::QualityThresholds>(), profile_config::THRESHOLDS),
         ("ProfileFilters", schema::of::<profile::ProfileFilters>(), profile::stored::FILTERS),
         ("ProfileRange", schema::of::<profile::ProfileRange>(), profile::stored::DATE_RANGE),
+        ("NaturalLanguageQuery", schema::of::<questions::NaturalLanguageQuery>(), questions::QUESTION),
         ("Search", schema::of::<search::Search>(), search::SEARCH),
         ("Autocompletion", schema::of::<search::Autocompletion>(), search::AUTOCOMPLETION),
         ("AutocompletionContext", schema::of::<search::AutocompletionContext>(), search::CONTEXT),

@@ -163,6 +163,8 @@ fn governed(fields: &Fields) -> Governed {
             ("owner", NodeValue::Scalar { text, .. }) => governed.owner = Some(text.clone()),
             ("documentation_url", NodeValue::Scalar { text, .. }) => governed.documentation_url = Some(text.clone()),
             ("refresh_frequency", NodeValue::Scalar { text, .. }) => governed.refresh_frequency = Some(text.clone()),
+            ("unit", NodeValue::Scalar { text, .. }) => governed.unit = Some(text.clone()),
+            ("searchable", NodeValue::Scalar { plain, .. }) => governed.searchable = *plain == Plain::Boolean(true),
             _ => {}
         }
     }

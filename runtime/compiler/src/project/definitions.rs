@@ -365,4 +365,8 @@ pub struct Governed {
     pub owner: Option<Arc<str>>,
     pub documentation_url: Option<Arc<str>>,
     pub refresh_frequency: Option<Arc<str>>,
+    /// The unit of its numbers, such as `minutes`.
+    pub unit: Option<Arc<str>>,
+    /// Questions in words may look up the values of the dimension.
+    pub searchable: bool,
 }

@@ -16,6 +16,7 @@ use terrane_wire::explanation::Explanation;
 use terrane_wire::json::write_value;
 use terrane_wire::preaggregations::PreaggregationStatus;
 
+use super::ask::{self, QuestionReading};
 use super::cost::{self, BudgetPeriod, BudgetUsage, Recommendation};
 use super::cube::{Cube, Metric, selects_certification};
 use super::glossary::{self, GlossaryStatus, GlossaryTerm};
@@ -138,6 +139,16 @@ impl Reads {
         #[graphql(desc = "The most suggestions, 1 to 100. Default: 10.")] limit: Option<u32>,
     ) -> Result<Vec<SearchResult>> {
         Ok(search::suggestions(context, query, cube, limit).await?)
+    }
+
+    /// Reads a question in words as a query.
+    async fn ask(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "The question, at most 500 characters.")] question: String,
+        #[graphql(desc = "`en` or `de`. Default: `en`.")] language: Option<String>,
+    ) -> Result<QuestionReading> {
+        Ok(ask::ask(context, question, language).await?)
     }
 
     /// Terms of the glossary: the best for `search` first, and otherwise by category and name.

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 
 use crate::draft::{DraftRange, Unit};
 use crate::language::{Language, Meaning};
-use crate::members::{Found, Vocabulary};
+use crate::members::{Found, KnownValue, Vocabulary};
 use crate::times;
 use crate::token::{Token, TokenKind};
 
@@ -23,6 +23,8 @@ pub(super) enum ItemKind {
     Time(DraftRange),
     Step(&'static str),
     Number(f64, Option<Unit>),
+    /// A word that is the value of dimensions.
+    Value(Vec<KnownValue>),
     /// A quoted text.
     Quoted,
     /// A word without a meaning.
@@ -41,17 +43,35 @@ const CERTAINTY_OF_PART: f64 = 0.8;
 const CERTAINTY_OF_CORRECTION: f64 = 0.85;
 
 /// Splits the tokens into items.
-pub(super) fn items(tokens: &[Token], vocabulary: &Vocabulary, language: &Language, today: Date) -> Vec<Item> {
+pub(super) fn items(
+    tokens: &[Token],
+    vocabulary: &Vocabulary,
+    values: &[KnownValue],
+    language: &Language,
+    today: Date,
+) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
         let place = Place { tokens: &tokens[at..], vocabulary, language, today, before: items.last() };
         let (length, kind) = place.item();
         let text = tokens[at..at + length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+        let kind = match kind {
+            ItemKind::Unknown | ItemKind::Quoted => value(&text, values).unwrap_or(kind),
+            kind => kind,
+        };
         items.push(Item { text, kind });
         at += length;
     }
     items
+}
+
+/// Returns the values that a text is, in upper or lower case.
+fn value(text: &str, values: &[KnownValue]) -> Option<ItemKind> {
+    let lower = text.to_lowercase();
+    let found: Vec<KnownValue> =
+        values.iter().filter(|known| known.value.to_lowercase() == lower).cloned().collect();
+    (!found.is_empty()).then_some(ItemKind::Value(found))
 }
 
 /// The rest of a question.

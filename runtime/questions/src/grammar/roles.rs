@@ -8,7 +8,7 @@ use crate::draft::{
     Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Reading, Unit,
 };
 use crate::language::Meaning;
-use crate::members::{MemberEntry, MemberKind, Vocabulary};
+use crate::members::{KnownValue, MemberEntry, MemberKind, Vocabulary};
 
 /// The most choices of a clarification.
 const MAX_CHOICES: usize = 8;
@@ -77,7 +77,16 @@ impl<'r> Reader<'r> {
         let count = self.certainties.len().max(1) as f64;
         let doubt = if self.clarifications.is_empty() { 1.0 } else { 0.5 };
         let confidence = (sure / count * doubt * 100.0).round() / 100.0;
-        Reading { draft: self.draft, pieces: self.pieces, confidence, clarifications: self.clarifications }
+        let is_unknown = |item: &&Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
+        let unknown = self.items.iter().filter(is_unknown).map(|item| item.text.clone()).collect();
+        Reading {
+            draft: self.draft,
+            pieces: self.pieces,
+            confidence,
+            clarifications: self.clarifications,
+            unknown,
+            cube: self.main_cube,
+        }
     }
 
     /// Reads the items at a place. Returns their number.
@@ -100,6 +109,7 @@ impl<'r> Reader<'r> {
                 self.unclear(&item.text, format!("`{}` belongs to no member", item.text), Vec::new());
                 1
             }
+            ItemKind::Value(values) => self.known_value(at, &item.text, &values),
             ItemKind::Quoted | ItemKind::Unknown => self.value_alone(&item.text),
             ItemKind::Member(candidates) => self.member(at, &item.text, &candidates),
         }
@@ -392,6 +402,7 @@ impl<'r> Reader<'r> {
         let value = |item: &Item| match &item.kind {
             ItemKind::Number(number, unit) => Some((DraftValue::Number(*number), *unit)),
             ItemKind::Quoted | ItemKind::Unknown => Some((DraftValue::Text(item.text.as_str().into()), None)),
+            ItemKind::Value(values) => values.first().map(|known| (DraftValue::Text(Arc::clone(&known.value)), None)),
             _ => None,
         };
         let (mut values, mut next) = (Vec::new(), at);
@@ -410,6 +421,41 @@ impl<'r> Reader<'r> {
             *first = first.or(*second);
         }
         (values, next - at)
+    }
+
+    /// Reads values whose dimension is known, such as `JFK or EWR`. Returns the number of items.
+    fn known_value(&mut self, at: usize, text: &str, values: &[KnownValue]) -> usize {
+        let of_main = |known: &&KnownValue| {
+            self.vocabulary.entries().any(|(_, entry)| entry.name == known.member && self.is_of_main_cube(entry))
+        };
+        let of_main_cube: Vec<&KnownValue> = values.iter().filter(of_main).collect();
+        let candidates = if of_main_cube.is_empty() { values.iter().collect() } else { of_main_cube };
+        let [first] = candidates[..] else {
+            let choices = candidates.iter().map(|known| Arc::clone(&known.member)).take(MAX_CHOICES).collect();
+            self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
+            return 1;
+        };
+        let (member, mut found) = (Arc::clone(&first.member), vec![DraftValue::Text(Arc::clone(&first.value))]);
+        let mut end = at + 1;
+        while let (Some(ItemKind::Word(Meaning::And)), Some(ItemKind::Value(next))) =
+            (self.items.get(end).map(|item| &item.kind), self.items.get(end + 1).map(|item| &item.kind))
+            && let Some(same) = next.iter().find(|known| known.member == member)
+        {
+            found.push(DraftValue::Text(Arc::clone(&same.value)));
+            end += 2;
+        }
+        let is_negated = std::mem::take(&mut self.state.is_negated);
+        let operator = match (is_negated, found.len()) {
+            (false, 1) => "equals",
+            (true, 1) => "notEquals",
+            (false, _) => "inList",
+            (true, _) => "notInList",
+        };
+        let shown: Vec<String> = found.iter().map(shown).collect();
+        let whole = self.text(at, end);
+        self.filter(&member, operator, found);
+        self.piece(&whole, format!("only where {member} {operator} {}", shown.join(", ")), 1.0);
+        end - at
     }
 
     /// Asks for the dimension of a value.

@@ -1,9 +1,10 @@
-//! Search of cubes, members and metrics, and suggestions while a user types.
+//! Search of cubes, members and metrics, suggestions while a user types, and questions in words.
 
 use std::sync::Arc;
 
 use axum::response::Response;
 use terrane_app::search::SearchService;
+use terrane_wire::questions::{NaturalLanguageAnswer, NaturalLanguageQuery, question_from_wire};
 use terrane_wire::search::{
     Autocompletion, Search, SearchResults, Suggestions, autocompletion_from_wire, search_from_wire,
 };
@@ -16,12 +17,10 @@ use crate::openapi::{Compression, Content, Doc, RequestBody, ResponseDoc};
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 
 pub(super) fn register(routes: Routes) -> Routes {
-    routes.post("/api/v1/search", READ, &SEARCH, search).post(
-        "/api/v1/search/autocomplete",
-        READ,
-        &AUTOCOMPLETE,
-        autocomplete,
-    )
+    routes
+        .post("/api/v1/search", READ, &SEARCH, search)
+        .post("/api/v1/search/autocomplete", READ, &AUTOCOMPLETE, autocomplete)
+        .post("/api/v1/search/nl-query", READ, &ASK, ask)
 }
 
 fn service(app: &App, call: &Call) -> Result<Arc<SearchService>, ApiError> {
@@ -42,7 +41,40 @@ async fn autocomplete(app: App, call: Call) -> Result<Response, ApiError> {
     Ok(json_answer(&Suggestions::from(&found)))
 }
 
+async fn ask(app: App, call: Call) -> Result<Response, ApiError> {
+    let Some(questions) = app.services.questions.clone() else { return Err(ApiError::not_found(call.path())) };
+    let context = call.context.clone();
+    let question = question_from_wire(&call.json_body(&app).await?)?;
+    let answer = questions.ask(&question, &context).await;
+    let answer = answer.map_err(|error| ErrorBody::from_question(error, context.scopes))?;
+    Ok(json_answer(&NaturalLanguageAnswer::from(&answer)))
+}
+
 const TAG: &str = "search";
+
+static ASK: Doc = Doc {
+    id: "nl_query",
+    tag: TAG,
+    summary: "Read a question in words as a query; nothing but lookups of values is executed",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<NaturalLanguageQuery>())),
+    answers: &[ResponseDoc {
+        status: 200,
+        description: "the query with the meaning of each word, or choices",
+        content: &[Content::Json(schema::of::<NaturalLanguageAnswer>())],
+        compression: Compression::Accepted,
+    }],
+    errors: &[
+        Code::InvalidQuery,
+        Code::Forbidden,
+        Code::GuardrailExceeded,
+        Code::QueryTimeout,
+        Code::Overloaded,
+        Code::WarehouseError,
+        Code::WarehouseUnavailable,
+    ],
+    detail_errors: &[],
+};
 
 static SEARCH: Doc = Doc {
     id: "search",

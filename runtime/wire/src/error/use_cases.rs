@@ -13,6 +13,7 @@ use terrane_app::live::LiveError;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
 use terrane_app::profiling::ProfileError;
+use terrane_app::questions::AskError;
 use terrane_app::search::SearchError;
 use terrane_app::security::ScopeError;
 
@@ -77,6 +78,19 @@ impl From<HistoryError> for ErrorBody {
 }
 
 impl ErrorBody {
+    /// Reports a question in words that is not read.
+    pub fn from_question(error: AskError, scopes: Scopes) -> Self {
+        let message = error.to_string();
+        match error {
+            AskError::Question(_) => ErrorBody::new(Code::InvalidQuery, message).detail("field", "query"),
+            AskError::UnknownLanguage { .. } => {
+                let known: Vec<String> = ["en", "de"].map(str::to_owned).to_vec();
+                ErrorBody::new(Code::InvalidQuery, message).detail("field", "language").detail("known", known)
+            }
+            AskError::Query(error) => ErrorBody::from_run(error, scopes),
+        }
+    }
+
     /// Reports the failure of a profile.
     pub fn from_profile(error: ProfileError, scopes: Scopes) -> Self {
         let message = error.to_string();

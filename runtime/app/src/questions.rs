@@ -1,0 +1,160 @@
+//! The use case of questions in words.
+//!
+//! In: a question and its caller. Out: a query with the meaning of each word, or choices. The vocabulary is that of the
+//! members that metadata lists for the caller, so names of others are in no answer and no choice. A word that is no name
+//! may be a value: the values of dimensions with `meta.searchable` are looked up by a query of the caller, within its
+//! policies and limits. A query is compiled for the caller before it is returned. Absent: running it, and formats.
+
+mod convert;
+mod vocabulary;
+
+use std::sync::Arc;
+
+use arrow::array::{Array as _, AsArray as _};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use terrane_compiler::Access;
+use terrane_compiler::query::SemanticQuery;
+use terrane_questions::{Clarification, KnownValue, Language, QuestionError, Reading, Vocabulary, read};
+
+use crate::dimension_values::{ValuesOrder, ValuesRequest};
+use crate::domain::{QueryKind, RequestContext};
+use crate::query::{QueryRunError, QueryService, QuerySession};
+use crate::search::SearchService;
+
+/// Words that are looked up as values.
+const MAX_LOOKED_UP: usize = 4;
+/// Dimensions whose values are looked up.
+const MAX_DIMENSIONS: usize = 8;
+/// Values of one lookup.
+const MAX_VALUES: u64 = 20;
+
+/// A question in words.
+#[derive(Debug, Clone, Default)]
+pub struct WordedQuestion {
+    pub text: String,
+    /// The code of the language; `None`: English.
+    pub language: Option<String>,
+}
+
+/// The reason why a question is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error(transparent)]
+    Question(#[from] QuestionError),
+    #[error("unknown language `{name}`")]
+    UnknownLanguage { name: String },
+    #[error(transparent)]
+    Query(#[from] QueryRunError),
+}
+
+/// The query of a question.
+#[derive(Debug, Clone)]
+pub struct QuestionAnswer {
+    /// `None` if the question is unclear.
+    pub query: Option<SemanticQuery>,
+    pub reading: Reading,
+}
+
+/// Reads questions in words.
+pub struct QuestionService {
+    queries: Arc<QueryService>,
+    search: Arc<SearchService>,
+}
+
+impl QuestionService {
+    pub fn new(queries: Arc<QueryService>, search: Arc<SearchService>) -> Self {
+        QuestionService { queries, search }
+    }
+
+    /// Reads a question.
+    ///
+    /// # Errors
+    /// The question is empty or too long, the language is unknown, or the warehouse does not answer a lookup of values.
+    pub async fn ask(
+        &self,
+        question: &WordedQuestion,
+        request: &RequestContext,
+    ) -> Result<QuestionAnswer, AskError> {
+        let code = question.language.as_deref().unwrap_or("en");
+        let unknown = || AskError::UnknownLanguage { name: code.chars().take(20).collect() };
+        let language = Language::named(code).ok_or_else(unknown)?;
+        let context = request.with_kind(QueryKind::Explain);
+        let session = self.queries.session(&context);
+        let artifacts = self.search.visible(&session.shared_snapshot(), request).await;
+        let access = Access::of(&session.snapshot().model, &request.caller);
+        let vocabulary = Vocabulary::new(vocabulary::entries(&access, &artifacts), language);
+        let today = session.now().date();
+        let mut reading = read(&question.text, &vocabulary, &[], language, today)?;
+        if !reading.unknown.is_empty() {
+            let values = self.values(request, &access, &reading).await?;
+            if !values.is_empty() {
+                reading = read(&question.text, &vocabulary, &values, language, today)?;
+            }
+        }
+        if !reading.clarifications.is_empty() {
+            return Ok(QuestionAnswer { query: None, reading });
+        }
+        self.compiled(&session, &access, reading).await
+    }
+
+    /// Returns the query of a reading, if it compiles for the caller.
+    async fn compiled(
+        &self,
+        session: &QuerySession<'_>,
+        access: &Access<'_>,
+        mut reading: Reading,
+    ) -> Result<QuestionAnswer, AskError> {
+        let refused = match convert::query(access, &reading) {
+            Ok(query) => match async { session.prepare(&query).await?.planned().await }.await {
+                Ok(_) => return Ok(QuestionAnswer { query: Some(query), reading }),
+                Err(QueryRunError::Query(error)) => error,
+                Err(error) => return Err(error.into()),
+            },
+            Err(error) => error,
+        };
+        let message = refused.to_string();
+        reading.clarifications.push(Clarification { text: String::new(), message, choices: Vec::new() });
+        Ok(QuestionAnswer { query: None, reading })
+    }
+
+    /// Looks up the words without a meaning among the values of searchable dimensions, as the caller sees them.
+    async fn values(
+        &self,
+        request: &RequestContext,
+        access: &Access<'_>,
+        reading: &Reading,
+    ) -> Result<Vec<KnownValue>, AskError> {
+        let context = request.with_kind(QueryKind::Rest);
+        let session = self.queries.session(&context);
+        let dimensions = vocabulary::searchable(access, reading.cube.as_deref());
+        let mut found = Vec::new();
+        for text in reading.unknown.iter().take(MAX_LOOKED_UP) {
+            let lower = text.to_lowercase();
+            for (cube, dimension) in dimensions.iter().take(MAX_DIMENSIONS) {
+                let wanted = ValuesRequest {
+                    cube,
+                    dimension,
+                    granularity: None,
+                    search: Some(text),
+                    order: ValuesOrder::ByValue,
+                    limit: MAX_VALUES,
+                };
+                let query = wanted.query(access).map_err(QueryRunError::from)?;
+                let answer = session.prepare(&query).await?.run().await?;
+                let batches = answer.batches.iter().filter_map(|batch| cast(batch.columns().first()?, &DataType::Utf8).ok());
+                for column in batches {
+                    let values = column.as_string::<i32>();
+                    let equal = (0..values.len()).filter(|row| values.is_valid(*row)).map(|row| values.value(row));
+                    let member: Arc<str> = format!("{cube}.{dimension}").into();
+                    found.extend(
+                        equal
+                            .filter(|value| value.to_lowercase() == lower)
+                            .map(|value| KnownValue { member: Arc::clone(&member), value: value.into() }),
+                    );
+                }
+            }
+        }
+        Ok(found)
+    }
+}

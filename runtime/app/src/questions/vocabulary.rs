@@ -1,0 +1,120 @@
+//! The names by which a question can call members.
+//!
+//! In: the artifacts that the caller may see. Out: entries with names, titles and synonyms. Members of an alias are
+//! called by the alias too: `origin airport` is the name of the airport that the alias `origin_airport` leads to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use terrane_compiler::Access;
+use terrane_compiler::model::{AggregateFunction, Cube, Dimension, MeasureKind, Presentation};
+use terrane_compiler::types::DimensionType;
+use terrane_questions::{MemberEntry, MemberKind, Unit};
+
+use crate::metadata;
+use crate::search::ArtifactText;
+
+/// Returns the entries of all members that the caller may see.
+pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> Vec<MemberEntry> {
+    let texts: HashMap<&str, &ArtifactText> =
+        artifacts.iter().map(|artifact| (&*artifact.reference.id, &**artifact)).collect();
+    let synonyms = |name: &str| texts.get(name).map_or(&[][..], |text| &text.synonyms);
+    let mut entries = Vec::new();
+    for cube in metadata::cubes(access) {
+        let names = [Arc::clone(&cube.name), Arc::clone(&cube.title)];
+        entries.push(MemberEntry {
+            name: Arc::clone(&cube.name),
+            kind: MemberKind::Cube,
+            cube: Some(Arc::clone(&cube.name)),
+            phrases: names.into_iter().chain(synonyms(&cube.name).iter().cloned()).collect(),
+            unit: None,
+            count: count_of(access, cube),
+        });
+        let member = |name: &Arc<str>, kind: MemberKind, presentation: &Presentation| {
+            let full: Arc<str> = format!("{}.{name}", cube.name).into();
+            let mut phrases = phrases(cube, name, presentation);
+            phrases.extend(synonyms(&full).iter().cloned());
+            let unit = presentation.governed.unit.as_deref().map(unit);
+            MemberEntry { name: full, kind, cube: Some(Arc::clone(&cube.name)), phrases, unit, count: None }
+        };
+        let measures = metadata::measures(access, cube);
+        entries.extend(measures.map(|of| member(&of.name, MemberKind::Measure, &of.presentation)));
+        let dimensions = metadata::dimensions(access, cube);
+        entries.extend(dimensions.map(|of| member(&of.name, kind_of(of), &of.presentation)));
+        let segments = metadata::segments(access, cube);
+        entries.extend(segments.map(|of| member(&of.name, MemberKind::Segment, &of.presentation)));
+    }
+    for metric in metadata::metrics(access) {
+        let names = [Arc::clone(&metric.name), Arc::clone(&metric.presentation.title)];
+        entries.push(MemberEntry {
+            name: Arc::clone(&metric.name),
+            kind: MemberKind::Metric,
+            cube: metadata::cubes_of_metric(access, metric).first().map(|cube| Arc::clone(&cube.name)),
+            phrases: names.into_iter().chain(synonyms(&metric.name).iter().cloned()).collect(),
+            unit: None,
+            count: None,
+        });
+    }
+    entries
+}
+
+/// Returns the dimensions whose values questions may look up: those of the cube first, and of the cubes that it joins.
+pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'m str, &'m str)> {
+    let model = access.model();
+    let main = cube.and_then(|name| metadata::cube(access, name));
+    let is_near = |of: &Cube| main.is_none_or(|main| main.id == of.id || model.join_paths(main.id).reaches(of.id));
+    let mut cubes: Vec<&Cube> = metadata::cubes(access).filter(|cube| is_near(cube)).collect();
+    cubes.sort_by_key(|cube| main.is_none_or(|main| main.id != cube.id));
+    let mut found = Vec::new();
+    for cube in cubes {
+        let dimensions = metadata::dimensions(access, cube);
+        let marked = dimensions.filter(|of| of.presentation.governed.searchable && of.ty == DimensionType::String);
+        found.extend(marked.map(|dimension| (&*cube.name, &*dimension.name)));
+    }
+    found
+}
+
+fn phrases(cube: &Cube, name: &Arc<str>, presentation: &Presentation) -> Vec<Arc<str>> {
+    let title = &presentation.title;
+    if cube.alias_of.is_none() {
+        return vec![Arc::clone(name), Arc::clone(title)];
+    }
+    let mut phrases: Vec<Arc<str>> =
+        vec![format!("{} {name}", cube.name).into(), format!("{} {title}", cube.name).into()];
+    // The name of what an alias leads to is called by the alias.
+    if &**name == "name" {
+        phrases.push(Arc::clone(&cube.name));
+    }
+    phrases
+}
+
+fn kind_of(dimension: &Dimension) -> MemberKind {
+    match dimension.ty {
+        DimensionType::Number => MemberKind::Number,
+        DimensionType::Time => MemberKind::Time,
+        DimensionType::Boolean => MemberKind::Boolean,
+        DimensionType::String | DimensionType::Geo => MemberKind::Text,
+    }
+}
+
+/// Returns the name of the measure that counts the rows of a cube.
+fn count_of(access: &Access<'_>, cube: &Cube) -> Option<Arc<str>> {
+    let counts = |kind: &MeasureKind| {
+        matches!(kind, MeasureKind::Aggregate(aggregate)
+            if aggregate.function == AggregateFunction::Count
+                && aggregate.argument.is_none()
+                && aggregate.filters.is_empty())
+    };
+    let count = metadata::measures(access, cube).find(|measure| counts(&measure.kind));
+    count.map(|measure| format!("{}.{}", cube.name, measure.name).into())
+}
+
+fn unit(name: &str) -> Unit {
+    match name {
+        "second" | "seconds" | "s" => Unit::Seconds,
+        "minute" | "minutes" | "min" => Unit::Minutes,
+        "hour" | "hours" | "h" => Unit::Hours,
+        "day" | "days" | "d" => Unit::Days,
+        _ => Unit::Other,
+    }
+}

@@ -1,0 +1,87 @@
+//! Questions in words.
+//!
+//! In: answers of the use case. Out: the fields that REST sends, with names by GraphQL's convention.
+
+use async_graphql::{Context, SimpleObject};
+use terrane_app::questions::WordedQuestion;
+use terrane_wire::questions::NaturalLanguageAnswer;
+use terrane_wire::{Code, ErrorBody};
+
+use super::json::Json;
+use super::request::state;
+use crate::failure::Failure;
+
+/// The query of a question, or choices.
+#[derive(SimpleObject)]
+pub(crate) struct QuestionReading {
+    /// The query as `POST /api/v1/query` takes it; null if the question is unclear.
+    query: Option<Json>,
+    /// The meaning of each part of the question.
+    interpretation: Vec<QuestionPart>,
+    /// The share of the parts that have a sure meaning, 0–1.
+    confidence: f64,
+    /// Empty if there is a query.
+    clarifications: Vec<QuestionClarification>,
+}
+
+/// A part of a question, and its meaning.
+#[derive(SimpleObject)]
+pub(crate) struct QuestionPart {
+    text: String,
+    meaning: String,
+}
+
+/// A question to the caller.
+#[derive(SimpleObject)]
+pub(crate) struct QuestionClarification {
+    /// The part that is unclear; empty for the whole question.
+    text: String,
+    message: String,
+    /// Names of members to choose from, best first.
+    choices: Vec<String>,
+}
+
+/// Reads a question.
+///
+/// # Errors
+/// Search is switched off, or the question is invalid.
+pub(crate) async fn ask(
+    context: &Context<'_>,
+    text: String,
+    language: Option<String>,
+) -> Result<QuestionReading, Failure> {
+    let state = state(context);
+    state.count_items(0)?;
+    let off = || ErrorBody::new(Code::NotFound, "search is switched off on this server");
+    let questions = state.parts.services.questions.as_ref().ok_or_else(off)?;
+    let request = &state.parts.context.request;
+    let answer = questions.ask(&WordedQuestion { text, language }, request).await;
+    let answer = answer.map_err(|error| ErrorBody::from_question(error, request.scopes))?;
+    let body = NaturalLanguageAnswer::from(&answer);
+    let choices = body.clarifications.iter().map(|one| one.choices.len()).sum();
+    let items = |list: &str| match list {
+        "interpretation" => Some(body.interpretation.len()),
+        "clarifications" => Some(body.clarifications.len()),
+        "choices" => Some(choices),
+        _ => None,
+    };
+    state.count(context, 1, &items)?;
+    Ok(QuestionReading {
+        query: (!body.query.is_null()).then(|| Json::text(body.query.to_string())),
+        interpretation: body
+            .interpretation
+            .iter()
+            .map(|part| QuestionPart { text: part.text.to_owned(), meaning: part.meaning.to_owned() })
+            .collect(),
+        confidence: body.confidence,
+        clarifications: body
+            .clarifications
+            .iter()
+            .map(|one| QuestionClarification {
+                text: one.text.to_owned(),
+                message: one.message.to_owned(),
+                choices: one.choices.iter().map(|choice| choice.to_string()).collect(),
+            })
+            .collect(),
+    })
+}

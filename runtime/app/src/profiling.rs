@@ -1,11 +1,10 @@
 //! The use case of a cube's profile: statistics of its columns, and the findings of checks.
 //!
-//! In: a cube, a range of time, a configuration. Out: the specification's cube profile. The statistics that
-//! the profile and all checks need are merged into few statements: one of plain statistics, one of those
-//! that depend on the first (moments about the mean, bins, fences), one for the most frequent values of each
-//! dimension. All of them run in one query session, so they see one project, and the caller's policies apply.
-//! All rows are counted: nothing is sampled, and a caller that asks for a sample is warned. Absent: SQL (compiler), rules
-//! of quality (components).
+//! In: a cube, a range of time, a configuration. Out: the specification's cube profile. The statistics that the profile
+//! and all checks need are merged into few statements: one of plain statistics, one of those that depend on the first
+//! (moments about the mean, bins, fences), one for the most frequent values of each dimension. All of them run in one
+//! query session, so they see one project, and the caller's policies apply. All rows are counted: nothing is sampled,
+//! and a caller that asks for a sample is warned. Absent: SQL (compiler), rules of quality (components).
 
 mod answers;
 mod archive;
@@ -82,7 +81,8 @@ impl ProfilingService {
         self.profile_in(&session, context, ProfileRequest { cube, range, config, dimension: None }).await
     }
 
-    /// Profiles one dimension of a cube, or all columns, in a session. The profile of an unknown dimension has no columns.
+    /// Profiles one dimension of a cube, or all columns, in a session. The profile of an unknown dimension has no
+    /// columns.
     async fn profile_in(
         &self,
         session: &QuerySession<'_>,

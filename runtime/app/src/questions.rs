@@ -1,9 +1,9 @@
 //! The use case of questions in words.
 //!
 //! In: a question and its caller. Out: a query with the meaning of each word, or choices. The vocabulary is that of the
-//! members that metadata lists for the caller, so names of others are in no answer and no choice. A word that is no name
-//! may be a value: the values of dimensions with `meta.searchable` are looked up by a query of the caller, within its
-//! policies and limits. A query is compiled for the caller before it is returned. Absent: running it, and formats.
+//! members that metadata lists for the caller, so names of others are in no answer and no choice. A word that is no
+//! name may be a value: the values of dimensions with `meta.searchable` are looked up by a query of the caller, within
+//! its policies and limits. A query is compiled for the caller before it is returned. Absent: running it, and formats.
 
 mod convert;
 mod vocabulary;

@@ -57,8 +57,8 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     refused
 }
 
-/// Returns the address of the metrics, if they have one of their own. Metrics show load and the names of cubes, and need
-/// no credentials there, so the address must be local unless the configuration says otherwise.
+/// Returns the address of the metrics, if they have one of their own. Metrics show load and the names of cubes, and
+/// need no credentials there, so the address must be local unless the configuration says otherwise.
 ///
 /// # Errors
 /// The host has no address, or one that others can reach and must not.

@@ -1,7 +1,8 @@
 //! Budgets: the leases of servers, and the alerts that were recorded.
 //!
-//! In: claims. Out: grants. The transaction that holds the write lock adds the history and the leases of others, so that
-//! no two servers get the same part. Leases expire by the database's clock. Absent: estimates of queries (`app::cost`).
+//! In: claims. Out: grants. The transaction that holds the write lock adds the history and the leases of others, so
+//! that no two servers get the same part. Leases expire by the database's clock. Absent: estimates of queries
+//! (`app::cost`).
 
 use async_trait::async_trait;
 use terrane_app::ports::budgets::{BudgetAccount, BudgetClaim, BudgetGrant, BudgetUse, Budgets};

@@ -1,5 +1,5 @@
-//! The costs of queries: the history of executed queries, the totals of statements, guardrails, predictions, budgets and
-//! recommendations.
+//! The costs of queries: the history of executed queries, the totals of statements, guardrails, predictions, budgets
+//! and recommendations.
 //!
 //! In: parameters, and the use case's records. Out: filters, and JSON. Costs are integers of millionths inside, and
 //! numbers of the currency of `optimization.prices` in JSON.

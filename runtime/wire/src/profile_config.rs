@@ -1,7 +1,7 @@
 //! The configuration of a profile, under the specification's names.
 //!
-//! In: a JSON object. Out: a [`ProfileConfig`]. The checks read `quality_thresholds` from the object itself. Every row is
-//! counted, so `sample_size` and `sampling_strategy` lead to a warning.
+//! In: a JSON object. Out: a [`ProfileConfig`]. The checks read `quality_thresholds` from the object itself. Every row
+//! is counted, so `sample_size` and `sampling_strategy` lead to a warning.
 
 use schemars::JsonSchema;
 use serde_json::Value as Json;

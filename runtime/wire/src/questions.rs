@@ -1,6 +1,7 @@
 //! Questions in words: bodies of requests, and queries with the meaning of each word as JSON.
 //!
-//! In: bodies; answers of `app::questions`. Out: questions, or a [`FieldError`]; the query as `POST /api/v1/query` takes it.
+//! In: bodies; answers of `app::questions`. Out: questions, or a [`FieldError`]; the query as `POST /api/v1/query`
+//! takes it.
 
 use std::sync::Arc;
 

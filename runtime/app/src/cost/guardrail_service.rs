@@ -1,9 +1,9 @@
 //! Changes and shows guardrails of users and groups.
 //!
-//! In: a subject and its limits. Out: its record, with a version. Each change is decided on all records up to a sequence
-//! number and written only if no other change was made meanwhile; its audit record is part of the transaction. Callers
-//! read what applies to them; `admin` reads and changes all. Absent: the check of queries (`guardrail_check`, and the
-//! path of a query).
+//! In: a subject and its limits. Out: its record, with a version. Each change is decided on all records up to a
+//! sequence number and written only if no other change was made meanwhile; its audit record is part of the transaction.
+//! Callers read what applies to them; `admin` reads and changes all. Absent: the check of queries (`guardrail_check`,
+//! and the path of a query).
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Recommends changes that would make costly queries cheaper, from the history.
 //!
-//! In: a caller, a user and a number of days. Out: pre-aggregations for queries that were computed from rows, cubes whose
-//! rows are read without a bound of time, and dimensions to order or index tables by. Each one has the queries that it is
-//! made from and what it can save at most. Absent: applying a recommendation.
+//! In: a caller, a user and a number of days. Out: pre-aggregations for queries that were computed from rows, cubes
+//! whose rows are read without a bound of time, and dimensions to order or index tables by. Each one has the queries
+//! that it is made from and what it can save at most. Absent: applying a recommendation.
 //!
 //! # Rights
 //! A caller gets recommendations for its own queries; a caller with `admin` for those of another user or of all. Shapes

@@ -99,8 +99,8 @@ impl BudgetPeriod {
 /// The budgets of users.
 #[async_trait]
 pub trait Budgets: Send + Sync {
-    /// Replaces the server's lease by what it uses and as much of what it wants as the limit allows, besides the history
-    /// and the leases of others.
+    /// Replaces the server's lease by what it uses and as much of what it wants as the limit allows, besides the
+    /// history and the leases of others.
     async fn claim_budget(&self, claim: &BudgetClaim) -> Result<BudgetGrant, StoreError>;
     async fn budget_use(&self, account: &BudgetAccount) -> Result<BudgetUse, StoreError>;
     /// Records that an account reached a share of its budget. Returns false if that was recorded before.

@@ -130,7 +130,7 @@ pub trait ExecutedQueries: Send + Sync {
     /// Returns the totals of the selected queries by cube and filters, those that took the most time first. Cached
     /// answers, answers from pre-aggregations, and queries with unknown filters do not count.
     async fn filter_totals(&self, filter: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError>;
-    /// Deletes a few records of before that time and returns their number. `None`: the lease was taken over, and nothing
-    /// was deleted.
+    /// Deletes a few records of before that time and returns their number. `None`: the lease was taken over, and
+    /// nothing was deleted.
     async fn prune_executed(&self, before: Timestamp, lease: &Lease) -> Result<Option<u64>, StoreError>;
 }

@@ -1,9 +1,9 @@
 //! Profiles that are stored, and compared with the ones before.
 //!
-//! In: a caller and a cube. Out: the text of a profile. A profile is stored with the fingerprint of the caller's view of
-//! the cube: the digest of the statement that counts its columns, after policies and hooks. Another caller gets it only
-//! if its own statement has the same digest, so nobody reads a profile of rows or columns that it may not see. After a
-//! change of the cube's SQL or of a policy, there is no stored profile until the next one is made.
+//! In: a caller and a cube. Out: the text of a profile. A profile is stored with the fingerprint of the caller's view
+//! of the cube: the digest of the statement that counts its columns, after policies and hooks. Another caller gets it
+//! only if its own statement has the same digest, so nobody reads a profile of rows or columns that it may not see.
+//! After a change of the cube's SQL or of a policy, there is no stored profile until the next one is made.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Queries that were computed from rows, by their shape: which members of one cube they group, filter and aggregate.
 //!
 //! In: each query that the warehouse ran without a pre-aggregation. Out: counts and times of shapes, from which
-//! pre-aggregations are recommended, and the dimensions that a query filters by. Values of filters and rows are absent; the number of shapes is bounded.
+//! pre-aggregations are recommended, and the dimensions that a query filters by. Values of filters and rows are absent;
+//! the number of shapes is bounded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Makes a query of a draft.
 //!
-//! In: the reading of a question. Out: a [`SemanticQuery`]. A step of time groups by the time dimension that the question
-//! names, or by the primary time dimension of the cube that it is about.
+//! In: the reading of a question. Out: a [`SemanticQuery`]. A step of time groups by the time dimension that the
+//! question names, or by the primary time dimension of the cube that it is about.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `terrane ask`: reads a question in words as a query, and measures a suite of questions.
 //!
-//! In: a project and a question, or a file of questions. Out: the query with the meaning of each word, or choices; or how
-//! many questions of a suite were read as expected.
+//! In: a project and a question, or a file of questions. Out: the query with the meaning of each word, or choices; or
+//! how many questions of a suite were read as expected.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Reads settings key by key from the environment and the file.
 //!
 //! In: the parsed project file and the environment, which has priority. Out: typed values; every problem becomes a
-//! diagnostic with its place or its variable, and reading continues. Keys that are never read are unknown. Not here: the
-//! list of keys (`sections`).
+//! diagnostic with its place or its variable, and reading continues. Keys that are never read are unknown. Not here:
+//! the list of keys (`sections`).
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -144,8 +144,8 @@ fn is_public(fields: &mut Fields) -> bool {
     !fields.has("public") || fields.boolean("public", false)
 }
 
-/// Reads the keys of `meta` that governance and search know. Values of other types are left out, because hooks would not
-/// understand them. All other keys of `meta` are for people.
+/// Reads the keys of `meta` that governance and search know. Values of other types are left out, because hooks would
+/// not understand them. All other keys of `meta` are for people.
 fn governed(fields: &Fields) -> Governed {
     let mut governed = Governed::default();
     let Some(Node { value: NodeValue::Map(meta), .. }) = fields.nullable("meta") else { return governed };

@@ -163,8 +163,8 @@ impl Reads {
         Ok(glossary::terms(context, search, category, status, limit).await?)
     }
 
-    /// The newest profile of a cube, as `GET /api/v1/profiling/cubes/{cube_name}/profile` sends it; null if none was made
-    /// with the caller's view of the cube.
+    /// The newest profile of a cube, as `GET /api/v1/profiling/cubes/{cube_name}/profile` sends it; null if none was
+    /// made with the caller's view of the cube.
     async fn cube_profile(&self, context: &Context<'_>, cube: String) -> Result<Option<Json>> {
         Ok(profile::newest(context, &cube).await?)
     }

@@ -81,6 +81,17 @@ impl House {
         House { edge, keys, _folder: folder }
     }
 
+    /// Returns the same project without the members that policies close to analysts.
+    async fn without_hidden_members() -> House {
+        let without = |text: &str, words: &[&str]| {
+            let remaining = text.lines().filter(|line| !words.iter().any(|word| line.contains(word)));
+            remaining.map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let end = CUBES.find("  - name: secrets").unwrap();
+        let cubes = without(&CUBES[..end], &["name: pieces", "name: avg_pieces"]);
+        House::new(&cubes, &without(METRICS, &["share_of_pieces"]), "").await
+    }
+
     async fn send(&self, caller: &str, method: &str, path: &str, body: Json) -> (u16, Json) {
         let headers = json!({"authorization": format!("Bearer {}", self.keys[caller])});
         let asked = json!({"method": method, "path": path, "headers": headers, "json": body});
@@ -215,13 +226,7 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
 #[tokio::test]
 async fn members_that_the_caller_may_not_see_change_nothing() {
     let hidden = House::new(CUBES, METRICS, POLICIES).await;
-    let without = |text: &str, words: &[&str]| {
-        let remaining = text.lines().filter(|line| !words.iter().any(|word| line.contains(word)));
-        remaining.map(|line| format!("{line}\n")).collect::<String>()
-    };
-    let end = CUBES.find("  - name: secrets").unwrap();
-    let cubes = without(&CUBES[..end], &["name: pieces", "name: avg_pieces"]);
-    let absent = House::new(&cubes, &without(METRICS, &["share_of_pieces"]), "").await;
+    let absent = House::without_hidden_members().await;
     let texts = [
         "pieces",
         "secret",
@@ -269,6 +274,40 @@ async fn members_that_the_caller_may_not_see_change_nothing() {
     assert!(!hidden.found("writer", "secret").await.is_empty());
 }
 
+/// Questions are read alike in a project with members that policies close and in one without them.
+#[tokio::test]
+async fn questions_of_a_caller_do_not_depend_on_hidden_members() {
+    const WORDS: [&str; 24] = [
+        "pieces", "secret", "hall", "share of", "typical amount", "stock", "avg", "weight", "by", "top 3", "code",
+        "count", "keeper", "places", "over", "5", "not", "is", "secrets", "peices", "\"hall code\"", "and", "in stock",
+        "how many",
+    ];
+    const PATH: &str = "/api/v1/search/nl-query";
+    let (hidden, absent) = (House::new(CUBES, METRICS, POLICIES).await, House::without_hidden_members().await);
+    let mut state = 20_261_127_u64;
+    let mut next = |below: usize| {
+        // xorshift
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let mut clear = 0;
+    for _ in 0..400 {
+        let words: Vec<&str> = (0..next(5) + 1).map(|_| WORDS[next(WORDS.len())]).collect();
+        let body = json!({"query": words.join(" ")});
+        let of_hidden = hidden.send("analyst", "POST", PATH, body.clone()).await;
+        let of_absent = absent.send("analyst", "POST", PATH, body.clone()).await;
+        assert_eq!(of_hidden.0, 200, "{body} {}", of_hidden.1);
+        assert_eq!(of_hidden, of_absent, "{body}");
+        clear += usize::from(!of_hidden.1["query"].is_null());
+    }
+    assert!(clear > 20, "{clear}");
+    let body = json!({"query": "pieces by hall"});
+    let (_, answer) = hidden.send("writer", "POST", PATH, body).await;
+    assert_eq!(answer["query"], json!({"measures": ["stock.pieces"], "dimensions": ["places.hall"]}), "{answer}");
+}
+
 #[tokio::test]
 async fn graphql_answers_as_rest_does() {
     let house = House::new(CUBES, METRICS, POLICIES).await;
@@ -285,6 +324,9 @@ async fn graphql_answers_as_rest_does() {
         }
         assert_eq!(names(&body["data"]["autocomplete"]), ["places.hall"]);
     }
+    let asked = house.graphql("writer", "{ ask(question: \"weight by keeper\") { query confidence } }").await;
+    let query = json!({"measures": ["stock.weight"], "dimensions": ["stock.keeper"]});
+    assert_eq!(asked["data"]["ask"], json!({"query": query, "confidence": 1.0}), "{asked}");
     let refused = house.graphql("writer", "{ search(query: \"pieces\", limit: 0) { name } }").await;
     assert_eq!(refused["errors"][0]["extensions"]["code"], "INVALID_QUERY", "{refused}");
     let refused = house.graphql("writer", "{ autocomplete(query: \"a\", cube: \"nothing\") { name } }").await;

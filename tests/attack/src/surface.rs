@@ -74,6 +74,13 @@ impl Surface for Rest {
             let body = json!({"column": column, "column_id": column});
             return Request::post(Caller::Reader, "/api/v1/lineage/impact", body.to_string());
         }
+        if random.chance(5) {
+            let members = cube.measures.iter().map(|measure| measure.name.as_str()).chain(columns.iter().copied());
+            let members: Vec<&str> = members.collect();
+            let words = [*random.of(&members), "by", *random.of(&members), "of", *random.of(&columns)];
+            let body = json!({"query": words.join(" ")});
+            return Request::post(Caller::Reader, "/api/v1/search/nl-query", body.to_string());
+        }
         if paths.is_empty() || random.chance(5) {
             return Request::post(Caller::Writer, "/api/v1/unified/compile", "{}".to_owned());
         }
@@ -81,6 +88,10 @@ impl Surface for Rest {
         let measure = if members.is_empty() { "count" } else { *random.of(&members) };
         let path = random.of(paths).clone();
         let path = path.replace("{cube_name}", &cube.name).replace("{cube}", &cube.name).replace("{measure}", measure);
+        // A profile is made before one can be read.
+        if path.ends_with("/profile") && random.chance(50) {
+            return Request::post(Caller::Reader, &path, "{}".to_owned());
+        }
         Request::get(Caller::Reader, &path)
     }
 }

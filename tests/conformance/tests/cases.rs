@@ -34,7 +34,8 @@ fn every_route_has_a_case() {
         })
     };
     // `auth` tests these, over a store with accounts, `jobs` those of asynchronous queries, over a table of jobs, `dax`
-    // those of sessions, `governed` those of governance and `cost` those of guardrails, over records that change.
+    // those of sessions, `governed` those of governance and `cost` those of guardrails, over records that change. The
+    // system tests make profiles of real rows.
     let elsewhere = [
         "/api/v1/auth/",
         "/api/v1/audit",
@@ -42,6 +43,7 @@ fn every_route_has_a_case() {
         "/api/v1/dax/sessions/{id}",
         "/api/v1/governance/",
         "/api/v1/optimization/guardrails/",
+        "/api/v1/profiling/",
     ];
     let is_here = |route: &&terrane_server::Route| !elsewhere.iter().any(|path| route.path.starts_with(path));
     let routes = terrane_server::routes();

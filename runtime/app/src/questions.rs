@@ -71,11 +71,7 @@ impl QuestionService {
     ///
     /// # Errors
     /// The question is empty or too long, the language is unknown, or the warehouse does not answer a lookup of values.
-    pub async fn ask(
-        &self,
-        question: &WordedQuestion,
-        request: &RequestContext,
-    ) -> Result<QuestionAnswer, AskError> {
+    pub async fn ask(&self, question: &WordedQuestion, request: &RequestContext) -> Result<QuestionAnswer, AskError> {
         let code = question.language.as_deref().unwrap_or("en");
         let unknown = || AskError::UnknownLanguage { name: code.chars().take(20).collect() };
         let language = Language::named(code).ok_or_else(unknown)?;
@@ -142,7 +138,8 @@ impl QuestionService {
                 };
                 let query = wanted.query(access).map_err(QueryRunError::from)?;
                 let answer = session.prepare(&query).await?.run().await?;
-                let batches = answer.batches.iter().filter_map(|batch| cast(batch.columns().first()?, &DataType::Utf8).ok());
+                let batches =
+                    answer.batches.iter().filter_map(|batch| cast(batch.columns().first()?, &DataType::Utf8).ok());
                 for column in batches {
                     let values = column.as_string::<i32>();
                     let equal = (0..values.len()).filter(|row| values.is_valid(*row)).map(|row| values.value(row));

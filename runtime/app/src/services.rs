@@ -55,8 +55,8 @@ use crate::ports::warehouse::Warehouse;
 use crate::preaggregations::{PreaggregationBackend, PreaggregationPorts, PreaggregationSettings, Preaggregations};
 use crate::profiling::{ProfileArchive, ProfilingService};
 use crate::projects::{ProjectPorts, ProjectService};
-use crate::questions::QuestionService;
 use crate::query::{LimiterSettings, QueryPorts, QueryService, QuerySettings};
+use crate::questions::QuestionService;
 use crate::search::SearchService;
 use crate::security::oauth::{OAuth, StateTokenKey, Transport};
 use crate::security::{AccessRecorder, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
@@ -473,9 +473,9 @@ impl ServerServices {
             Arc::new(ProfileArchive::new(profiling, queries, catalog, server.profiles, server.profile_texts))
         });
         let invalidation = InvalidationService::new(catalog, versions, access);
-        let questions = search.as_ref().map(|search| {
-            Arc::new(QuestionService::new(Arc::clone(&services.queries), Arc::clone(search)))
-        });
+        let questions = search
+            .as_ref()
+            .map(|search| Arc::new(QuestionService::new(Arc::clone(&services.queries), Arc::clone(search))));
         ServerServices {
             questions,
             projects: Arc::new(projects),

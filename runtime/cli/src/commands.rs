@@ -1,7 +1,7 @@
 //! The commands, one per file. Each reads its arguments, calls the other modules, and prints the result.
 
-pub mod ask;
 pub mod anomaly;
+pub mod ask;
 pub mod audit;
 pub mod auth;
 pub mod check;

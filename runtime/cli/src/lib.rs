@@ -34,8 +34,8 @@ use std::thread;
 
 use clap::{Parser, Subcommand};
 
-use commands::{ask, 
-    Terminal, anomaly, audit, auth, check, config as config_command, cost, dax, doctor, explain, graphql,
+use commands::{
+    Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, graphql,
     import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query,
     run as run_command, schema, search, serve, state, test,
 };

@@ -59,8 +59,8 @@ mod tests {
 
     use crate::schema::{self, Components, SchemaOf};
     use crate::{
-        accounts, auth, cache, dax, governance, lineage, preaggregations, profile, profile_config, project, query, questions,
-        registration, search, time,
+        accounts, auth, cache, dax, governance, lineage, preaggregations, profile, profile_config, project, query,
+        questions, registration, search, time,
     };
 
     /// The schema of each body, and the fields that its reader knows.

@@ -47,7 +47,7 @@ impl ExecutedQueries for MemoryHistory {
 
     async fn filter_totals(&self, filter: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError> {
         let queries = self.executed(&HistoryFilter { limit: u32::MAX, is_computed: true, ..filter.clone() }).await?;
-        let mut totals: BTreeMap<(Arc<str>, Arc<str>), FilterTotals> = BTreeMap::new();
+        let mut totals: BTreeMap<[Arc<str>; 2], FilterTotals> = BTreeMap::new();
         for query in queries.into_iter().filter(|query| query.pre_aggregation.is_none()) {
             let Some(filters) = query.filters else { continue };
             let new = || FilterTotals {
@@ -57,7 +57,7 @@ impl ExecutedQueries for MemoryHistory {
                 warehouse: Duration::ZERO,
                 cost_micros: None,
             };
-            let group = totals.entry((Arc::clone(&query.cube), Arc::clone(&filters))).or_insert_with(new);
+            let group = totals.entry([Arc::clone(&query.cube), Arc::clone(&filters)]).or_insert_with(new);
             group.queries += query.queries;
             group.warehouse += query.warehouse;
             group.cost_micros = group.cost_micros.into_iter().chain(query.cost_micros).reduce(|one, other| one + other);

@@ -278,8 +278,29 @@ async fn members_that_the_caller_may_not_see_change_nothing() {
 #[tokio::test]
 async fn questions_of_a_caller_do_not_depend_on_hidden_members() {
     const WORDS: [&str; 24] = [
-        "pieces", "secret", "hall", "share of", "typical amount", "stock", "avg", "weight", "by", "top 3", "code",
-        "count", "keeper", "places", "over", "5", "not", "is", "secrets", "peices", "\"hall code\"", "and", "in stock",
+        "pieces",
+        "secret",
+        "hall",
+        "share of",
+        "typical amount",
+        "stock",
+        "avg",
+        "weight",
+        "by",
+        "top 3",
+        "code",
+        "count",
+        "keeper",
+        "places",
+        "over",
+        "5",
+        "not",
+        "is",
+        "secrets",
+        "peices",
+        "\"hall code\"",
+        "and",
+        "in stock",
         "how many",
     ];
     const PATH: &str = "/api/v1/search/nl-query";

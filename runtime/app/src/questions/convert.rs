@@ -43,9 +43,8 @@ pub(super) fn query(access: &Access<'_>, reading: &Reading) -> Result<SemanticQu
             }
         }
     }
-    let order = draft.order.iter().map(|order| {
-        Ok(OrderBy { member: order.member.parse()?, descending: order.is_descending })
-    });
+    let order =
+        draft.order.iter().map(|order| Ok(OrderBy { member: order.member.parse()?, descending: order.is_descending }));
     Ok(SemanticQuery {
         values: members(&draft.values)?,
         dimensions,

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use terrane_app::questions::{AskError, QuestionService, WordedQuestion};
 use terrane_app::query::RequestContext;
+use terrane_app::questions::{AskError, QuestionService, WordedQuestion};
 use terrane_terminal::{TerminalText, Tree};
 use terrane_wire::ErrorBody;
 use terrane_wire::questions::NaturalLanguageAnswer;
@@ -63,7 +63,10 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
         return suite(file, arguments, &service, &caller).await;
     }
     let question = WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()) };
-    let answer = service.ask(&question, &caller).await.map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
+    let answer = service
+        .ask(&question, &caller)
+        .await
+        .map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
     let body = NaturalLanguageAnswer::from(&answer);
     if arguments.json {
         print(&json_line(&body));
@@ -76,7 +79,7 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
 fn tree(body: &NaturalLanguageAnswer<'_>) -> Tree {
     let text = |text: &str| TerminalText::spaced(text).into_string();
     let mut tree = match &body.query {
-        Json::Null => Tree::new("the question is unclear".to_owned()),
+        Json::Null => Tree::new("the question is unclear"),
         query => Tree::new(text(&query.to_string())),
     };
     for part in &body.interpretation {

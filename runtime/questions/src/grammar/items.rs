@@ -69,8 +69,7 @@ pub(super) fn items(
 /// Returns the values that a text is, in upper or lower case.
 fn value(text: &str, values: &[KnownValue]) -> Option<ItemKind> {
     let lower = text.to_lowercase();
-    let found: Vec<KnownValue> =
-        values.iter().filter(|known| known.value.to_lowercase() == lower).cloned().collect();
+    let found: Vec<KnownValue> = values.iter().filter(|known| known.value.to_lowercase() == lower).cloned().collect();
     (!found.is_empty()).then_some(ItemKind::Value(found))
 }
 

@@ -137,7 +137,12 @@ impl QuestionService {
                     limit: MAX_VALUES,
                 };
                 let query = wanted.query(access).map_err(QueryRunError::from)?;
-                let answer = session.prepare(&query).await?.run().await?;
+                let answer = match async { session.prepare(&query).await?.run().await }.await {
+                    Ok(answer) => answer,
+                    // A masked dimension cannot be filtered.
+                    Err(QueryRunError::Query(_) | QueryRunError::Denied(_)) => continue,
+                    Err(error) => return Err(error.into()),
+                };
                 let batches =
                     answer.batches.iter().filter_map(|batch| cast(batch.columns().first()?, &DataType::Utf8).ok());
                 for column in batches {

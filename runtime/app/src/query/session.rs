@@ -176,15 +176,16 @@ impl QuerySession<'_> {
         let query = StatisticsQuery { cube: Arc::clone(cube), range: None, statistics, top: None };
         let semantic = statistics_as_query(&self.snapshot.model, &query)?;
         let mut recorder = self.recorder(&semantic, self.context.kind);
-        let sql = match self.authorize(&semantic, &recorder).await {
-            Ok(authorization) => self.compile_profile(&query, &authorization, &recorder).map_err(QueryRunError::from),
-            Err(refusal) => Err(refusal),
-        };
+        let authorization = self.authorize(&semantic, &recorder).await;
+        let authorization = self.finish(&mut recorder, authorization).await?;
+        let sql = self.compile_profile(&query, &authorization, &recorder).map_err(QueryRunError::from);
         let sql = self.finish(&mut recorder, sql).await?;
         let CacheSettings { secret, warehouse, .. } = &self.service.settings.cache;
         let tenant = self.context.tenant.as_deref();
         let key = secret.key(warehouse, tenant, std::iter::once(&sql), false);
-        Ok(hex::encode(secret.tag(b"profile", &[&key.0])).into())
+        // The hooks' limit of rows bounds the lists of frequent values.
+        let limit = authorization.authorized.limit(u64::MAX, 0).to_le_bytes();
+        Ok(hex::encode(secret.tag(b"profile", &[&key.0, &limit])).into())
     }
 
     /// Compiles statistics without running them and without calling hooks.

@@ -54,7 +54,7 @@ impl<'m> Authorized<'m> {
     }
 
     /// Returns the limit of a page so that all pages together have no more rows than the hooks allow.
-    pub(crate) fn limit(&self, requested: u64, offset: u64) -> u64 {
+    pub fn limit(&self, requested: u64, offset: u64) -> u64 {
         self.obligations.max_rows.map_or(requested, |most| requested.min(most.saturating_sub(offset)))
     }
 }

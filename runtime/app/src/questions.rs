@@ -3,7 +3,8 @@
 //! In: a question and its caller. Out: a query with the meaning of each word, or choices. The vocabulary is that of the
 //! members that metadata lists for the caller, so names of others are in no answer and no choice. A word that is no
 //! name may be a value: the values of dimensions with `meta.searchable` are looked up by a query of the caller, within
-//! its policies and limits. A query is compiled for the caller before it is returned. Absent: running it, and formats.
+//! its policies and limits. A query is compiled for the caller before it is returned. It runs if the rows are asked for.
+//! Absent: formats.
 
 mod convert;
 mod vocabulary;
@@ -19,7 +20,7 @@ use terrane_questions::{Clarification, KnownValue, Language, QuestionError, Read
 
 use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::domain::{QueryKind, RequestContext};
-use crate::query::{QueryRunError, QueryService, QuerySession};
+use crate::query::{Answer, QueryRunError, QueryService, QuerySession};
 use crate::search::SearchService;
 
 /// Words that are looked up as values.
@@ -35,6 +36,8 @@ pub struct WordedQuestion {
     pub text: String,
     /// The code of the language; `None`: English.
     pub language: Option<String>,
+    /// Run the query too.
+    pub runs: bool,
 }
 
 /// The reason why a question is not read.
@@ -54,6 +57,8 @@ pub struct QuestionAnswer {
     /// `None` if the question is unclear.
     pub query: Option<SemanticQuery>,
     pub reading: Reading,
+    /// The rows, if they were asked for.
+    pub rows: Option<Answer>,
 }
 
 /// Reads questions in words.
@@ -89,9 +94,18 @@ impl QuestionService {
             }
         }
         if !reading.clarifications.is_empty() {
-            return Ok(QuestionAnswer { query: None, reading });
+            return Ok(QuestionAnswer { query: None, reading, rows: None });
         }
-        self.compiled(&session, &access, reading).await
+        let answer = self.compiled(&session, &access, reading).await?;
+        match &answer.query {
+            Some(query) if question.runs => {
+                let context = request.with_kind(QueryKind::Rest);
+                let session = self.queries.session(&context);
+                let rows = session.prepare(query).await?.run().await?;
+                Ok(QuestionAnswer { rows: Some(rows), ..answer })
+            }
+            _ => Ok(answer),
+        }
     }
 
     /// Returns the query of a reading, if it compiles for the caller.
@@ -103,7 +117,7 @@ impl QuestionService {
     ) -> Result<QuestionAnswer, AskError> {
         let refused = match convert::query(access, &reading) {
             Ok(query) => match async { session.prepare(&query).await?.planned().await }.await {
-                Ok(_) => return Ok(QuestionAnswer { query: Some(query), reading }),
+                Ok(_) => return Ok(QuestionAnswer { query: Some(query), reading, rows: None }),
                 Err(QueryRunError::Query(error)) => error,
                 Err(error) => return Err(error.into()),
             },
@@ -111,7 +125,7 @@ impl QuestionService {
         };
         let message = refused.to_string();
         reading.clarifications.push(Clarification { text: String::new(), message, choices: Vec::new() });
-        Ok(QuestionAnswer { query: None, reading })
+        Ok(QuestionAnswer { query: None, reading, rows: None })
     }
 
     /// Looks up the words without a meaning among the values of searchable dimensions, as the caller sees them.

@@ -8,14 +8,16 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value as Json;
+use terrane_app::query::Answer;
 use terrane_app::questions::{QuestionAnswer, WordedQuestion};
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};
+use crate::json::{Numbers, write_objects};
 use crate::query::to_wire;
 use crate::schema;
 
-pub(crate) const QUESTION: &[&str] = &["query", "language"];
+pub(crate) const QUESTION: &[&str] = &["query", "language", "run"];
 const TEXT: &str = "a string like \"flights by carrier last month\"";
 const LANGUAGE: &str = "`en` or `de`";
 
@@ -28,6 +30,8 @@ pub struct NaturalLanguageQuery {
     /// The language of the question: `en` (default) or `de`.
     #[schemars(schema_with = "languages")]
     pub language: Option<String>,
+    /// True to run the query and to add its rows. Default: false.
+    pub run: Option<bool>,
 }
 
 fn languages(_: &mut SchemaGenerator) -> Schema {
@@ -48,6 +52,19 @@ pub struct NaturalLanguageAnswer<'a> {
     pub alternatives: Vec<QuestionAlternative<'a>>,
     /// Empty if there is a query.
     pub clarifications: Vec<QuestionClarification<'a>>,
+    /// Null if the rows were not asked for.
+    pub result: Option<QuestionResult<'a>>,
+}
+
+/// The rows of a question's query.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QuestionResult<'a> {
+    /// One object for each row by the names of its columns. Decimals, and integers beyond 2^53, are strings.
+    #[schemars(schema_with = "schema::any")]
+    pub data: Json,
+    pub sql: &'a str,
+    pub returned_rows: u64,
+    pub total_rows: Option<u64>,
 }
 
 /// A part of a question, and its meaning.
@@ -83,7 +100,8 @@ pub fn question_from_wire(body: &[u8]) -> Result<WordedQuestion, FieldError> {
     let json = parse(body)?;
     let fields = Fields::new(&json, &Path::ROOT, "an object like {\"query\": \"flights by carrier\"}", QUESTION)?;
     let text = fields.required_string("query", TEXT)?.to_owned();
-    Ok(WordedQuestion { text, language: fields.string("language", LANGUAGE)?.map(str::to_owned) })
+    let language = fields.string("language", LANGUAGE)?.map(str::to_owned);
+    Ok(WordedQuestion { text, language, runs: fields.boolean("run")? == Some(true) })
 }
 
 impl<'a> From<&'a QuestionAnswer> for NaturalLanguageAnswer<'a> {
@@ -93,6 +111,7 @@ impl<'a> From<&'a QuestionAnswer> for NaturalLanguageAnswer<'a> {
         let pieces = reading.pieces.iter();
         let unsure = reading.pieces.iter().filter(|piece| !piece.alternatives.is_empty());
         NaturalLanguageAnswer {
+            result: answer.rows.as_ref().map(QuestionResult::from),
             // The text of a query is JSON.
             query: query.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Json::Null),
             interpretation: pieces.map(|piece| QuestionPart { text: &piece.text, meaning: &piece.meaning }).collect(),
@@ -105,6 +124,21 @@ impl<'a> From<&'a QuestionAnswer> for NaturalLanguageAnswer<'a> {
                 .iter()
                 .map(|one| QuestionClarification { text: &one.text, message: &one.message, choices: &one.choices })
                 .collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Answer> for QuestionResult<'a> {
+    fn from(answer: &'a Answer) -> Self {
+        let mut rows = vec![b'['];
+        write_objects(&answer.columns, &answer.batches, Numbers::Exact, &mut rows);
+        rows.push(b']');
+        QuestionResult {
+            // The writer of rows writes JSON.
+            data: serde_json::from_slice(&rows).unwrap_or(Json::Null),
+            sql: &answer.sql,
+            returned_rows: answer.returned_rows,
+            total_rows: answer.total_rows,
         }
     }
 }

@@ -62,7 +62,7 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
     if let Some(file) = &arguments.suite {
         return suite(file, arguments, &service, &caller).await;
     }
-    let question = WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()) };
+    let question = WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()), runs: false };
     let answer = service
         .ask(&question, &caller)
         .await
@@ -109,7 +109,7 @@ async fn suite(
     let cases = cases(file)?;
     let (mut right, mut unclear, mut wrong) = (0_usize, 0_usize, Vec::new());
     for case in &cases {
-        let question = WordedQuestion { text: case.question.clone(), language: Some(arguments.language.clone()) };
+        let question = WordedQuestion { text: case.question.clone(), language: Some(arguments.language.clone()), runs: false };
         let found = match service.ask(&question, caller).await {
             Ok(answer) => NaturalLanguageAnswer::from(&answer).query,
             Err(AskError::Question(_)) => Json::Null,

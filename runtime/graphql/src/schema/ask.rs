@@ -55,7 +55,7 @@ pub(crate) async fn ask(
     let off = || ErrorBody::new(Code::NotFound, "search is switched off on this server");
     let questions = state.parts.services.questions.as_ref().ok_or_else(off)?;
     let request = &state.parts.context.request;
-    let answer = questions.ask(&WordedQuestion { text, language }, request).await;
+    let answer = questions.ask(&WordedQuestion { text, language, runs: false }, request).await;
     let answer = answer.map_err(|error| ErrorBody::from_question(error, request.scopes))?;
     let body = NaturalLanguageAnswer::from(&answer);
     let choices = body.clarifications.iter().map(|one| one.choices.len()).sum();

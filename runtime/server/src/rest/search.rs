@@ -55,7 +55,7 @@ const TAG: &str = "search";
 static ASK: Doc = Doc {
     id: "nl_query",
     tag: TAG,
-    summary: "Read a question in words as a query; nothing but lookups of values is executed",
+    summary: "Read a question in words as a query, and run it if its rows are asked for",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<NaturalLanguageQuery>())),
     answers: &[ResponseDoc {

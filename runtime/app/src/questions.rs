@@ -45,14 +45,14 @@ pub struct WordedQuestion {
 pub enum AskError {
     #[error(transparent)]
     Question(#[from] QuestionError),
-    #[error("unknown language `{name}`")]
+    #[error("unknown language `{name}`; expected `en` or `de`")]
     UnknownLanguage { name: String },
     #[error(transparent)]
     Query(#[from] QueryRunError),
 }
 
 /// The query of a question.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct QuestionAnswer {
     /// `None` if the question is unclear.
     pub query: Option<SemanticQuery>,

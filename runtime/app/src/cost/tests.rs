@@ -188,7 +188,7 @@ async fn old_records_are_pruned_until_none_is_left() {
     let history = Arc::new(FakeHistory::default());
     *history.left.lock().unwrap() = Some(25);
     let days = |days: u64| Duration::from_secs(days * 86_400);
-    let retention = |kept| HistoryRetention::new(history.clone(), Arc::new(Noon), kept, TimeZone::UTC);
+    let retention = |length| HistoryRetention::new(history.clone(), Arc::new(Noon), length, TimeZone::UTC);
     let lease = Lease { name: "prune_query_history".into(), holder: "one".into(), fence: 1 };
     assert_eq!(retention(days(60)).run(&lease).await.unwrap(), Progress::Complete);
     let before = std::mem::take(&mut *history.pruned_before.lock().unwrap());

@@ -39,6 +39,6 @@ pub trait ProfileRecords: Send + Sync {
 pub trait ProfileTexts: Send + Sync {
     fn write(&self, profile: &CubeProfile, range: &str, changes: Option<&ProfileChanges>) -> String;
 
-    /// Returns `None` for a text of another version.
+    /// Returns `None` for the text of another version.
     fn summary(&self, text: &str) -> Option<ProfileSummary>;
 }

@@ -2,8 +2,8 @@
 //!
 //! In: a caller and a cube. Out: the text of a profile. A profile is stored with the fingerprint of the caller's view
 //! of the cube: the digest of the statement that counts its columns, after policies and hooks. Another caller gets it
-//! only if its own statement has the same digest, so nobody reads a profile of rows or columns that it may not see.
-//! After a change of the cube's SQL or of a policy, there is no stored profile until the next one is made.
+//! only if its own statement has the same digest, so a profile never shows rows or columns that its reader may not see.
+//! A change of the cube's SQL or of a policy hides the stored profiles until the next one is made.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const MAX_NEAREST: usize = 20;
 /// The characters of a name that an error repeats.
 const MAX_NAME: usize = 200;
 
-/// The reason why there is no profile.
+/// The reason why a profile is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error("unknown cube `{name}`")]

@@ -83,10 +83,7 @@ impl ErrorBody {
         let message = error.to_string();
         match error {
             AskError::Question(_) => ErrorBody::new(Code::InvalidQuery, message).detail("field", "query"),
-            AskError::UnknownLanguage { .. } => {
-                let known: Vec<String> = ["en", "de"].map(str::to_owned).to_vec();
-                ErrorBody::new(Code::InvalidQuery, message).detail("field", "language").detail("known", known)
-            }
+            AskError::UnknownLanguage { .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", "language"),
             AskError::Query(error) => ErrorBody::from_run(error, scopes),
         }
     }

@@ -86,7 +86,8 @@ fn limit_advice(context: &RequestContext) -> &'static str {
                  `Accept` header"
             }
             Surface::Graphql => "; for larger results run the query with `createJob`, or read pages with `offset`",
-            Surface::Dax | Surface::Xmla | Surface::Internal => " (`query.max_limit`)",
+            Surface::Internal => "; larger results are exported as CSV or Arrow (`query.max_export_rows`)",
+            Surface::Dax | Surface::Xmla => " (`query.max_limit`)",
         },
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use terrane_app::ports::profiles::ProfileTexts;
 use terrane_app::profiling::{self, ColumnSummary, ProfileConfig, ProfileSummary};
@@ -121,19 +121,19 @@ pub struct DimensionProfile<'a> {
 }
 
 /// The quality score of the newest profile of a cube.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct QualityScore {
-    cube_name: Json,
+    cube_name: String,
     #[schemars(schema_with = "schema::timestamp")]
-    profiled_at: Json,
+    profiled_at: String,
     /// The range of time as it was requested; empty for all rows.
-    date_range: Json,
+    date_range: String,
     /// The weighted sum of the scores, 0–1; null if nothing was scored.
-    overall_quality_score: Json,
+    overall_quality_score: Option<f64>,
     /// The score of each quality dimension.
-    quality_scores: Json,
+    quality_scores: BTreeMap<String, f64>,
     /// The share of the weights that was scored, 0–1.
-    scored_weight: Json,
+    scored_weight: f64,
 }
 
 /// The parts of a stored profile to send.
@@ -221,16 +221,7 @@ impl ProfileParts {
 impl QualityScore {
     /// Returns the score of a stored profile. `None`: the text is damaged.
     pub fn of(text: &str) -> Option<Self> {
-        let mut profile: Json = serde_json::from_str(text).ok()?;
-        let mut take = |name: &str| profile.get_mut(name).map(Json::take);
-        Some(QualityScore {
-            cube_name: take("cube_name")?,
-            profiled_at: take("profiled_at")?,
-            date_range: take("date_range")?,
-            overall_quality_score: take("overall_quality_score")?,
-            quality_scores: take("quality_scores")?,
-            scored_weight: take("scored_weight")?,
-        })
+        serde_json::from_str(text).ok()
     }
 }
 

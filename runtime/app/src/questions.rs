@@ -16,7 +16,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
-use terrane_questions::{Clarification, KnownValue, Language, QuestionError, Reading, Vocabulary, read};
+use terrane_questions::{Clarification, KnownValue, Language, QuestionError, Interpretation, Vocabulary, read};
 
 use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::domain::{QueryKind, RequestContext};
@@ -56,7 +56,7 @@ pub enum AskError {
 pub struct QuestionAnswer {
     /// `None` if the question is unclear.
     pub query: Option<SemanticQuery>,
-    pub reading: Reading,
+    pub reading: Interpretation,
     /// The rows, if they were asked for.
     pub rows: Option<Answer>,
 }
@@ -88,7 +88,7 @@ impl QuestionService {
         let today = session.now().date();
         let mut reading = read(&question.text, &vocabulary, &[], language, today)?;
         if !reading.unknown.is_empty() {
-            let values = self.values(request, &access, &reading).await?;
+            let values = self.values(&question.text, request, &access, &reading).await?;
             if !values.is_empty() {
                 reading = read(&question.text, &vocabulary, &values, language, today)?;
             }
@@ -113,7 +113,7 @@ impl QuestionService {
         &self,
         session: &QuerySession<'_>,
         access: &Access<'_>,
-        mut reading: Reading,
+        mut reading: Interpretation,
     ) -> Result<QuestionAnswer, AskError> {
         let refused = match convert::query(access, &reading) {
             Ok(query) => match async { session.prepare(&query).await?.planned().await }.await {
@@ -131,16 +131,17 @@ impl QuestionService {
     /// Looks up the words without a meaning among the values of searchable dimensions, as the caller sees them.
     async fn values(
         &self,
+        question: &str,
         request: &RequestContext,
         access: &Access<'_>,
-        reading: &Reading,
+        reading: &Interpretation,
     ) -> Result<Vec<KnownValue>, AskError> {
         let context = request.with_kind(QueryKind::Rest);
         let session = self.queries.session(&context);
         let dimensions = vocabulary::searchable(access, reading.cube.as_deref());
         let mut found = Vec::new();
+        let question = question.to_lowercase();
         for text in reading.unknown.iter().take(MAX_LOOKED_UP) {
-            let lower = text.to_lowercase();
             for (cube, dimension) in dimensions.iter().take(MAX_DIMENSIONS) {
                 let wanted = ValuesRequest {
                     cube,
@@ -165,7 +166,8 @@ impl QuestionService {
                     let member: Arc<str> = format!("{cube}.{dimension}").into();
                     found.extend(
                         equal
-                            .filter(|value| value.to_lowercase() == lower)
+                            // A value of several words is found by its first one.
+                            .filter(|value| !value.is_empty() && question.contains(&value.to_lowercase()))
                             .map(|value| KnownValue { member: Arc::clone(&member), value: value.into() }),
                     );
                 }

@@ -101,7 +101,7 @@ pub struct Clarification {
 
 /// A question that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct Interpretation {
     pub draft: Draft,
     pub pieces: Vec<Piece>,
     /// The share of the words that have a sure meaning, 0–1.

@@ -1,6 +1,6 @@
 //! Reads the words of a question from left to right.
 //!
-//! In: words. Out: a [`Reading`]. First the words become items: words of the language, members, times, numbers and
+//! In: words. Out: a [`Interpretation`]. First the words become items: words of the language, members, times, numbers and
 //! texts; the longest match at a place wins. Then each item gets its role by the items around it: `by` makes a
 //! dimension a group, a comparison makes a member an operand, and so on. A member with several candidates is the one of
 //! the cube that the rest of the question is about; if several are left, the caller is asked. A word without a meaning
@@ -11,7 +11,7 @@ mod roles;
 
 use jiff::civil::Date;
 
-use crate::draft::Reading;
+use crate::draft::Interpretation;
 use crate::language::Language;
 use crate::members::{KnownValue, Vocabulary};
 use crate::token::{QuestionError, tokens};
@@ -26,7 +26,7 @@ pub fn read(
     values: &[KnownValue],
     language: &Language,
     today: Date,
-) -> Result<Reading, QuestionError> {
+) -> Result<Interpretation, QuestionError> {
     let tokens = tokens(question, language)?;
     let items = items::items(&tokens, vocabulary, values, language, today);
     Ok(roles::Reader::new(vocabulary, items).read())

@@ -29,6 +29,8 @@ pub(crate) enum Meaning {
     Missing,
     Since,
     Until,
+    Before,
+    After,
     From,
     To,
     Last,
@@ -60,7 +62,7 @@ pub(crate) enum Meaning {
     MonthName(u8),
 }
 
-const MEANINGS: [(&str, Meaning); 48] = [
+const MEANINGS: [(&str, Meaning); 50] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -81,6 +83,8 @@ const MEANINGS: [(&str, Meaning); 48] = [
     ("missing", Meaning::Missing),
     ("since", Meaning::Since),
     ("until", Meaning::Until),
+    ("before", Meaning::Before),
+    ("after", Meaning::After),
     ("from", Meaning::From),
     ("to", Meaning::To),
     ("last", Meaning::Last),
@@ -118,6 +122,8 @@ pub struct Language {
     /// Endings of words, the longest first, with what replaces them.
     endings: Vec<(String, String)>,
     numbers: HashMap<String, f64>,
+    /// The stems of words that mean another one, such as abbreviations.
+    same: HashMap<String, String>,
     /// The phrases that begin with a stem, the longest first.
     phrases: HashMap<String, Vec<(Vec<String>, Meaning)>>,
 }
@@ -142,7 +148,7 @@ impl Language {
     }
 
     fn parse(name: &'static str, text: &str) -> Language {
-        let mut language = Language { name, endings: Vec::new(), numbers: HashMap::new(), phrases: HashMap::new() };
+        let mut language = Language { name, endings: Vec::new(), numbers: HashMap::new(), same: HashMap::new(), phrases: HashMap::new() };
         let lines = || text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "));
         let parts = |list: &str| list.split('|').map(|part| part.trim().to_owned()).collect::<Vec<_>>();
         for (key, list) in lines().filter(|(key, _)| *key == "endings") {
@@ -153,9 +159,16 @@ impl Language {
             }
         }
         language.endings.sort_by_key(|(ending, _)| std::cmp::Reverse(ending.len()));
+        for (_, list) in lines().filter(|(key, _)| *key == "same") {
+            for pair in parts(list) {
+                let Some((word, same)) = pair.split_once('>') else { continue };
+                let pair = (language.stem(word), language.stem(same));
+                language.same.insert(pair.0, pair.1);
+            }
+        }
         for (key, list) in lines() {
             match key {
-                "endings" => {}
+                "endings" | "same" => {}
                 "numbers" => {
                     let named = (0_u32..).zip(parts(list));
                     language.numbers.extend(named.map(|(number, word)| (word, f64::from(number))));
@@ -186,8 +199,13 @@ impl Language {
         }
     }
 
-    /// Returns a word in lower case without its ending.
+    /// Returns a word in lower case without its ending. Words that mean the same have the same stem.
     pub(crate) fn stem(&self, word: &str) -> String {
+        let stem = self.without_ending(word);
+        self.same.get(&stem).cloned().unwrap_or(stem)
+    }
+
+    fn without_ending(&self, word: &str) -> String {
         for (ending, replacement) in &self.endings {
             if let Some(stem) = word.strip_suffix(&**ending)
                 && stem.chars().count() >= 3

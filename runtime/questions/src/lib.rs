@@ -16,7 +16,7 @@ mod times;
 mod token;
 
 pub use draft::{
-    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Reading, Unit,
+    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Interpretation, Unit,
 };
 pub use grammar::read;
 pub use language::Language;

@@ -76,7 +76,7 @@ pub struct Vocabulary {
 
 /// Members that a part of a question may mean.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct MemberMatch {
     /// The number of words.
     pub(crate) length: usize,
     pub(crate) members: Vec<usize>,
@@ -120,7 +120,7 @@ impl Vocabulary {
     }
 
     /// Returns the members with the longest phrase at the start of some stems.
-    pub(crate) fn exact(&self, stems: &[&str]) -> Option<Found> {
+    pub(crate) fn exact(&self, stems: &[&str]) -> Option<MemberMatch> {
         let phrases = self.phrases.get(*stems.first()?)?;
         let is_at_start = |phrase: &[String]| {
             phrase.len() <= stems.len() && phrase.iter().zip(stems).all(|(one, other)| one == other)
@@ -132,11 +132,38 @@ impl Vocabulary {
                 members.push(*member);
             }
         }
-        Some(Found { length, members, is_exact: true })
+        // `cancelled flights` are also called `flights cancelled`.
+        for member in self.permuted(&stems[..length]) {
+            if !members.contains(&member) {
+                members.push(member);
+            }
+        }
+        Some(MemberMatch { length, members, is_exact: true })
+    }
+
+    /// Returns the members with a phrase of exactly these stems in another order.
+    fn permuted(&self, stems: &[&str]) -> Vec<usize> {
+        if stems.len() < 2 {
+            return Vec::new();
+        }
+        let mut wanted = stems.to_vec();
+        wanted.sort_unstable();
+        let of_firsts = stems[1..].iter().filter_map(|stem| self.phrases.get(*stem)).flatten();
+        let same = of_firsts.filter(|(phrase, _)| {
+            let mut words: Vec<&str> = phrase.iter().map(String::as_str).collect();
+            words.sort_unstable();
+            words == wanted
+        });
+        same.map(|(_, member)| *member).collect()
+    }
+
+    /// Returns whether a name has a word with a stem.
+    pub(crate) fn has_stem(&self, stem: &str) -> bool {
+        self.by_stem.contains_key(stem)
     }
 
     /// Returns the members with a phrase that contains the most of the first stems, in any order.
-    pub(crate) fn partial(&self, stems: &[&str]) -> Option<Found> {
+    pub(crate) fn partial(&self, stems: &[&str]) -> Option<MemberMatch> {
         let mut members = self.by_stem.get(*stems.first()?)?.clone();
         let mut length = 1;
         for stem in stems[1..].iter().take(MAX_WORDS - 1) {
@@ -147,7 +174,7 @@ impl Vocabulary {
             }
             (members, length) = (both, length + 1);
         }
-        (members.len() <= MAX_PARTIAL).then_some(Found { length, members, is_exact: false })
+        (members.len() <= MAX_PARTIAL).then_some(MemberMatch { length, members, is_exact: false })
     }
 
     /// Returns the only known stem that differs from a word by a typing mistake.

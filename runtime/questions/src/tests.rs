@@ -36,7 +36,7 @@ fn vocabulary(language: &Language) -> Vocabulary {
             entry("flights.origin", Text, "flights", &["origin", "Origin"]),
             entry("flights.distance", Number, "flights", &["distance"]),
             MemberEntry { unit: minutes, ..entry("flights.departure_delay", Number, "flights", &["departure delay"]) },
-            entry("flights.is_cancelled", Boolean, "flights", &["is cancelled"]),
+            entry("flights.is_cancelled", Boolean, "flights", &["is cancelled", "Cancelled"]),
             entry("flights.long_haul", Segment, "flights", &["long haul"]),
             entry("flights.flight_date", Time, "flights", &["flight date"]),
             entry("weather.count", Measure, "weather", &["count", "Readings"]),
@@ -45,7 +45,7 @@ fn vocabulary(language: &Language) -> Vocabulary {
     )
 }
 
-fn read_in(code: &str, question: &str) -> Reading {
+fn read_in(code: &str, question: &str) -> Interpretation {
     let language = Language::named(code).unwrap();
     read(question, &vocabulary(language), &[], language, date(2013, 7, 15)).unwrap()
 }
@@ -133,6 +133,9 @@ fn times_become_ranges_and_steps() {
         ("flights since June", between(Some("2013-06-01"), None)),
         ("flights from March to May 2013", between(Some("2013-03-01"), Some("2013-05-31"))),
         ("flights between 2013-01-01 and 2013-01-31", between(Some("2013-01-01"), Some("2013-01-31"))),
+        ("flights before March 2013", between(None, Some("2013-02-28"))),
+        ("flights after 2013-06", between(Some("2013-07-01"), None)),
+        ("flights over the past three weeks", words("last 3 weeks")),
         ("flights until 2013-03", between(None, Some("2013-03-31"))),
         ("flights on 2013-02-08", words("2013-02-08")),
     ] {
@@ -145,6 +148,31 @@ fn times_become_ranges_and_steps() {
     assert_eq!(draft("flights this month year over year").compare, Some(Comparison::Shift("1 year".into())));
     let found = draft("flights last month compared to the previous period");
     assert_eq!(found.compare, Some(Comparison::Shift("1 month".into())));
+}
+
+#[test]
+fn names_of_the_subject_are_read_once() {
+    let found = draft("average departure delay of flights by carrier");
+    assert_eq!(found.values, names(&["flights.average_departure_delay"]));
+    let found = draft("average departure delay by carrier for long haul flights");
+    assert_eq!((found.values, found.segments), (names(&["flights.average_departure_delay"]), names(&["flights.long_haul"])));
+    let found = draft("flights by month and carrier");
+    assert_eq!((found.granularity, groups(&found)), (Some("month"), vec!["flights.carrier"]));
+    let found = draft("top 3 days by flights");
+    assert_eq!((found.granularity, found.limit), (Some("day"), Some(3)));
+    assert_ne!(read_in("en", "top 5 carriers").clarifications, []);
+}
+
+#[test]
+fn signs_and_thousands_are_read() {
+    for question in ["flights by carrier where flights >= 3,000", "carriers with at least 3000 flights"] {
+        let numbers = vec![DraftValue::Number(3_000.0)];
+        assert_eq!(filters(&draft(question)), [("flights.count", "gte", numbers)], "{question}");
+    }
+    let found = draft("flights with departure delay of 2 hours or more");
+    assert_eq!(filters(&found), [("flights.departure_delay", "gte", vec![DraftValue::Number(120.0)])]);
+    let found = draft("flights not cancelled by origin");
+    assert_eq!(filters(&found), [("flights.is_cancelled", "equals", vec![DraftValue::Boolean(false)])]);
 }
 
 #[test]

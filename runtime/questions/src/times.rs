@@ -60,6 +60,16 @@ pub(crate) fn range(tokens: &[Token], language: &Language, today: Date) -> Optio
                 let range = DraftRange::Between(None, Some(end.last.into()));
                 return Some(FoundTime { length: length + inner, range });
             }
+            Meaning::Before => {
+                let (end, inner) = moment(&tokens[length..], language, today)?;
+                let last = end.first.parse::<Date>().ok()?.yesterday().ok()?.to_string();
+                return Some(FoundTime { length: length + inner, range: DraftRange::Between(None, Some(last.into())) });
+            }
+            Meaning::After => {
+                let (start, inner) = moment(&tokens[length..], language, today)?;
+                let first = start.last.parse::<Date>().ok()?.tomorrow().ok()?.to_string();
+                return Some(FoundTime { length: length + inner, range: DraftRange::Between(Some(first.into()), None) });
+            }
             Meaning::Between => {
                 let (start, first) = moment(&tokens[length..], language, today)?;
                 let at = length + first;
@@ -176,6 +186,11 @@ fn moment(tokens: &[Token], language: &Language, today: Date) -> Option<(Moment,
 /// Returns the last year in which a month began.
 fn last_year(today: Date, month: i8) -> i16 {
     if month <= today.month() { today.year() } else { today.year() - 1 }
+}
+
+/// Returns whether a word alone is a time.
+pub(crate) fn is_word(text: &str) -> bool {
+    quarter(text).is_some() || written(text).is_some()
 }
 
 fn year(text: &str) -> Option<i16> {

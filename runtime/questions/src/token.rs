@@ -65,15 +65,24 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
             let inner: String = text[at + 1..at + 1 + length].iter().collect();
             found.push(token(inner, TokenKind::Quoted, language));
             at += length + 2;
+        } else if let Some(sign) = comparison(&text[at..]) {
+            found.push(token(sign.to_owned(), TokenKind::Word, language));
+            at += sign.len();
         } else if matches!(c, ',' | ';') {
             found.push(token(c.to_string(), TokenKind::Comma, language));
             at += 1;
         } else if c.is_alphanumeric() {
-            let length = text[at..].iter().take_while(|c| is_part(**c)).count();
-            let word: String = text[at..at + length].iter().collect();
-            let word = word.trim_end_matches(['.', '-', '\'', ':', '/']).to_owned();
-            let kind = number(&word, language).map_or(TokenKind::Word, TokenKind::Number);
-            found.push(token(word, kind, language));
+            let length = word_length(&text[at..]);
+            let word: String = text[at..at + length].iter().filter(|c| **c != ',').collect();
+            let word = word.trim_end_matches(['.', '-', '\'', ':', '/']);
+            match number(word, language) {
+                Some(number) => found.push(token(word.to_owned(), TokenKind::Number(number), language)),
+                // The parts of `flights.average_delay` are words of its name.
+                None => {
+                    let parts = word.split(['.', '_']).filter(|part| !part.is_empty());
+                    found.extend(parts.map(|part| token(part.to_owned(), TokenKind::Word, language)));
+                }
+            }
             at += length;
         } else {
             at += 1;
@@ -86,6 +95,33 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
         return Err(QuestionError::Empty);
     }
     Ok(found)
+}
+
+/// Returns the sign of a comparison at the start of some characters.
+fn comparison(text: &[char]) -> Option<&'static str> {
+    Some(match (text.first()?, text.get(1)) {
+        ('>', Some('=')) => ">=",
+        ('<', Some('=')) => "<=",
+        ('>', _) => ">",
+        ('<', _) => "<",
+        ('=', _) => "=",
+        _ => return None,
+    })
+}
+
+/// Returns the length of a word, or of a number with commas between its thousands.
+fn word_length(text: &[char]) -> usize {
+    let is_digit = |at: usize| text.get(at).is_some_and(char::is_ascii_digit);
+    let is_thousands = |at: usize| {
+        at > 0 && is_digit(at - 1) && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4)
+    };
+    let mut length = 0;
+    while let Some(c) = text.get(length)
+        && (is_part(*c) || (*c == ',' && is_thousands(length)))
+    {
+        length += 1;
+    }
+    length
 }
 
 fn closing(c: char) -> Option<char> {

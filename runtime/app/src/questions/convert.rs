@@ -10,7 +10,7 @@ use terrane_compiler::query::{
     CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange,
 };
 use terrane_compiler::types::{DimensionType, Granularity, Operator, Value};
-use terrane_questions::{Comparison, Draft, DraftFilter, DraftRange, DraftValue, Reading};
+use terrane_questions::{Comparison, Draft, DraftFilter, DraftRange, DraftValue, Interpretation};
 
 use crate::metadata;
 
@@ -21,7 +21,7 @@ const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
 ///
 /// # Errors
 /// A name is invalid, or there is no time to group by.
-pub(super) fn query(access: &Access<'_>, reading: &Reading) -> Result<SemanticQuery, QueryError> {
+pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<SemanticQuery, QueryError> {
     let draft = &reading.draft;
     let step: Option<Granularity> = draft.granularity.and_then(|name| name.parse().ok());
     let (mut dimensions, mut time_dimensions) = (Vec::new(), Vec::new());
@@ -35,13 +35,9 @@ pub(super) fn query(access: &Access<'_>, reading: &Reading) -> Result<SemanticQu
     let range = draft.range.as_ref().map(date_range);
     let mut time_range = range.map(|range| TimeRange { member: None, granularity: None, range });
     if let Some(step) = step.filter(|_| time_dimensions.is_empty()) {
-        match &mut time_range {
-            Some(range) => range.granularity = Some(step),
-            None => {
-                let member = primary_time(access, reading)?;
-                time_dimensions.push(TimeDimension { member, granularity: Some(step), range: None });
-            }
-        }
+        let member = primary_time(access, reading)?;
+        let range = time_range.take().map(|range| range.range);
+        time_dimensions.push(TimeDimension { member, granularity: Some(step), range });
     }
     let order =
         draft.order.iter().map(|order| Ok(OrderBy { member: order.member.parse()?, descending: order.is_descending }));
@@ -71,7 +67,7 @@ fn is_time(access: &Access<'_>, name: &str) -> bool {
     })
 }
 
-fn primary_time(access: &Access<'_>, reading: &Reading) -> Result<MemberRef, QueryError> {
+fn primary_time(access: &Access<'_>, reading: &Interpretation) -> Result<MemberRef, QueryError> {
     let cube = reading.cube.as_deref().and_then(|name| metadata::cube(access, name));
     let name: Arc<str> = cube.map_or_else(|| "".into(), |cube| Arc::clone(&cube.name));
     let time = cube.and_then(|cube| cube.dimensions.get(cube.primary_time? as usize));

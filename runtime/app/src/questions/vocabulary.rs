@@ -77,7 +77,9 @@ pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'
 fn phrases(cube: &Cube, name: &Arc<str>, presentation: &Presentation) -> Vec<Arc<str>> {
     let title = &presentation.title;
     if cube.alias_of.is_none() {
-        return vec![Arc::clone(name), Arc::clone(title)];
+        // `weather conditions` are the conditions of the cube `weather`.
+        let of_cube = [format!("{} {name}", cube.name).into(), format!("{} {title}", cube.name).into()];
+        return [Arc::clone(name), Arc::clone(title)].into_iter().chain(of_cube).collect();
     }
     let mut phrases: Vec<Arc<str>> =
         vec![format!("{} {name}", cube.name).into(), format!("{} {title}", cube.name).into()];

@@ -1,13 +1,14 @@
 //! `terrane ask`: reads a question in words as a query, and measures a suite of questions.
 //!
 //! In: a project and a question, or a file of questions. Out: the query with the meaning of each word, or choices; or
-//! how many questions of a suite were read as expected.
+//! the figures of a suite.
 
-use std::path::{Path, PathBuf};
+mod suite;
 
-use serde_json::{Value as Json, json};
-use terrane_app::query::RequestContext;
-use terrane_app::questions::{AskError, QuestionService, WordedQuestion};
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+use terrane_app::questions::{QuestionService, WordedQuestion};
 use terrane_terminal::{TerminalText, Tree};
 use terrane_wire::ErrorBody;
 use terrane_wire::questions::NaturalLanguageAnswer;
@@ -19,9 +20,6 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::wiring::{self, WarehouseUse};
 
-/// The largest suite.
-const MAX_QUESTIONS: usize = 10_000;
-
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,8 +27,8 @@ Examples:
   terrane ask examples/flights 'top 5 carriers by flights' --json | jq .query
   terrane ask examples/flights --suite examples/flights/questions.yml
 
-A suite is a list of {question, query} or {question, clarification: true}. The command fails if a question is read as
-another query than the expected one.")]
+A suite is a list of {question, query} or {question, clarification: true}. `query` is a query, or a list of queries of
+which each answers the question. The command fails if a question is read as another query than the expected one.")]
 pub struct AskArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -60,13 +58,13 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let service = QuestionService::new(engine.queries.clone(), engine.search.clone());
     if let Some(file) = &arguments.suite {
-        return suite(file, arguments, &service, &caller).await;
+        let figures = suite::measure(file, &arguments.language, &service, &caller).await?;
+        print(&if arguments.json { json_line(&figures) } else { figures.listing() });
+        print_error(&format!("{}\n", figures.summary()));
+        return Ok(figures.wrong.is_empty());
     }
-    let question = WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()), runs: false };
-    let answer = service
-        .ask(&question, &caller)
-        .await
-        .map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
+    let question = WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()) };
+    let answer = service.ask(&question, &caller).await.map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
     let body = NaturalLanguageAnswer::from(&answer);
     if arguments.json {
         print(&json_line(&body));
@@ -79,7 +77,7 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
 fn tree(body: &NaturalLanguageAnswer<'_>) -> Tree {
     let text = |text: &str| TerminalText::spaced(text).into_string();
     let mut tree = match &body.query {
-        Json::Null => Tree::new("the question is unclear"),
+        Json::Null => Tree::new("the question is unclear".to_owned()),
         query => Tree::new(text(&query.to_string())),
     };
     for part in &body.interpretation {
@@ -91,74 +89,4 @@ fn tree(body: &NaturalLanguageAnswer<'_>) -> Tree {
         tree.push(unclear);
     }
     tree
-}
-
-/// A question of a suite.
-struct Case {
-    question: String,
-    /// `None`: the question is to be asked back.
-    expected: Option<Json>,
-}
-
-async fn suite(
-    file: &Path,
-    arguments: &AskArguments,
-    service: &QuestionService,
-    caller: &RequestContext,
-) -> Result<bool, Failure> {
-    let cases = cases(file)?;
-    let (mut right, mut unclear, mut wrong) = (0_usize, 0_usize, Vec::new());
-    for case in &cases {
-        let question = WordedQuestion { text: case.question.clone(), language: Some(arguments.language.clone()), runs: false };
-        let found = match service.ask(&question, caller).await {
-            Ok(answer) => NaturalLanguageAnswer::from(&answer).query,
-            Err(AskError::Question(_)) => Json::Null,
-            Err(error) => return Err(refused(ErrorBody::from_question(error, caller.scopes))),
-        };
-        match (&case.expected, found) {
-            (None, Json::Null) => right += 1,
-            (Some(_), Json::Null) => unclear += 1,
-            (Some(expected), found) if *expected == found => right += 1,
-            (expected, found) => wrong.push(json!({"question": case.question, "expected": expected, "found": found})),
-        }
-    }
-    if arguments.json {
-        print(&json_line(&json!({"questions": cases.len(), "right": right, "unclear": unclear, "wrong": wrong})));
-    } else {
-        for one in &wrong {
-            print(&format!("{}\n", TerminalText::spaced(&one.to_string())));
-        }
-        print_error(&format!(
-            "{} questions: {right} right, {unclear} asked back, {} wrong\n",
-            cases.len(),
-            wrong.len()
-        ));
-    }
-    Ok(wrong.is_empty())
-}
-
-fn cases(file: &Path) -> Result<Vec<Case>, Failure> {
-    let name = file.display();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
-    let list: Json =
-        serde_saphyr::from_str(&text).map_err(|error| Failure::new(format!("{name} is not YAML: {error}")))?;
-    let invalid = |at: usize| {
-        let message = format!("{name}: entry {} is not a question", at + 1);
-        Failure::new(message).hint("write {question: ..., query: {...}} or {question: ..., clarification: true}")
-    };
-    let entries = list.as_array().filter(|list| list.len() <= MAX_QUESTIONS);
-    let entries = entries.ok_or_else(|| Failure::new(format!("{name} is not a list of at most 10000 questions")))?;
-    entries
-        .iter()
-        .enumerate()
-        .map(|(at, entry)| {
-            let question = entry["question"].as_str().ok_or_else(|| invalid(at))?.to_owned();
-            match (entry.get("query"), entry.get("clarification")) {
-                (Some(query @ Json::Object(_)), None) => Ok(Case { question, expected: Some(query.clone()) }),
-                (None, Some(Json::Bool(true))) => Ok(Case { question, expected: None }),
-                _ => Err(invalid(at)),
-            }
-        })
-        .collect()
 }

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 
 use crate::draft::{DraftRange, Unit};
 use crate::language::{Language, Meaning};
-use crate::members::{Found, KnownValue, Vocabulary};
+use crate::members::{Found, KnownValue, MemberKind, Vocabulary};
 use crate::times;
 use crate::token::{Token, TokenKind};
 
@@ -21,7 +21,8 @@ pub(super) enum ItemKind {
     Word(Meaning),
     Member(Candidates),
     Time(DraftRange),
-    Step(&'static str),
+    /// A step of time; true if a word for groups is part of it, as in `by month`.
+    Step(&'static str, bool),
     Number(f64, Option<Unit>),
     /// A word that is the value of dimensions.
     Value(Vec<KnownValue>),
@@ -51,31 +52,67 @@ pub(super) fn items(
     today: Date,
 ) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
+    let corrected = corrected(tokens, vocabulary, language);
     let mut at = 0;
     while at < tokens.len() {
-        let place = Place { tokens: &tokens[at..], vocabulary, language, today, before: items.last() };
-        let (length, kind) = place.item();
+        let before = items.last();
+        let place = Place { tokens: &tokens[at..], corrected: &corrected[at..], vocabulary, language, today, before };
+        let (mut length, mut kind) = place.item();
+        if matches!(kind, ItemKind::Unknown | ItemKind::Quoted)
+            && let Some((words, found)) = value(&tokens[at..], values)
+        {
+            (length, kind) = (words, found);
+        }
         let text = tokens[at..at + length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
-        let kind = match kind {
-            ItemKind::Unknown | ItemKind::Quoted => value(&text, values).unwrap_or(kind),
-            kind => kind,
-        };
         items.push(Item { text, kind });
         at += length;
     }
     items
 }
 
-/// Returns the values that a text is, in upper or lower case.
-fn value(text: &str, values: &[KnownValue]) -> Option<ItemKind> {
-    let lower = text.to_lowercase();
-    let found: Vec<KnownValue> = values.iter().filter(|known| known.value.to_lowercase() == lower).cloned().collect();
-    (!found.is_empty()).then_some(ItemKind::Value(found))
+/// The most words of a value.
+const MAX_VALUE_WORDS: usize = 8;
+
+/// Returns the longest values at the start of some tokens, in upper or lower case, with their number of words.
+fn value(tokens: &[Token], values: &[KnownValue]) -> Option<(usize, ItemKind)> {
+    let spelled = |text: &str| {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    };
+    for length in (1..=tokens.len().min(MAX_VALUE_WORDS)).rev() {
+        let text = spelled(&tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" "));
+        let found: Vec<KnownValue> =
+            values.iter().filter(|known| spelled(&known.value) == text).cloned().collect();
+        if !found.is_empty() && !text.is_empty() {
+            return Some((length, ItemKind::Value(found)));
+        }
+    }
+    None
+}
+
+/// Returns the stem of each token, and whether a typing mistake was corrected in it.
+fn corrected(tokens: &[Token], vocabulary: &Vocabulary, language: &Language) -> Vec<(String, bool)> {
+    let of = |(at, token): (usize, &Token)| {
+        let own = (token.stem.clone(), false);
+        // A word in capitals is a code.
+        let is_code = token.text.chars().all(|c| c.is_uppercase() || c.is_numeric());
+        if token.kind != TokenKind::Word || is_code || vocabulary.has_stem(&token.stem) {
+            return own;
+        }
+        let stems: Vec<&str> = tokens[at..].iter().map(|token| &*token.stem).collect();
+        if language.phrase(&stems).is_some() || times::is_word(&token.lower) {
+            return own;
+        }
+        vocabulary.corrected(&token.stem).map_or(own, |known| (known.to_owned(), true))
+    };
+    tokens.iter().enumerate().map(of).collect()
 }
 
 /// The rest of a question.
 struct Place<'p> {
     tokens: &'p [Token],
+    /// The stems of the tokens, and whether they were corrected.
+    corrected: &'p [(String, bool)],
     vocabulary: &'p Vocabulary,
     language: &'p Language,
     today: Date,
@@ -91,10 +128,12 @@ impl Place<'_> {
             _ => {}
         }
         let stems: Vec<&str> = self.tokens.iter().map(|token| &*token.stem).collect();
-        let phrase = self.language.phrase(&stems);
-        let member = self.member(&stems);
+        let known: Vec<&str> = self.corrected.iter().map(|(stem, _)| &**stem).collect();
+        let phrase = self.phrase(&stems);
+        let member = self.member(&known);
         let longest = phrase.map_or(0, |(length, _)| length).max(member.as_ref().map_or(0, |(length, _)| *length));
         if !self.compares()
+            && !self.follows_number()
             && let Some(found) = times::range(self.tokens, self.language, self.today)
             && found.length >= longest
         {
@@ -107,20 +146,40 @@ impl Place<'_> {
             (Some((length, meaning)), Some((other, _)))
                 if length > other || (length == other && self.is_word(meaning)) =>
             {
-                (length, word(meaning))
+                (length, self.word(&stems, meaning))
             }
             (_, Some((length, candidates))) => (length, ItemKind::Member(candidates)),
-            (Some((length, meaning)), None) => (length, word(meaning)),
-            (None, None) => self.corrected(&stems).unwrap_or((1, ItemKind::Unknown)),
+            (Some((length, meaning)), None) => (length, self.word(&stems, meaning)),
+            (None, None) => (1, ItemKind::Unknown),
         }
+    }
+
+    /// Returns the phrase of the language at the start. `by hour of day` is a group by a member, and no step of time.
+    fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
+        let (length, meaning) = self.language.phrase(stems)?;
+        if length > 1
+            && times::step(meaning).is_some()
+            && let Some((first, Meaning::Group)) = self.language.phrase(&stems[..1])
+            && let Some(found) = self.vocabulary.exact(&stems[1..])
+            && found.length >= length
+        {
+            return Some((first, Meaning::Group));
+        }
+        Some((length, meaning))
+    }
+
+    /// Returns whether the item before is a dimension of numbers, so that `after 2000` is a comparison.
+    fn follows_number(&self) -> bool {
+        let Some(ItemKind::Member(candidates)) = self.before.map(|item| &item.kind) else { return false };
+        candidates.members.iter().all(|index| self.vocabulary.entry(*index).kind == MemberKind::Number)
     }
 
     /// Returns whether the item before compares, so that `2000` is a number and no year.
     fn compares(&self) -> bool {
-        use Meaning::{AtLeast, AtMost, Between, Bottom, Less, More, Top};
+        use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
         matches!(
             self.before.map(|item| &item.kind),
-            Some(ItemKind::Word(More | AtLeast | Less | AtMost | Between | Top | Bottom))
+            Some(ItemKind::Word(More | AtLeast | Less | AtMost | Between | Before | After | Top | Bottom))
         ) && matches!(self.tokens[0].kind, TokenKind::Number(_))
     }
 
@@ -160,37 +219,25 @@ impl Place<'_> {
         let exact = self.vocabulary.exact(stems);
         // A word of the language alone is no hint of a member.
         let is_word = self.language.phrase(stems).is_some();
+        // A code is a value: `BOEING` is no part of the name `boeing_share`.
+        let text = &self.tokens[0].text;
+        let is_code = text.chars().count() > 1 && text.chars().all(|c| c.is_uppercase() || c.is_numeric());
         let partial = self.vocabulary.partial(stems).filter(|found| match &exact {
+            None if is_code => false,
             Some(exact) => found.length > exact.length && found.members.len() == 1,
             None => !is_word || found.length > 1,
         });
         let found = partial.or(exact)?;
-        let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART };
+        let is_corrected = self.corrected[..found.length].iter().any(|(_, is_corrected)| *is_corrected);
+        let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART }
+            * if is_corrected { CERTAINTY_OF_CORRECTION } else { 1.0 };
         Some((found.length, Candidates { members: found.members, certainty }))
     }
 
-    /// Returns the members of a word with a typing mistake.
-    fn corrected(&self, stems: &[&str]) -> Option<(usize, ItemKind)> {
-        // A word in capitals is a code.
-        if self.tokens[0].text.chars().all(|c| c.is_uppercase() || c.is_numeric()) {
-            return None;
-        }
-        let mut corrected: Vec<&str> = stems.to_vec();
-        corrected[0] = self.vocabulary.corrected(stems[0])?;
-        if let Some(next) = stems.get(1)
-            && self.language.phrase(&stems[1..]).is_none()
-            && let Some(known) = self.vocabulary.corrected(next)
-        {
-            corrected[1] = known;
-        }
-        let (length, candidates) = self.member(&corrected)?;
-        let certainty = candidates.certainty * CERTAINTY_OF_CORRECTION;
-        Some((length, ItemKind::Member(Candidates { certainty, ..candidates })))
+    fn word(&self, stems: &[&str], meaning: Meaning) -> ItemKind {
+        let is_group = matches!(self.language.phrase(&stems[..1]), Some((_, Meaning::Group)));
+        times::step(meaning).map_or(ItemKind::Word(meaning), |step| ItemKind::Step(step, is_group))
     }
-}
-
-fn word(meaning: Meaning) -> ItemKind {
-    times::step(meaning).map_or(ItemKind::Word(meaning), ItemKind::Step)
 }
 
 fn unit(meaning: Meaning) -> Option<Unit> {

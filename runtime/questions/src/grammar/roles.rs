@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::items::{Candidates, Item, ItemKind};
 use crate::draft::{
-    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Reading, Unit,
+    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Interpretation, Unit,
 };
 use crate::language::Meaning;
 use crate::members::{KnownValue, MemberEntry, MemberKind, Vocabulary};
+use crate::times;
 
 /// The most choices of a clarification.
 const MAX_CHOICES: usize = 8;
@@ -67,7 +68,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    pub(super) fn read(mut self) -> Reading {
+    pub(super) fn read(mut self) -> Interpretation {
         let mut at = 0;
         while at < self.items.len() {
             at += self.item(at).max(1);
@@ -79,7 +80,7 @@ impl<'r> Reader<'r> {
         let confidence = (sure / count * doubt * 100.0).round() / 100.0;
         let is_unknown = |item: &&Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let unknown = self.items.iter().filter(is_unknown).map(|item| item.text.clone()).collect();
-        Reading {
+        Interpretation {
             draft: self.draft,
             pieces: self.pieces,
             confidence,
@@ -94,8 +95,9 @@ impl<'r> Reader<'r> {
         let item = self.items[at].clone();
         match item.kind {
             ItemKind::Word(meaning) => self.word(at, &item.text, meaning),
-            ItemKind::Step(step) => {
+            ItemKind::Step(step, is_group) => {
                 self.draft.granularity = Some(step);
+                self.state.groups = is_group;
                 self.piece(&item.text, format!("grouped by {step}"), 1.0)
             }
             ItemKind::Time(range) => self.time(&item.text, range),
@@ -173,10 +175,18 @@ impl<'r> Reader<'r> {
             Meaning::More | Meaning::AtLeast | Meaning::Less | Meaning::AtMost | Meaning::Between => {
                 return self.comparison_without_member(at, text, meaning);
             }
-            _ => {
-                self.unclear(text, format!("`{text}` has no meaning here"), Vec::new());
-                return 1;
-            }
+            // `top 5 days` and `which month`
+            _ => match times::unit(meaning) {
+                Some(step) if self.state.is_which || self.state.groups || self.ranks_groups() => {
+                    self.draft.granularity = Some(step);
+                    self.state.is_which = false;
+                    return self.piece(text, format!("grouped by {step}"), 1.0);
+                }
+                _ => {
+                    self.unclear(text, format!("`{text}` has no meaning here"), Vec::new());
+                    return 1;
+                }
+            },
         }
         1
     }
@@ -203,16 +213,24 @@ impl<'r> Reader<'r> {
         if let Some(length) = self.condition(at, text, candidates) {
             return length;
         }
-        let role = match (self.state.groups, self.state.is_which, self.state.rank) {
-            _ if self.state.sorts => Role::Value,
+        let in_groups = self.state.groups && self.continues_groups(at);
+        let role = match (in_groups, self.state.is_which, self.state.rank) {
+            _ if self.state.sorts => Role::Operand,
             // `top 5 carriers by flights` and `most flights`
             (true, _, Some(_)) => Role::Value,
             (true, ..) => Role::Group,
             (_, true, None) => Role::Group,
-            (_, _, Some(_)) if self.draft.limit.is_some() && self.draft.groups.is_empty() => Role::Group,
+            (_, _, Some(_)) if self.ranks_groups() => Role::Group,
             (_, _, Some(_)) => Role::Value,
+            // `carriers with more than 1000 flights`
+            _ if self.draft.values.is_empty() && self.draft.groups.is_empty() && self.names_groups(at, candidates) => {
+                Role::Group
+            }
             _ => Role::Any,
         };
+        if role == Role::Any && self.is_context(at, candidates) {
+            return self.piece(text, "named once more".to_owned(), candidates.certainty);
+        }
         let is_which = std::mem::take(&mut self.state.is_which);
         let is_negated = std::mem::take(&mut self.state.is_negated);
         let Some(index) = self.pick(text, candidates, role) else { return 1 };
@@ -222,6 +240,10 @@ impl<'r> Reader<'r> {
             MemberKind::Cube => {
                 self.state.cube = Some(index);
                 self.piece(text, format!("rows of {name}"), certainty)
+            }
+            MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.belongs_to_measure(at) => {
+                self.unclear(text, format!("measure `{name}` follows another one; write `and` between them"), Vec::new());
+                1
             }
             MemberKind::Measure | MemberKind::Metric => {
                 if is_negated {
@@ -244,7 +266,7 @@ impl<'r> Reader<'r> {
                 self.draft.segments.push(Arc::clone(&name));
                 self.piece(text, format!("only rows of segment {name}"), certainty)
             }
-            MemberKind::Boolean if !self.state.groups && !is_which => {
+            MemberKind::Boolean if !in_groups && !is_which => {
                 self.filter(&name, "equals", vec![DraftValue::Boolean(!is_negated)]);
                 self.piece(text, format!("only rows where {name} is {}", !is_negated), certainty)
             }
@@ -289,6 +311,8 @@ impl<'r> Reader<'r> {
                 | Meaning::Less
                 | Meaning::AtMost
                 | Meaning::Between
+                | Meaning::Before
+                | Meaning::After
                 | Meaning::Contains
                 | Meaning::StartsWith
                 | Meaning::EndsWith) => operator = Some(*meaning),
@@ -299,13 +323,23 @@ impl<'r> Reader<'r> {
                 break;
             }
         }
-        let (values, length) = self.values(next, operator == Some(Meaning::Between));
+        let (values, mut length) = self.values(next, operator == Some(Meaning::Between));
         if values.is_empty() {
             return None;
         }
+        // `90 minutes or more`
+        if operator.is_none()
+            && let Some(ItemKind::Word(meaning @ (Meaning::AtLeast | Meaning::AtMost))) =
+                self.items.get(next + length).map(|item| &item.kind)
+            && !matches!(self.items.get(next + length + 1).map(|item| &item.kind), Some(ItemKind::Number(..)))
+        {
+            operator = Some(*meaning);
+            length += 1;
+        }
         // A word behind a member is its value only if nothing else explains it.
         let wants_text = values.iter().any(|(value, _)| matches!(value, DraftValue::Text(_)));
-        if operator.is_none() && !wants_text && next == at + 1 {
+        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        if operator.is_none() && !wants_text && next == at + 1 && !candidates.members.iter().any(is_number) {
             return None;
         }
         let fits = |kind: MemberKind| match (wants_text, operator) {
@@ -336,6 +370,12 @@ impl<'r> Reader<'r> {
                 matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
             };
             let members: Vec<usize> = candidates.members.iter().copied().filter(is_number).collect();
+            let is_dimension = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+            // Without groups, a number of each row is compared: `planes with more than 200 seats`.
+            let members = match members.iter().copied().filter(is_dimension).collect::<Vec<usize>>() {
+                dimensions if !dimensions.is_empty() && self.draft.groups.is_empty() => dimensions,
+                _ => members,
+            };
             if !members.is_empty() {
                 let candidates = Candidates { members, certainty: candidates.certainty };
                 if let Some(index) = self.pick(name, &candidates, Role::Any) {
@@ -378,6 +418,8 @@ impl<'r> Reader<'r> {
             (None, true, 1) => "notEquals",
             (None, false, _) => "inList",
             (None, true, _) => "notInList",
+            (Some(Meaning::After), false, 1) => "gt",
+            (Some(Meaning::Before), false, 1) => "lt",
             (Some(Meaning::More), false, 1) | (Some(Meaning::AtMost), true, 1) => "gt",
             (Some(Meaning::AtLeast), false, 1) | (Some(Meaning::Less), true, 1) => "gte",
             (Some(Meaning::Less), false, 1) | (Some(Meaning::AtLeast), true, 1) => "lt",
@@ -430,6 +472,10 @@ impl<'r> Reader<'r> {
         };
         let of_main_cube: Vec<&KnownValue> = values.iter().filter(of_main).collect();
         let candidates = if of_main_cube.is_empty() { values.iter().collect() } else { of_main_cube };
+        // `by origin except EWR`: the value is one of the groups.
+        let of_groups: Vec<&KnownValue> =
+            candidates.iter().copied().filter(|known| self.is_group(&known.member)).collect();
+        let candidates = if of_groups.is_empty() { candidates } else { of_groups };
         let [first] = candidates[..] else {
             let choices = candidates.iter().map(|known| Arc::clone(&known.member)).take(MAX_CHOICES).collect();
             self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
@@ -487,8 +533,8 @@ impl<'r> Reader<'r> {
             }
         };
         let narrowed = |members: Vec<usize>, keeps: &dyn Fn(&MemberEntry) -> bool| {
-            let kept: Vec<usize> = members.iter().copied().filter(|member| keeps(vocabulary.entry(*member))).collect();
-            if kept.is_empty() { members } else { kept }
+            let remaining: Vec<usize> = members.iter().copied().filter(|member| keeps(vocabulary.entry(*member))).collect();
+            if remaining.is_empty() { members } else { remaining }
         };
         let mut members: Vec<usize> = candidates.members.iter().copied().filter(fits).collect();
         if members.is_empty() {
@@ -497,8 +543,19 @@ impl<'r> Reader<'r> {
             self.unclear(text, format!("`{text}` is not the name of a {wanted}"), choices);
             return None;
         }
+        if self.state.sorts {
+            members = narrowed(members, &|entry| {
+                self.draft.values.contains(&entry.name) || self.is_group(&entry.name)
+            });
+        }
+        if self.state.is_negated && role == Role::Any {
+            members = narrowed(members, &|entry| entry.kind == MemberKind::Boolean);
+        }
         if role == Role::Any || role == Role::Value {
             members = narrowed(members, &|entry| entry.kind.is_value() || entry.kind == MemberKind::Segment);
+            // `average delay of cancelled flights` and `cancelled flights by carrier`
+            let has_values = role == Role::Any && !self.draft.values.is_empty();
+            members = narrowed(members, &|entry| (entry.kind == MemberKind::Segment) == has_values);
         }
         members = narrowed(members, &|entry| self.is_of_main_cube(entry));
         members = narrowed(members, &|entry| entry.kind != MemberKind::Cube);
@@ -525,6 +582,50 @@ impl<'r> Reader<'r> {
         self.main_cube.is_some() && entry.cube == self.main_cube
     }
 
+    /// Returns whether the item before a member, small words aside, introduces a group or continues a list of groups.
+    fn continues_groups(&self, at: usize) -> bool {
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::HowMany)));
+        matches!(before.next(), Some(ItemKind::Word(Meaning::Group | Meaning::And) | ItemKind::Step(..)))
+    }
+
+    /// Returns whether the next member is that which `top 5` ranks.
+    fn ranks_groups(&self) -> bool {
+        self.state.rank.is_some()
+            && self.draft.limit.is_some()
+            && self.draft.groups.is_empty()
+            && self.draft.values.is_empty()
+            && self.draft.granularity.is_none()
+    }
+
+    /// Returns whether a comparison or ranking follows, whose groups a member names.
+    fn names_groups(&self, at: usize, candidates: &Candidates) -> bool {
+        let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
+        let compares = |item: &Item| {
+            use Meaning::{AtLeast, AtMost, Bottom, Less, More, Top};
+            matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost | Top | Bottom))
+        };
+        let mut behind = self.items[at + 1..].iter().skip_while(|item| item.kind == ItemKind::Word(Meaning::Ignore));
+        candidates.members.iter().any(is_text) && behind.next().is_some_and(compares)
+    }
+
+    /// Returns whether a member names the cube of a measure that is already selected, as in `distance of flights`.
+    fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        candidates.members.iter().any(is_cube) && !self.draft.values.is_empty() && !self.is_listed(at)
+    }
+
+    /// Returns whether a measure is part of a phrase about another one, as in `delay by carrier of late flights`.
+    fn belongs_to_measure(&self, at: usize) -> bool {
+        !self.draft.values.is_empty() && !self.draft.groups.is_empty() && !self.is_listed(at)
+    }
+
+    fn is_listed(&self, at: usize) -> bool {
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore)));
+        matches!(before.next(), Some(ItemKind::Word(Meaning::And | Meaning::Versus)))
+    }
+
     /// Completes the draft: the count of rows, the order of a ranking, the range.
     fn finish(&mut self) {
         if self.draft.values.is_empty()
@@ -532,7 +633,9 @@ impl<'r> Reader<'r> {
         {
             self.draft.values.push(count);
         }
-        if self.draft.values.is_empty() && self.draft.groups.is_empty() && self.clarifications.is_empty() {
+        let ranks = self.state.rank.is_some() || self.draft.limit.is_some() || self.draft.granularity.is_some();
+        let is_list = !self.draft.groups.is_empty() && !ranks;
+        if self.draft.values.is_empty() && !is_list && self.clarifications.is_empty() {
             let measures = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Measure);
             let choices = measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect();
             self.unclear("", "the question names no measure".to_owned(), choices);
@@ -590,8 +693,12 @@ impl<'r> Reader<'r> {
         }
     }
 
+    fn is_group(&self, name: &Arc<str>) -> bool {
+        self.draft.groups.iter().any(|group| group.member == *name)
+    }
+
     fn group(&mut self, name: &Arc<str>) {
-        if !self.draft.groups.iter().any(|group| group.member == *name) {
+        if !self.is_group(name) {
             self.draft.groups.push(DraftGroup { member: Arc::clone(name), granularity: None });
         }
     }
@@ -621,14 +728,13 @@ fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
     let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for item in items {
         let ItemKind::Member(candidates) = &item.kind else { continue };
-        let values = candidates.members.iter().filter(|index| vocabulary.entry(**index).kind.is_value());
-        let members: Vec<usize> = values.copied().collect();
-        let members = if members.is_empty() { candidates.members.clone() } else { members };
+        let members = &candidates.members;
         let mut cubes: Vec<&Arc<str>> =
             members.iter().filter_map(|index| vocabulary.entry(*index).cube.as_ref()).collect();
         cubes.dedup();
         // Values decide before dimensions, which other cubes share.
-        let weight = if vocabulary.entry(members[0]).kind.is_value() { 10 } else { 1 };
+        let is_value = |index: &usize| vocabulary.entry(*index).kind.is_value();
+        let weight = if members.iter().all(is_value) { 10 } else { 1 };
         if let [only] = cubes[..] {
             *counts.entry(Arc::clone(only)).or_default() += weight;
         }

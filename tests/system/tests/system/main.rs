@@ -28,6 +28,7 @@ mod preaggregations;
 mod profiles;
 mod projects;
 mod providers;
+mod questions;
 mod redis;
 mod schemas;
 mod serving;

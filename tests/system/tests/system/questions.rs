@@ -1,0 +1,30 @@
+//! Measures the suites of questions about the example project.
+//!
+//! In: questions with the queries that they mean. Out: the share that is read as meant, and the share that is read as
+//! another query. A question that is asked back is neither.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
+
+use serde_json::Value;
+use terrane_system_tests::{FLIGHTS, path};
+
+use crate::run;
+
+/// Returns the numbers of questions, of right ones and of wrong ones.
+fn figures(suite: &str) -> (usize, usize, usize, String) {
+    let suite = path(suite);
+    let output = run("ask", &path(FLIGHTS), &["--suite", suite.to_str().unwrap(), "--json"]);
+    let figures: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stderr));
+    let number = |name: &str| usize::try_from(figures[name].as_u64().unwrap()).unwrap();
+    let wrong = figures["wrong"].as_array().unwrap().len();
+    assert_eq!(output.code, Some(i32::from(wrong > 0)), "{}", output.stderr);
+    (number("questions"), number("right"), wrong, output.stdout)
+}
+
+#[test]
+fn four_of_five_questions_are_read_as_meant() {
+    let (questions, right, wrong, shown) = figures("examples/flights/questions.yml");
+    assert!(questions >= 150, "{questions} questions");
+    assert!(100 * right >= 80 * questions, "{right} of {questions} right\n{shown}");
+    assert!(100 * wrong < 5 * questions, "{wrong} of {questions} wrong\n{shown}");
+}

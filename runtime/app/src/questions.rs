@@ -1,7 +1,7 @@
 //! The use case of questions in words.
 //!
 //! In: a question and its caller. Out: a query with the meaning of each word, or choices. The vocabulary is that of the
-//! members that metadata lists for the caller, so names of others are in no answer and no choice. A word that is no
+//! members that metadata lists for the caller, so names of others are in no answer and no choice. A word that is not a
 //! name may be a value: the values of dimensions with `meta.searchable` are looked up by a query of the caller, within
 //! its policies and limits. A query is compiled for the caller before it is returned. It runs if the rows are asked for.
 //! Absent: formats.
@@ -16,7 +16,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
-use terrane_questions::{Clarification, KnownValue, Language, QuestionError, Interpretation, Vocabulary, read};
+use terrane_questions::{Clarification, Interpretation, KnownValue, Language, QuestionError, Vocabulary, read};
 
 use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::domain::{QueryKind, RequestContext};

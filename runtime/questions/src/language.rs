@@ -148,7 +148,13 @@ impl Language {
     }
 
     fn parse(name: &'static str, text: &str) -> Language {
-        let mut language = Language { name, endings: Vec::new(), numbers: HashMap::new(), same: HashMap::new(), phrases: HashMap::new() };
+        let mut language = Language {
+            name,
+            endings: Vec::new(),
+            numbers: HashMap::new(),
+            same: HashMap::new(),
+            phrases: HashMap::new(),
+        };
         let lines = || text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "));
         let parts = |list: &str| list.split('|').map(|part| part.trim().to_owned()).collect::<Vec<_>>();
         for (key, list) in lines().filter(|(key, _)| *key == "endings") {

@@ -16,7 +16,8 @@ mod times;
 mod token;
 
 pub use draft::{
-    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Interpretation, Unit,
+    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Interpretation,
+    Piece, Unit,
 };
 pub use grammar::read;
 pub use language::Language;

@@ -155,7 +155,10 @@ fn names_of_the_subject_are_read_once() {
     let found = draft("average departure delay of flights by carrier");
     assert_eq!(found.values, names(&["flights.average_departure_delay"]));
     let found = draft("average departure delay by carrier for long haul flights");
-    assert_eq!((found.values, found.segments), (names(&["flights.average_departure_delay"]), names(&["flights.long_haul"])));
+    assert_eq!(
+        (found.values, found.segments),
+        (names(&["flights.average_departure_delay"]), names(&["flights.long_haul"]))
+    );
     let found = draft("flights by month and carrier");
     assert_eq!((found.granularity, groups(&found)), (Some("month"), vec!["flights.carrier"]));
     let found = draft("top 3 days by flights");

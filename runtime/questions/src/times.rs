@@ -68,7 +68,10 @@ pub(crate) fn range(tokens: &[Token], language: &Language, today: Date) -> Optio
             Meaning::After => {
                 let (start, inner) = moment(&tokens[length..], language, today)?;
                 let first = start.last.parse::<Date>().ok()?.tomorrow().ok()?.to_string();
-                return Some(FoundTime { length: length + inner, range: DraftRange::Between(Some(first.into()), None) });
+                return Some(FoundTime {
+                    length: length + inner,
+                    range: DraftRange::Between(Some(first.into()), None),
+                });
             }
             Meaning::Between => {
                 let (start, first) = moment(&tokens[length..], language, today)?;

@@ -36,7 +36,7 @@ pub(crate) struct Token {
 pub(crate) enum TokenKind {
     Word,
     Number(f64),
-    /// A text between quotation marks.
+    /// A string between quotation marks.
     Quoted,
     Comma,
 }
@@ -112,9 +112,7 @@ fn comparison(text: &[char]) -> Option<&'static str> {
 /// Returns the length of a word, or of a number with commas between its thousands.
 fn word_length(text: &[char]) -> usize {
     let is_digit = |at: usize| text.get(at).is_some_and(char::is_ascii_digit);
-    let is_thousands = |at: usize| {
-        at > 0 && is_digit(at - 1) && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4)
-    };
+    let is_thousands = |at: usize| at > 0 && is_digit(at - 1) && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4);
     let mut length = 0;
     while let Some(c) = text.get(length)
         && (is_part(*c) || (*c == ',' && is_thousands(length)))

@@ -20,7 +20,7 @@ const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
 /// Returns the query of a draft.
 ///
 /// # Errors
-/// A name is invalid, or there is no time to group by.
+/// A name is invalid, or the cube has no time to group by.
 pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<SemanticQuery, QueryError> {
     let draft = &reading.draft;
     let step: Option<Granularity> = draft.granularity.and_then(|name| name.parse().ok());

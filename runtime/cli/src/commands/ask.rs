@@ -63,8 +63,12 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
         print_error(&format!("{}\n", figures.summary()));
         return Ok(figures.wrong.is_empty());
     }
-    let question = WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()) };
-    let answer = service.ask(&question, &caller).await.map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
+    let question =
+        WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()), runs: false };
+    let answer = service
+        .ask(&question, &caller)
+        .await
+        .map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
     let body = NaturalLanguageAnswer::from(&answer);
     if arguments.json {
         print(&json_line(&body));
@@ -77,7 +81,7 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
 fn tree(body: &NaturalLanguageAnswer<'_>) -> Tree {
     let text = |text: &str| TerminalText::spaced(text).into_string();
     let mut tree = match &body.query {
-        Json::Null => Tree::new("the question is unclear".to_owned()),
+        Json::Null => Tree::new("the question is unclear"),
         query => Tree::new(text(&query.to_string())),
     };
     for part in &body.interpretation {

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 
 use crate::draft::{DraftRange, Unit};
 use crate::language::{Language, Meaning};
-use crate::members::{Found, KnownValue, MemberKind, Vocabulary};
+use crate::members::{KnownValue, MemberKind, MemberMatch, Vocabulary};
 use crate::times;
 use crate::token::{Token, TokenKind};
 
@@ -81,8 +81,7 @@ fn value(tokens: &[Token], values: &[KnownValue]) -> Option<(usize, ItemKind)> {
     };
     for length in (1..=tokens.len().min(MAX_VALUE_WORDS)).rev() {
         let text = spelled(&tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" "));
-        let found: Vec<KnownValue> =
-            values.iter().filter(|known| spelled(&known.value) == text).cloned().collect();
+        let found: Vec<KnownValue> = values.iter().filter(|known| spelled(&known.value) == text).cloned().collect();
         if !found.is_empty() && !text.is_empty() {
             return Some((length, ItemKind::Value(found)));
         }
@@ -157,6 +156,11 @@ impl Place<'_> {
     /// Returns the phrase of the language at the start. `by hour of day` is a group by a member, and no step of time.
     fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
         let (length, meaning) = self.language.phrase(stems)?;
+        // `orders by region` is about orders; `order by region` sorts.
+        let is_plural = self.tokens[0].lower.ends_with('s');
+        if meaning == Meaning::Sort && is_plural && self.vocabulary.exact(&stems[..1]).is_some() {
+            return self.language.phrase(&stems[..1]);
+        }
         if length > 1
             && times::step(meaning).is_some()
             && let Some((first, Meaning::Group)) = self.language.phrase(&stems[..1])
@@ -199,7 +203,7 @@ impl Place<'_> {
             .collect();
         let stems: Vec<&str> = words.iter().map(String::as_str).collect();
         match self.vocabulary.exact(&stems) {
-            Some(Found { length, members, .. }) if length == stems.len() => {
+            Some(MemberMatch { length, members, .. }) if length == stems.len() => {
                 (1, ItemKind::Member(Candidates { members, certainty: 1.0 }))
             }
             _ => (1, ItemKind::Quoted),
@@ -217,9 +221,9 @@ impl Place<'_> {
 
     fn member(&self, stems: &[&str]) -> Option<(usize, Candidates)> {
         let exact = self.vocabulary.exact(stems);
-        // A word of the language alone is no hint of a member.
+        // A word of the language alone does not name a member.
         let is_word = self.language.phrase(stems).is_some();
-        // A code is a value: `BOEING` is no part of the name `boeing_share`.
+        // A code is a value: `BOEING` does not name the member `boeing_share`.
         let text = &self.tokens[0].text;
         let is_code = text.chars().count() > 1 && text.chars().all(|c| c.is_uppercase() || c.is_numeric());
         let partial = self.vocabulary.partial(stems).filter(|found| match &exact {

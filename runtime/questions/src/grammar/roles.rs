@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::items::{Candidates, Item, ItemKind};
 use crate::draft::{
-    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Piece, Interpretation, Unit,
+    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Interpretation,
+    Piece, Unit,
 };
 use crate::language::Meaning;
 use crate::members::{KnownValue, MemberEntry, MemberKind, Vocabulary};
@@ -242,7 +243,11 @@ impl<'r> Reader<'r> {
                 self.piece(text, format!("rows of {name}"), certainty)
             }
             MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.belongs_to_measure(at) => {
-                self.unclear(text, format!("measure `{name}` follows another one; write `and` between them"), Vec::new());
+                self.unclear(
+                    text,
+                    format!("measure `{name}` follows another one; write `and` between them"),
+                    Vec::new(),
+                );
                 1
             }
             MemberKind::Measure | MemberKind::Metric => {
@@ -430,7 +435,7 @@ impl<'r> Reader<'r> {
             (Some(Meaning::StartsWith), false, 1) => "startsWith",
             (Some(Meaning::EndsWith), false, 1) => "endsWith",
             _ => {
-                self.unclear(&whole, format!("`{whole}` is no condition"), Vec::new());
+                self.unclear(&whole, format!("`{whole}` is not a condition"), Vec::new());
                 return;
             }
         };
@@ -533,7 +538,8 @@ impl<'r> Reader<'r> {
             }
         };
         let narrowed = |members: Vec<usize>, keeps: &dyn Fn(&MemberEntry) -> bool| {
-            let remaining: Vec<usize> = members.iter().copied().filter(|member| keeps(vocabulary.entry(*member))).collect();
+            let remaining: Vec<usize> =
+                members.iter().copied().filter(|member| keeps(vocabulary.entry(*member))).collect();
             if remaining.is_empty() { members } else { remaining }
         };
         let mut members: Vec<usize> = candidates.members.iter().copied().filter(fits).collect();
@@ -544,9 +550,7 @@ impl<'r> Reader<'r> {
             return None;
         }
         if self.state.sorts {
-            members = narrowed(members, &|entry| {
-                self.draft.values.contains(&entry.name) || self.is_group(&entry.name)
-            });
+            members = narrowed(members, &|entry| self.draft.values.contains(&entry.name) || self.is_group(&entry.name));
         }
         if self.state.is_negated && role == Role::Any {
             members = narrowed(members, &|entry| entry.kind == MemberKind::Boolean);

@@ -86,7 +86,7 @@ pub(super) async fn measure(
     let mut figures = Figures::default();
     for case in cases(file)? {
         figures.questions += 1;
-        let question = WordedQuestion { text: case.question.clone(), language: Some(language.to_owned()) };
+        let question = WordedQuestion { text: case.question.clone(), language: Some(language.to_owned()), runs: false };
         let (found, reasons) = match service.ask(&question, caller).await {
             Ok(answer) => {
                 let reasons = answer.reading.clarifications.iter().map(|one| one.message.clone());
@@ -133,12 +133,12 @@ fn normalized(query: &SemanticQuery) -> SemanticQuery {
     }
     for filter in &mut query.filters {
         if let Filter::Condition { operator, values, .. } = filter {
-            *operator = match operator {
+            *operator = match *operator {
                 Operator::InList if values.len() == 1 => Operator::Equals,
                 Operator::NotInList if values.len() == 1 => Operator::NotEquals,
                 Operator::Equals if values.len() > 1 => Operator::InList,
                 Operator::NotEquals if values.len() > 1 => Operator::NotInList,
-                other => *other,
+                other => other,
             };
         }
     }
@@ -171,7 +171,8 @@ fn case(entry: &Json, place: &str) -> Result<Case, Failure> {
     };
     let read = |query: &Json| {
         let read = from_wire(query.to_string().as_bytes());
-        read.map(|request| request.query).map_err(|error| Failure::new(format!("{place}: {}", ErrorBody::from(error).message)))
+        read.map(|request| request.query)
+            .map_err(|error| Failure::new(format!("{place}: {}", ErrorBody::from(error).message)))
     };
     Ok(Case { question, expected: queries.iter().map(read).collect::<Result<_, Failure>>()? })
 }

@@ -204,6 +204,7 @@ fn known_values_are_conditions() {
     };
     assert_eq!(filters_of("flights from jfk or ewr"), ["flights.origin inList"]);
     assert_eq!(filters_of("flights by origin except JFK"), ["flights.origin notEquals"]);
+    assert_eq!(filters_of("flights where origin is \"JFK\", \"EWR\" or \"LGA\""), ["flights.origin inList"]);
     assert_eq!(filters_of("flights of UA"), ["flights.carrier equals"]);
     assert_eq!(filters_of("flights where origin is jfk"), ["flights.origin equals"]);
     let reading = read("flights of XY", &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap();

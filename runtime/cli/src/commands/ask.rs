@@ -55,10 +55,12 @@ pub struct AskArguments {
 /// The project has errors, or the question or the suite is invalid.
 pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
+    // The project's folder becomes the working folder, so the file is read first.
+    let cases = arguments.suite.as_deref().map(suite::cases).transpose()?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let service = QuestionService::new(engine.queries.clone(), engine.search.clone());
-    if let Some(file) = &arguments.suite {
-        let figures = suite::measure(file, &arguments.language, &service, &caller).await?;
+    if let Some(cases) = cases {
+        let figures = suite::measure(cases, &arguments.language, &service, &caller).await?;
         print(&if arguments.json { json_line(&figures) } else { figures.listing() });
         print_error(&format!("{}\n", figures.summary()));
         return Ok(figures.wrong.is_empty());

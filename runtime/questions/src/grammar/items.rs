@@ -79,7 +79,8 @@ fn value(tokens: &[Token], values: &[KnownValue]) -> Option<(usize, ItemKind)> {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
     };
-    for length in (1..=tokens.len().min(MAX_VALUE_WORDS)).rev() {
+    let end = tokens.iter().take_while(|token| token.kind != TokenKind::Comma).count();
+    for length in (1..=end.min(MAX_VALUE_WORDS)).rev() {
         let text = spelled(&tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" "));
         let found: Vec<KnownValue> = values.iter().filter(|known| spelled(&known.value) == text).cloned().collect();
         if !found.is_empty() && !text.is_empty() {
@@ -226,7 +227,9 @@ impl Place<'_> {
         // A code is a value: `BOEING` does not name the member `boeing_share`.
         let text = &self.tokens[0].text;
         let is_code = text.chars().count() > 1 && text.chars().all(|c| c.is_uppercase() || c.is_numeric());
-        let partial = self.vocabulary.partial(stems).filter(|found| match &exact {
+        // Words of the language are no part of a name that is not written in full.
+        let end = (0..stems.len()).find(|at| self.language.phrase(&stems[*at..]).is_some()).unwrap_or(stems.len());
+        let partial = self.vocabulary.partial(&stems[..end]).filter(|found| match &exact {
             None if is_code => false,
             Some(exact) => found.length > exact.length && found.members.len() == 1,
             None => !is_word || found.length > 1,

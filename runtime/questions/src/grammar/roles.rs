@@ -141,7 +141,12 @@ impl<'r> Reader<'r> {
             Meaning::Top | Meaning::Bottom => {
                 self.state.rank = Some(meaning == Meaning::Top);
                 self.state.groups = false;
-                if let Some(ItemKind::Number(count, None)) = self.items.get(at + 1).map(|item| item.kind.clone())
+                let number = self.items.get(at + 1).map(|item| item.kind.clone());
+                // `top 3 days`
+                if let Some(ItemKind::Number(_, Some(unit @ (Unit::Days | Unit::Hours)))) = &number {
+                    self.draft.granularity = Some(if *unit == Unit::Days { "day" } else { "hour" });
+                }
+                if let Some(ItemKind::Number(count, None | Some(Unit::Days | Unit::Hours))) = number
                     && (1.0..=10_000.0).contains(&count)
                 {
                     self.draft.limit = Some(count as u64);
@@ -252,6 +257,11 @@ impl<'r> Reader<'r> {
             }
             MemberKind::Measure | MemberKind::Metric => {
                 if is_negated {
+                    // `not cancelled`
+                    if let Some(switch) = self.switch_named(text) {
+                        self.filter(&switch, "equals", vec![DraftValue::Boolean(false)]);
+                        return self.piece(text, format!("only rows where {switch} is false"), certainty);
+                    }
                     self.unclear(text, format!("`{name}` is a number and cannot be excluded"), Vec::new());
                     return 1;
                 }
@@ -296,6 +306,10 @@ impl<'r> Reader<'r> {
 
     /// Reads a condition: a member, a comparison and its values. Returns the number of items.
     fn condition(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        // `carriers with more than 1000 flights`: the number belongs to the member behind it.
+        if self.names_groups(at, candidates) && self.compares_next_member(at) {
+            return None;
+        }
         let mut next = at + 1;
         let mut is_negated = self.state.is_negated;
         let mut operator = None;
@@ -359,6 +373,11 @@ impl<'r> Reader<'r> {
         }
         let index = self.pick(text, &Candidates { members, certainty: candidates.certainty }, Role::Any)?;
         let end = next + length;
+        // `by carrier except UA`: the member is a group too.
+        let entry = self.vocabulary.entry(index);
+        if self.state.groups && is_negated && entry.kind == MemberKind::Text {
+            self.group(&Arc::clone(&entry.name));
+        }
         self.compare(at, end, index, operator, is_negated, &values);
         self.state.is_negated = false;
         Some(end - at)
@@ -611,6 +630,32 @@ impl<'r> Reader<'r> {
         };
         let mut behind = self.items[at + 1..].iter().skip_while(|item| item.kind == ItemKind::Word(Meaning::Ignore));
         candidates.members.iter().any(is_text) && behind.next().is_some_and(compares)
+    }
+
+    /// Returns the only dimension of true and false of the cube whose name contains a word.
+    fn switch_named(&self, text: &str) -> Option<Arc<str>> {
+        let lower = text.to_lowercase();
+        let is_named = |entry: &&MemberEntry| {
+            entry.kind == MemberKind::Boolean
+                && self.is_of_main_cube(entry)
+                && entry.phrases.iter().any(|phrase| phrase.to_lowercase().contains(&lower))
+        };
+        let mut switches = self.vocabulary.entries().map(|(_, entry)| entry).filter(is_named);
+        let first = switches.next()?;
+        switches.next().is_none().then(|| Arc::clone(&first.name))
+    }
+
+    /// Returns whether the comparison behind a member has a member of its own, as `more than 1000 flights`.
+    fn compares_next_member(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| item.kind == ItemKind::Word(Meaning::Ignore);
+        let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        let (values, length) = self.values(comparison + 1, false);
+        let next = self.items.get(comparison + 1 + length).map(|item| &item.kind);
+        let is_compared = |index: &usize| {
+            let kind = self.vocabulary.entry(*index).kind;
+            matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
+        };
+        !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
     }
 
     /// Returns whether a member names the cube of a measure that is already selected, as in `distance of flights`.

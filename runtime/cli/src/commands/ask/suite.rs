@@ -46,7 +46,7 @@ pub(super) struct ReadWrongly {
 }
 
 /// A question of a suite.
-struct Case {
+pub(super) struct Case {
     question: String,
     /// The queries that the question may mean; none if it is to be asked back.
     expected: Vec<SemanticQuery>,
@@ -73,18 +73,18 @@ impl Figures {
     }
 }
 
-/// Reads the questions of a file, and compares their queries with the expected ones.
+/// Compares the queries of questions with the expected ones.
 ///
 /// # Errors
-/// The file is not a suite, or a governance hook or the warehouse does not answer.
+/// A governance hook or the warehouse does not answer.
 pub(super) async fn measure(
-    file: &Path,
+    cases: Vec<Case>,
     language: &str,
     service: &QuestionService,
     caller: &RequestContext,
 ) -> Result<Figures, Failure> {
     let mut figures = Figures::default();
-    for case in cases(file)? {
+    for case in cases {
         figures.questions += 1;
         let question = WordedQuestion { text: case.question.clone(), language: Some(language.to_owned()), runs: false };
         let (found, reasons) = match service.ask(&question, caller).await {
@@ -146,7 +146,11 @@ fn normalized(query: &SemanticQuery) -> SemanticQuery {
     query
 }
 
-fn cases(file: &Path) -> Result<Vec<Case>, Failure> {
+/// Reads the questions of a file.
+///
+/// # Errors
+/// The file is not a suite.
+pub(super) fn cases(file: &Path) -> Result<Vec<Case>, Failure> {
     let name = file.display();
     let text =
         std::fs::read_to_string(file).map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;

@@ -13,9 +13,9 @@ use terrane_app::profiling;
 use terrane_compiler::types::LogicalType;
 
 pub use stored::{
-    CountChange, DimensionProfile, ProfileChanges, ProfileColumnChange, ProfileFilters, ProfileParts, ProfileRange,
-    ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts, TypeChange, profile_parts_from_parameters,
-    profile_request_from_wire,
+    CountChange, DimensionProfile, ProfileChanges, ProfileColumnChange, ProfileDates, ProfileFilters, ProfileParts,
+    ProfileRange, ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts, TypeChange,
+    profile_parts_from_parameters, profile_request_from_wire,
 };
 
 use crate::{schema, value};

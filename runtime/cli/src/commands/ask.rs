@@ -25,7 +25,7 @@ use crate::wiring::{self, WarehouseUse};
 Examples:
   terrane ask examples/flights 'cancellation rate by carrier in 2013-02'
   terrane ask examples/flights 'top 5 carriers by flights' --json | jq .query
-  terrane ask examples/flights --suite examples/flights/questions.yml
+  terrane ask examples/flights --suite examples/questions/flights.yml
 
 A suite is a list of {question, query} or {question, clarification: true}. `query` is a query, or a list of queries of
 which each answers the question. The command fails if a question is read as another query than the expected one.")]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use terrane_app::ports::profiles::ProfileTexts;
@@ -39,9 +39,7 @@ pub struct ProfileRequest {
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ProfileFilters {
-    /// Words like `last 7 days`, or the ends of a range of the cube's primary time dimension.
-    #[schemars(schema_with = "ranges")]
-    pub date_range: Option<ProfileRange>,
+    pub date_range: Option<ProfileDates>,
 }
 
 /// A range of time, both ends inclusive.
@@ -52,9 +50,13 @@ pub struct ProfileRange {
     pub end: Option<String>,
 }
 
-fn ranges(generator: &mut SchemaGenerator) -> Schema {
-    let ends = generator.subschema_for::<ProfileRange>();
-    schemars::json_schema!({ "anyOf": [{ "type": "string" }, ends] })
+/// A range of the cube's primary time dimension.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum ProfileDates {
+    /// Words like `last 7 days`.
+    Words(String),
+    Ends(ProfileRange),
 }
 
 /// The profile of a cube, with its differences from the one before.

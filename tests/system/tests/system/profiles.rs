@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use terrane_system_tests::{Program, Scratch, Server, request_as};
 
 use crate::BINARY;
 
-const SETTINGS: &str = "name: shop\nwarehouse:\n  type: duckdb\n  path: shop.duckdb\ncache: {enabled: false}\n";
+const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\ncache: {enabled: false}\n";
 const CUBE: &str = r#"cubes:
   - name: orders
     sql: "SELECT * FROM read_csv('orders.csv')"
@@ -30,26 +32,27 @@ const ROWS: &str = "id,region,secret,day,amount\n1,EU,HIDDEN-1,2024-01-01,10\n2,
 const PROFILE: &str = "/api/v1/profiling/cubes/orders/profile";
 const SCORE: &str = "/api/v1/profiling/cubes/orders/quality-score";
 
+/// The callers: a name, a role and a region.
+const CALLERS: [(&str, &str, &str); 4] =
+    [("all", "boss", "-"), ("eu", "seller", "EU"), ("us", "seller", "US"), ("eu2", "seller", "EU")];
+
 struct Shop {
     server: Server,
     project: Scratch,
+    keys: BTreeMap<&'static str, String>,
 }
 
 impl Shop {
     fn new() -> Shop {
         let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBE);
         let project = project.with("policies/orders.yml", POLICIES).with("orders.csv", ROWS);
-        let server = Program::new(BINARY, &["serve", "--port", "0"], project.path()).serve().unwrap();
-        Shop { server, project }
+        let keys = CALLERS.into_iter().map(|(name, role, region)| (name, key(&project, name, role, region))).collect();
+        let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
+        Shop { server, project, keys }
     }
 
-    fn key(&self, name: &str, role: &str, region: &str) -> String {
-        let attribute = format!("region={region}");
-        let arguments = ["--name", name, "--role", role, "--attribute", &attribute, "--json"];
-        let made = Program::new(BINARY, &["auth", "create-key"], self.project.path()).arguments(&arguments).run();
-        let made = made.unwrap();
-        let key: Value = serde_json::from_str(&made.stdout).unwrap_or_else(|_| panic!("{}", made.stderr));
-        key["key"].as_str().unwrap().to_owned()
+    fn key(&self, name: &str) -> String {
+        self.keys[name].clone()
     }
 
     fn ask(&self, key: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
@@ -59,6 +62,14 @@ impl Shop {
     }
 }
 
+fn key(project: &Scratch, name: &str, role: &str, region: &str) -> String {
+    let attribute = format!("region={region}");
+    let arguments = ["--name", name, "--roles", role, "--attribute", &attribute, "--json"];
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(&arguments).run().unwrap();
+    let key: Value = serde_json::from_str(&made.stdout).unwrap_or_else(|_| panic!("{}", made.stderr));
+    key["key"].as_str().unwrap().to_owned()
+}
+
 fn names(profile: &Value) -> Vec<&str> {
     profile["dimension_profiles"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect()
 }
@@ -66,7 +77,7 @@ fn names(profile: &Value) -> Vec<&str> {
 #[test]
 fn callers_read_profiles_of_their_own_view_only() {
     let shop = Shop::new();
-    let (all, eu, us) = (shop.key("all", "boss", "-"), shop.key("eu", "seller", "EU"), shop.key("us", "seller", "US"));
+    let (all, eu, us) = (shop.key("all"), shop.key("eu"), shop.key("us"));
     let (status, body) = shop.ask(&all, "GET", PROFILE, None);
     assert_eq!((status, &body["error"]["code"]), (404, &json!("NOT_FOUND")), "{body}");
     assert!(body["error"]["message"].as_str().unwrap().contains("POST /api/v1/profiling"), "{body}");
@@ -84,7 +95,7 @@ fn callers_read_profiles_of_their_own_view_only() {
     assert!(!of_eu.to_string().contains("HIDDEN") && !names(&of_eu).iter().any(|name| name.ends_with("secret")));
     assert_eq!(shop.ask(&us, "GET", PROFILE, None).0, 404);
     assert_eq!(shop.ask(&all, "GET", PROFILE, None), (200, made.clone()));
-    let again = shop.key("eu2", "seller", "EU");
+    let again = shop.key("eu2");
     assert_eq!(shop.ask(&again, "GET", PROFILE, None), (200, of_eu));
 
     let (_, less) = shop.ask(&all, "GET", &format!("{PROFILE}?include_histograms=false&include_insights=false"), None);
@@ -107,7 +118,7 @@ fn callers_read_profiles_of_their_own_view_only() {
 #[test]
 fn a_profile_is_compared_with_the_one_before() {
     let shop = Shop::new();
-    let key = shop.key("all", "boss", "-");
+    let key = shop.key("all");
     let range = json!({"filters": {"date_range": {"start": "2024-01-01", "end": "2024-12-31"}}});
     assert_eq!(shop.ask(&key, "POST", PROFILE, Some(&range)).0, 200);
     let rows = format!("{ROWS}5,ASIA,HIDDEN-5,2024-03-01,\n");
@@ -126,7 +137,7 @@ fn a_profile_is_compared_with_the_one_before() {
 #[test]
 fn invalid_requests_of_profiles_name_the_field() {
     let shop = Shop::new();
-    let key = shop.key("all", "boss", "-");
+    let key = shop.key("all");
     for (body, field) in [
         (json!({"config": {"histogram_bin": 5}}), "config.histogram_bin"),
         (json!({"config": {"percentile_list": [101]}}), "config.percentile_list"),

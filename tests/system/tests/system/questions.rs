@@ -23,7 +23,7 @@ fn figures(suite: &str) -> (usize, usize, usize, String) {
 
 #[test]
 fn four_of_five_questions_are_read_as_meant() {
-    let (questions, right, wrong, shown) = figures("examples/flights/questions.yml");
+    let (questions, right, wrong, shown) = figures("examples/questions/flights.yml");
     assert!(questions >= 150, "{questions} questions");
     assert!(100 * right >= 80 * questions, "{right} of {questions} right\n{shown}");
     assert!(100 * wrong < 5 * questions, "{wrong} of {questions} wrong\n{shown}");

@@ -84,11 +84,11 @@ fn a_log_file_lies_in_the_project() {
 
 #[test]
 fn what_is_written_without_effect_is_warned_of() {
-    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\noptimization: {daily_budget: 1}\n";
+    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\noptimization: {max_bytes_scanned: 8GB}\n";
     let project = Scratch::project().with("service_project.yml", settings);
     let output = crate::run("check", project.path(), &[]);
     assert!(
-        output.stdout.contains("service_project.yml:3:15: warning[not-yet]: `optimization.daily_budget`"),
+        output.stdout.contains("service_project.yml:3:15: warning[not-yet]: `optimization.max_bytes_scanned`"),
         "{}",
         output.stdout
     );

@@ -107,7 +107,7 @@ impl GuardrailRecords for MemoryGuardrails {
 pub struct MemoryBudgets {
     history: Arc<MemoryHistory>,
     /// Amounts by account and holder.
-    leases: Mutex<BTreeMap<(Arc<str>, Arc<str>), u64>>,
+    leases: Mutex<BTreeMap<[Arc<str>; 2], u64>>,
     alerts: Mutex<BTreeSet<(Arc<str>, u8)>>,
 }
 
@@ -135,12 +135,11 @@ impl Budgets for MemoryBudgets {
     async fn claim_budget(&self, claim: &BudgetClaim) -> Result<BudgetGrant, StoreError> {
         let spent_micros = self.used(&claim.account).spent_micros;
         let mut leases = self.leases.lock().expect("no test panics here");
-        let is_other =
-            |(account, holder): &(Arc<str>, Arc<str>)| *account == claim.account.key && *holder != claim.holder;
+        let is_other = |[account, holder]: &[Arc<str>; 2]| *account == claim.account.key && *holder != claim.holder;
         let others: u64 = leases.iter().filter(|(key, _)| is_other(key)).map(|(_, amount)| *amount).sum();
         let left = claim.limit_micros.saturating_sub(spent_micros + others + claim.used_micros);
         let granted_micros = left.min(claim.wanted_micros);
-        let key = (Arc::clone(&claim.account.key), Arc::clone(&claim.holder));
+        let key = [Arc::clone(&claim.account.key), Arc::clone(&claim.holder)];
         leases.insert(key, claim.used_micros + granted_micros);
         Ok(BudgetGrant { granted_micros, spent_micros })
     }

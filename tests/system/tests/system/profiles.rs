@@ -102,7 +102,9 @@ fn callers_read_profiles_of_their_own_view_only() {
     let mut columns = less["dimension_profiles"].as_array().unwrap().iter();
     assert!(columns.all(|column| column["histogram"] == json!([])) && less["insights"] == json!([]), "{less}");
     let (status, score) = shop.ask(&all, "GET", SCORE, None);
-    assert_eq!((status, &score["overall_quality_score"]), (200, &made["overall_quality_score"]), "{score}");
+    // A number that is read and written again may differ in its last digit.
+    let quality = |body: &Value| body["overall_quality_score"].as_f64().unwrap();
+    assert!(status == 200 && (quality(&score) - quality(&made)).abs() < 1e-9, "{score}");
 
     let of = |name: &str| format!("/api/v1/profiling/dimensions/orders/{name}/profile");
     let (status, region) = shop.ask(&eu, "POST", &of("region"), Some(&json!({"config": {"top_n_values": 5}})));

@@ -85,7 +85,8 @@ impl ValuesRequest<'_> {
     }
 }
 
-fn counts_rows(measure: &Measure) -> bool {
+/// Returns whether a measure counts the rows of its cube.
+pub(crate) fn counts_rows(measure: &Measure) -> bool {
     matches!(&measure.kind, MeasureKind::Aggregate(aggregate)
         if aggregate.function == AggregateFunction::Count
             && aggregate.argument.is_none()

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use terrane_compiler::Access;
-use terrane_compiler::model::{AggregateFunction, Cube, Dimension, MeasureKind, Presentation};
+use terrane_compiler::model::{Cube, Dimension, Presentation};
 use terrane_compiler::types::DimensionType;
 use terrane_questions::{MemberEntry, MemberKind, Unit};
 
+use crate::dimension_values::counts_rows;
 use crate::metadata;
 use crate::search::ArtifactText;
 
@@ -101,13 +102,7 @@ fn kind_of(dimension: &Dimension) -> MemberKind {
 
 /// Returns the name of the measure that counts the rows of a cube.
 fn count_of(access: &Access<'_>, cube: &Cube) -> Option<Arc<str>> {
-    let counts = |kind: &MeasureKind| {
-        matches!(kind, MeasureKind::Aggregate(aggregate)
-            if aggregate.function == AggregateFunction::Count
-                && aggregate.argument.is_none()
-                && aggregate.filters.is_empty())
-    };
-    let count = metadata::measures(access, cube).find(|measure| counts(&measure.kind));
+    let count = metadata::measures(access, cube).find(|measure| counts_rows(measure));
     count.map(|measure| format!("{}.{}", cube.name, measure.name).into())
 }
 

@@ -1,6 +1,6 @@
 //! The port to budgets: the costs of a user in a day or a month, and the parts of a budget that servers hold.
 //!
-//! What was spent is the sum of the history. A server takes a part of what is left, its lease, and admits queries from
+//! The spent amount is the sum of the history. A server takes a part of the rest, its lease, and admits queries from
 //! it without asking again. A lease of a server that died expires by the database's clock.
 
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! The role of each item: value, group, condition, time, order.
+//!
+//! In: items. Out: the draft, with the meaning of each part and the questions to the caller. One file, because every
+//! rule reads and changes the same state of the reader; splitting words into items is in `items`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -65,6 +65,21 @@ fn memory(service: &Service) -> u64 {
     memory_bytes(service.process()).unwrap()
 }
 
+/// Waits until the memory has fallen to what it may have grown to. The allocator returns pages of ended threads late on
+/// a machine under load.
+fn wait_for_memory(service: &Service, before: u64, cause: &str) {
+    let mut growth = 0;
+    for _ in 0..100 {
+        growth = memory(service).saturating_sub(before);
+        if growth <= MAX_GROWTH {
+            return;
+        }
+        assert_eq!(request(service.address(), "GET", "/health/live", None).unwrap().status, 200);
+        thread::sleep(PAUSE);
+    }
+    panic!("{cause} took {} MiB", growth / MIB);
+}
+
 fn post(service: &Service, body: &Value) -> u16 {
     request_as(service.address(), Some(service.key()), "POST", "/graphql", Some(&body.to_string())).unwrap().status
 }
@@ -114,8 +129,7 @@ fn slow_reader_is_dropped_and_others_are_served() {
     assert_eq!(request(address, "GET", "/health/live", None).unwrap().status, 200);
     // Only the socket that reads stays, although the other one is still open on the side of its client.
     wait_for_sockets(address, 1);
-    let growth = memory(&service).saturating_sub(before);
-    assert!(growth <= MAX_GROWTH, "a slow reader took {} MiB", growth / MIB);
+    wait_for_memory(&service, before, "a slow reader");
     reader.subscribe("3", COUNT).unwrap();
     assert_eq!(reader.receive().unwrap()["id"], "3");
     drop(slow);

@@ -3,10 +3,10 @@
 //! In: a cube's measure, a granularity, the dimensions that distinguish series, a detector. Out: each point with its
 //! score, severity and bounds. The numbers come from [`QueryService`], so the caller's policies and hooks apply as to
 //! any query. Each series is scored against at most `training_size` steps before its first point, and this baseline is
-//! the same for all of its points. Absent: the mathematics (components), monitors and alerts.
+//! the same for all of its points. Absent: the mathematics (components), monitors and alerts (`monitors`).
 
-mod bucket;
-mod series;
+pub(crate) mod bucket;
+pub(crate) mod series;
 
 use std::sync::Arc;
 
@@ -16,7 +16,9 @@ use terrane_compiler::types::Granularity;
 
 use crate::ports::calls::{CallFacts, ComponentFault};
 use crate::ports::clock::Clock;
-use crate::ports::detectors::{Detection, DetectorError, DetectorKind, DetectorParams, Detectors, SeriesBatch};
+use crate::ports::detectors::{
+    Detection, DetectorError, DetectorKind, DetectorList, DetectorParams, Detectors, SeriesBatch,
+};
 use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use bucket::Bucket;
@@ -203,7 +205,13 @@ impl AnomalyService {
         Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
     }
 
-    async fn detector(&self, kind: &str) -> Result<DetectorKind, AnomalyError> {
+    /// Returns the kinds of detectors.
+    pub async fn kinds(&self) -> DetectorList {
+        self.detectors.kinds().await
+    }
+
+    /// Returns a kind of detector.
+    pub(crate) async fn detector(&self, kind: &str) -> Result<DetectorKind, AnomalyError> {
         let list = self.detectors.kinds().await;
         if let Some(found) = list.kinds.iter().find(|found| &*found.kind == kind) {
             return Ok(found.clone());
@@ -284,14 +292,19 @@ fn check(request: &AnomalyRequest) -> Result<(), AnomalyError> {
 
 /// Returns the qualified name of the time dimension that the series run along.
 async fn time_dimension(session: &QuerySession<'_>, request: &AnomalyRequest) -> Result<Arc<str>, AnomalyError> {
-    if let Some(name) = &request.time_dimension {
-        return Ok(qualified(&request.cube, name));
+    match &request.time_dimension {
+        Some(name) => Ok(qualified(&request.cube, name)),
+        None => time_dimension_of(session, &request.cube).await,
     }
+}
+
+/// Returns the qualified name of a cube's primary time dimension.
+pub(crate) async fn time_dimension_of(session: &QuerySession<'_>, cube: &Arc<str>) -> Result<Arc<str>, AnomalyError> {
     let model = &session.snapshot().model;
-    let missing = || AnomalyError::NoTimeDimension { cube: Arc::clone(&request.cube) };
-    let Some(cube) = model.cube_named(&request.cube).filter(|cube| cube.public) else {
+    let missing = || AnomalyError::NoTimeDimension { cube: Arc::clone(cube) };
+    let Some(cube) = model.cube_named(cube).filter(|cube| cube.public) else {
         // A query of the cube fails with the reason.
-        let query = SemanticQuery { cube: Some(Arc::clone(&request.cube)), ..SemanticQuery::default() };
+        let query = SemanticQuery { cube: Some(Arc::clone(cube)), ..SemanticQuery::default() };
         session.prepare(&query).await?.sql().await?;
         return Err(missing());
     };
@@ -300,7 +313,7 @@ async fn time_dimension(session: &QuerySession<'_>, request: &AnomalyRequest) ->
     Ok(qualified(&cube.name, &primary.name))
 }
 
-fn qualified(cube: &str, name: &str) -> Arc<str> {
+pub(crate) fn qualified(cube: &str, name: &str) -> Arc<str> {
     if name.contains('.') { name.into() } else { format!("{cube}.{name}").into() }
 }
 

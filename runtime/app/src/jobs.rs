@@ -290,7 +290,7 @@ fn count(events: &watch::Sender<u64>) {
     events.send_modify(|events| *events = events.wrapping_add(1));
 }
 
-fn maker_of(identity: &Identity) -> Maker {
+pub(crate) fn maker_of(identity: &Identity) -> Maker {
     Maker {
         caller: identity.caller.clone(),
         scopes: identity.scopes,
@@ -299,7 +299,7 @@ fn maker_of(identity: &Identity) -> Maker {
     }
 }
 
-fn is_own(maker: &Maker, identity: &Identity) -> bool {
+pub(crate) fn is_own(maker: &Maker, identity: &Identity) -> bool {
     maker.caller.user_id == identity.caller.user_id && maker.tenant == identity.tenant
 }
 

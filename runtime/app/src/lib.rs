@@ -21,6 +21,7 @@ pub mod lineage;
 pub mod live;
 pub mod maintenance;
 pub mod metadata;
+pub mod monitors;
 pub mod plugins;
 pub mod ports;
 pub mod preaggregations;

@@ -15,6 +15,7 @@ pub mod guardrails;
 pub mod invalidations;
 pub mod jobs;
 pub mod leases;
+pub mod monitors;
 pub mod observer;
 pub mod plugins;
 pub mod preaggregations;

@@ -10,6 +10,7 @@ pub mod api_key;
 mod audit_buffer;
 pub mod chain;
 mod credential_cache;
+mod current_rights;
 mod login_throttle;
 pub mod oauth;
 mod revocations;
@@ -26,6 +27,7 @@ pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, 
 pub use access::{AccessRecorder, ScopeError};
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
+pub(crate) use current_rights::current_rights;
 pub use revocations::{CLOCK_TOLERANCE, MAX_APPLICATION_TOKEN_AGE};
 pub(crate) use sessions::from as with_origin;
 pub use sessions::{MAX_PASSWORD_BYTES, TokenPair};

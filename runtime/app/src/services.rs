@@ -27,6 +27,7 @@ use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
 use crate::limits::quota::QuotaSettings;
 use crate::live::{self, LiveService};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
+use crate::monitors::{MonitorPorts, MonitorService, MonitorTask};
 use crate::ports::audit::AuditLog;
 use crate::ports::budgets::Budgets;
 use crate::ports::builder::ModelBuilder;
@@ -41,6 +42,7 @@ use crate::ports::guardrails::GuardrailRecords;
 use crate::ports::invalidations::Invalidations;
 use crate::ports::jobs::{JobTexts, Jobs};
 use crate::ports::leases::Leases;
+use crate::ports::monitors::MonitorRecords;
 use crate::ports::observer::Observer;
 use crate::ports::plugins::Plugins;
 use crate::ports::profiles::{ProfileRecords, ProfileTexts};
@@ -107,6 +109,7 @@ pub struct ServerPorts {
     pub job_texts: Arc<dyn JobTexts>,
     pub profiles: Arc<dyn ProfileRecords>,
     pub profile_texts: Arc<dyn ProfileTexts>,
+    pub monitors: Arc<dyn MonitorRecords>,
     pub retention: Arc<dyn Retention>,
     /// `None`: tokens are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
@@ -171,6 +174,8 @@ pub struct ServerSettings {
     pub search: bool,
     /// Profiles of cubes are on.
     pub profiling: bool,
+    /// Monitors of measures are on.
+    pub monitors: bool,
     /// The time for which ended records are kept.
     pub retention: Duration,
     pub leases: LeaseSettings,
@@ -189,6 +194,8 @@ pub struct ServerServices {
     pub anomalies: Arc<AnomalyService>,
     /// `None`: profiling is switched off.
     pub profiles: Option<Arc<ProfileArchive>>,
+    /// `None`: monitors are switched off.
+    pub monitors: Option<Arc<MonitorService>>,
     pub projects: Arc<ProjectService>,
     /// `None`: the module of governance is switched off.
     pub governance: Option<Arc<GovernanceService>>,
@@ -430,6 +437,14 @@ impl ServerServices {
         let history_retention = history.map(|history| {
             Arc::new(HistoryRetention::new(history, Arc::clone(&clock), settings.cost.history, settings.cost.timezone))
         });
+        let monitors = settings.monitors.then(|| {
+            let (records, access) = (server.monitors, Arc::clone(&services.access));
+            let (anomalies, queries) = (Arc::clone(&services.anomalies), Arc::clone(&services.queries));
+            let (credentials, randomness) = (Arc::clone(&server.credentials), Arc::clone(&server.randomness));
+            let clock = Arc::clone(&clock);
+            let ports = MonitorPorts { records, anomalies, queries, credentials, access, randomness, clock };
+            Arc::new(MonitorService::new(ports))
+        });
         let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
         let security = SecurityPorts {
             credentials: server.credentials,
@@ -505,6 +520,7 @@ impl ServerServices {
             versions: services.versions,
             anomalies: services.anomalies,
             profiles,
+            monitors,
             access: services.access,
             warehouse: services.warehouse,
             plugins: services.plugins,
@@ -538,6 +554,10 @@ impl ServerServices {
         };
         let worker = match &self.governance {
             Some(governance) => worker.with_task(Arc::new(GovernanceMaintenance::new(Arc::clone(governance)))),
+            None => worker,
+        };
+        let worker = match &self.monitors {
+            Some(monitors) => worker.with_task(Arc::new(MonitorTask::new(Arc::clone(monitors)))),
             None => worker,
         };
         match self.preaggregations.is_enabled() {

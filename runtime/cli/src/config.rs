@@ -78,6 +78,7 @@ pub struct Config {
     pub governance: GovernanceConfig,
     pub search: SearchConfig,
     pub profiling: ProfilingConfig,
+    pub anomaly: AnomalyConfig,
     pub unused: Vec<UnusedSetting>,
     pub ineffective: Vec<IneffectiveSetting>,
     /// All settings as text, without secrets.
@@ -180,6 +181,13 @@ pub struct GovernanceConfig {
     /// The caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
     pub reviewer_roles: Vec<String>,
+}
+
+/// The settings of monitors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnomalyConfig {
+    /// Monitors, detections and alerts.
+    pub enabled: bool,
 }
 
 /// The settings of profiles.

@@ -68,12 +68,20 @@ pub(crate) struct ServedRoutes {
     pub(crate) has_search: bool,
     /// Profiling is on.
     pub(crate) has_profiling: bool,
+    /// Monitors are on.
+    pub(crate) has_monitors: bool,
 }
 
 impl ServedRoutes {
     /// Every route, except that of metrics, whose path is a setting.
-    pub(crate) const ALL: ServedRoutes =
-        ServedRoutes { metrics: None, has_costs: true, has_governance: true, has_search: true, has_profiling: true };
+    pub(crate) const ALL: ServedRoutes = ServedRoutes {
+        metrics: None,
+        has_costs: true,
+        has_governance: true,
+        has_search: true,
+        has_profiling: true,
+        has_monitors: true,
+    };
 
     /// Returns the routes of one server.
     pub(crate) fn of(app: &App) -> Self {
@@ -84,6 +92,7 @@ impl ServedRoutes {
             has_governance: services.governance.is_some(),
             has_search: services.search.is_some(),
             has_profiling: services.profiles.is_some(),
+            has_monitors: services.monitors.is_some(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! and decide nothing. Absent on purpose: authentication, limits and bodies (`edge`), readers and writers (`wire`).
 
 mod accounts;
+mod anomaly;
 mod answer;
 mod audit;
 mod auth;
@@ -99,6 +100,7 @@ fn with(served: ServedRoutes) -> Routes {
     let routes = if served.has_governance { governance::register(routes) } else { routes };
     let routes = if served.has_search { search::register(routes) } else { routes };
     let routes = if served.has_profiling { profiling::register(routes) } else { routes };
+    let routes = if served.has_monitors { anomaly::register(routes) } else { routes };
     match served.metrics {
         Some(route) => metrics::register(routes, route),
         None => routes,

@@ -32,7 +32,7 @@ impl Table {
 }
 
 /// The tables, each after those that it references.
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 13] = [
     Table {
         name: "users",
         columns: &["username", "password_hash", "scopes", "caller", "tenant", "created_at", "disabled_at"],
@@ -96,6 +96,9 @@ const TABLES: [Table; 10] = [
             "updated_at",
         ],
     },
+    Table { name: "monitors", columns: &crate::monitors::MONITORS, numbers: &crate::monitors::MONITOR_NUMBERS },
+    Table { name: "detections", columns: &crate::monitors::DETECTIONS, numbers: &crate::monitors::DETECTION_NUMBERS },
+    Table { name: "alerts", columns: &crate::monitors::ALERTS, numbers: &crate::monitors::ALERT_NUMBERS },
     Table { name: "audit_log", columns: &crate::audit::COLUMNS, numbers: &["sequence", "at", "alike"] },
 ];
 

@@ -7,7 +7,7 @@ use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::jobs::{Job, JobEnd, JobFailure, JobQuota, JobState, Jobs, Maker, Manifest, NewJob, Submitted};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::store::StoreError;
-use terrane_compiler::{AuthMethod, SecurityContext};
+use terrane_compiler::SecurityContext;
 
 use crate::audit::append_in;
 use crate::credentials::finish;
@@ -24,9 +24,6 @@ const INSERT: &str = "\
     INSERT INTO jobs (id, owner, tenant, is_tenant, caller, auth_method, scopes, credential, query, now, state, \
     created_at, correlation_id, idempotency_key, request_hash, attempts, cancel_requested) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $12, $13, $14, 0, 0)";
-
-const AUTH_METHODS: [AuthMethod; 5] =
-    [AuthMethod::Anonymous, AuthMethod::ApiKey, AuthMethod::Jwt, AuthMethod::OAuth, AuthMethod::Operator];
 
 const INTERRUPTED: &str = "the servers that ran the job stopped twice; submit the query again";
 
@@ -240,10 +237,8 @@ async fn write_end(change: &mut Transaction, id: &str, end: &JobEnd, at: Timesta
 
 fn stored(row: &Row) -> Result<Job, StoreError> {
     let state = JobState::named(&row.text("state")?).ok_or_else(|| row::odd("a state of a job"))?;
-    let method = row.text("auth_method")?;
-    let method = AUTH_METHODS.into_iter().find(|known| known.as_str() == method);
     let caller = SecurityContext {
-        auth_method: method.ok_or_else(|| row::odd("an authentication method"))?,
+        auth_method: row::auth_method(&row.text("auth_method")?)?,
         ..row::caller(&row.text("caller")?)?
     };
     let has_tenant = row.integer("is_tenant")? != 0;

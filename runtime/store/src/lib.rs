@@ -20,6 +20,7 @@ mod jobs;
 mod leases;
 mod location;
 mod migrations;
+mod monitors;
 mod open;
 mod preaggregations;
 mod profiles;

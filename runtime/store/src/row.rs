@@ -9,10 +9,13 @@ use terrane_app::ports::credentials::{ApiKey, Rights, Session, User};
 use terrane_app::ports::store::StoreError;
 use terrane_app::security::api_key::SecretHash;
 use terrane_app::security::{Scope, Scopes};
-use terrane_compiler::SecurityContext;
+use terrane_compiler::{AuthMethod, SecurityContext};
 use terrane_json::caller as caller_json;
 
 use crate::database::Row;
+
+const AUTH_METHODS: [AuthMethod; 5] =
+    [AuthMethod::Anonymous, AuthMethod::ApiKey, AuthMethod::Jwt, AuthMethod::OAuth, AuthMethod::Operator];
 
 pub(crate) fn odd(what: &str) -> StoreError {
     StoreError { message: format!("a row holds {what} that cannot be read") }
@@ -65,6 +68,12 @@ pub(crate) fn caller_text(caller: &SecurityContext) -> String {
 pub(crate) fn caller(text: &str) -> Result<SecurityContext, StoreError> {
     let json: Json = serde_json::from_str(text).map_err(|_| odd("a caller"))?;
     caller_json::from_json(&json).map_err(|_| odd("a caller"))
+}
+
+/// Reads the word of an authentication method.
+pub(crate) fn auth_method(word: &str) -> Result<AuthMethod, StoreError> {
+    let method = AUTH_METHODS.into_iter().find(|known| known.as_str() == word);
+    method.ok_or_else(|| odd("an authentication method"))
 }
 
 pub(crate) fn text(row: &Row, column: &str) -> Result<Arc<str>, StoreError> {

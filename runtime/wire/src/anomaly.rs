@@ -1,4 +1,7 @@
-//! Anomaly runs and the list of detectors.
+//! Anomaly runs, the list of detectors, monitors with their detections and alerts, and root causes.
+
+mod monitors;
+mod root_cause;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +14,12 @@ use terrane_compiler::types::Granularity;
 
 use crate::query::GranularityName;
 use crate::schema;
+
+pub use monitors::{
+    Alert, Alerts, Detection, Detections, Monitor, MonitorRequest, MonitorRun, MonitorRunRequest, Monitors,
+    alerts_from_parameters, detections_from_parameters, monitor_from_wire, run_from_wire,
+};
+pub use root_cause::RootCause;
 
 /// The points of a measure, each with its score.
 #[derive(Debug, Serialize, JsonSchema)]

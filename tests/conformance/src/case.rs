@@ -45,6 +45,7 @@ use crate::fakes::{
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
+use crate::monitors::MemoryMonitors;
 use crate::preaggregations::{self, MemoryPreaggregations};
 use crate::profiles::MemoryProfiles;
 use crate::project;
@@ -146,6 +147,8 @@ pub struct World {
     pub has_no_search: bool,
     /// True if profiling is switched off.
     pub has_no_profiling: bool,
+    /// True if monitors are switched off.
+    pub has_no_monitors: bool,
     #[serde(skip)]
     pub governance: GovernanceSettings,
     #[serde(skip)]
@@ -347,6 +350,7 @@ impl World {
             job_texts: Arc::new(Texts),
             profiles: Arc::<MemoryProfiles>::default(),
             profile_texts: Arc::new(StoredProfileTexts),
+            monitors: Arc::<MemoryMonitors>::default(),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,
             passwords: Arc::new(Argon2Passwords::default()),
@@ -380,6 +384,7 @@ impl World {
             governance: (!self.has_no_governance).then(|| self.governance.clone()),
             search: !self.has_no_search,
             profiling: !self.has_no_profiling,
+            monitors: !self.has_no_monitors,
             retention: Duration::from_secs(86_400),
             leases: LeaseSettings::default(),
             process_id: "w1".into(),

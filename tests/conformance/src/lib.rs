@@ -11,6 +11,7 @@ pub mod fakes;
 pub mod governance;
 pub mod hooks;
 pub mod jobs;
+pub mod monitors;
 pub mod preaggregations;
 pub mod profiles;
 pub mod project;

@@ -10,16 +10,25 @@ use jiff::{Span, ToSpan as _};
 use terrane_compiler::types::Granularity;
 
 /// The start of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bucket(DateTime);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Bucket(DateTime);
 
 impl Bucket {
     /// Returns the step that contains a date or timestamp.
-    pub(super) fn holding(text: &str, granularity: Granularity) -> Option<Bucket> {
+    pub(crate) fn holding(text: &str, granularity: Granularity) -> Option<Bucket> {
         let moment: DateTime = match text.parse::<Date>() {
             Ok(date) if text.len() == 10 => date.at(0, 0, 0, 0),
             _ => text.parse().ok()?,
         };
+        Bucket::containing(moment, granularity)
+    }
+
+    /// Returns the step that contains a moment of the calendar.
+    pub(crate) fn of(moment: DateTime, granularity: Granularity) -> Bucket {
+        Bucket::containing(moment, granularity).unwrap_or(Bucket(moment))
+    }
+
+    fn containing(moment: DateTime, granularity: Granularity) -> Option<Bucket> {
         let (date, time) = (moment.date(), moment.time());
         let day = |date: Date| Some(Bucket(date.at(0, 0, 0, 0)));
         match granularity {
@@ -38,7 +47,7 @@ impl Bucket {
 
     /// Returns the start of the step that is `steps` before this one; `None` if it is before the beginning of the
     /// calendar.
-    pub(super) fn earlier(self, steps: u32, granularity: Granularity) -> Option<Bucket> {
+    pub(crate) fn earlier(self, steps: u32, granularity: Granularity) -> Option<Bucket> {
         let steps = i64::from(steps);
         let span = Span::new();
         let span = match granularity {
@@ -54,20 +63,44 @@ impl Bucket {
         self.0.checked_sub(span.ok()?).ok().map(Bucket)
     }
 
+    /// Returns the step that starts at a time, in milliseconds since 1970-01-01T00:00:00.
+    pub(crate) fn at_ms(ms: i64) -> Option<Bucket> {
+        let instant = jiff::Timestamp::from_millisecond(ms).ok()?;
+        Some(Bucket(jiff::tz::TimeZone::UTC.to_datetime(instant)))
+    }
+
+    /// Returns the last date of the step, or its last second if it is shorter than a day, as queries take them.
+    pub(crate) fn end_text(self, granularity: Granularity) -> Arc<str> {
+        let span = Span::new();
+        let next = match granularity {
+            Granularity::Second => span.seconds(1),
+            Granularity::Minute => span.minutes(1),
+            Granularity::Hour => span.hours(1),
+            Granularity::Day => span.days(1),
+            Granularity::Week => span.weeks(1),
+            Granularity::Month => span.months(1),
+            Granularity::Quarter => span.months(3),
+            Granularity::Year => span.years(1),
+        };
+        let next = self.0.checked_add(next).unwrap_or(DateTime::MAX);
+        let last = next.checked_sub(Span::new().seconds(1)).unwrap_or(self.0);
+        if granularity.is_sub_day() { last.to_string().into() } else { last.date().to_string().into() }
+    }
+
     /// Milliseconds since 1970-01-01T00:00:00 on the same clock.
-    pub(super) fn ms(self) -> i64 {
+    pub(crate) fn ms(self) -> i64 {
         let instant = jiff::tz::TimeZone::UTC.to_timestamp(self.0);
         instant.map_or(i64::MIN, |instant| instant.as_millisecond())
     }
 
     /// As queries take it.
-    pub(super) fn text(self) -> Arc<str> {
+    pub(crate) fn text(self) -> Arc<str> {
         self.0.to_string().into()
     }
 }
 
 /// Returns the length of a step in milliseconds, if all steps of the granularity are equally long.
-pub(super) fn step_ms(granularity: Granularity) -> Option<u64> {
+pub(crate) fn step_ms(granularity: Granularity) -> Option<u64> {
     match granularity {
         Granularity::Second => Some(1_000),
         Granularity::Minute => Some(60_000),
@@ -79,7 +112,7 @@ pub(super) fn step_ms(granularity: Granularity) -> Option<u64> {
 }
 
 /// Returns the number of steps in a season, if the request names none. Years have no season.
-pub(super) fn season(granularity: Granularity) -> Option<u32> {
+pub(crate) fn season(granularity: Granularity) -> Option<u32> {
     match granularity {
         Granularity::Second | Granularity::Minute => Some(60),
         Granularity::Hour => Some(24),

@@ -15,10 +15,10 @@ type Key = Vec<Option<Arc<str>>>;
 
 /// One series.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Series {
-    pub(super) key: Key,
+pub(crate) struct Series {
+    pub(crate) key: Key,
     /// Milliseconds and values.
-    pub(super) points: Vec<(i64, f64)>,
+    pub(crate) points: Vec<(i64, f64)>,
 }
 
 /// A column of another type than the query requested. Without the error, some rows would be missing unnoticed.
@@ -35,7 +35,7 @@ pub struct Unreadable {
 ///
 /// # Errors
 /// [`Unreadable`], for the first such column.
-pub(super) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<Vec<Series>, Unreadable> {
+pub(crate) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<Vec<Series>, Unreadable> {
     let mut series: BTreeMap<Key, Vec<(i64, f64)>> = BTreeMap::new();
     for batch in batches {
         let keys = (0..dimensions).map(|column| read(batch, column, "text", text));

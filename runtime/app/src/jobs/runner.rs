@@ -27,6 +27,7 @@ use crate::ports::leases::{Lease, Leases};
 use crate::ports::results::ResultsError;
 use crate::ports::store::StoreError;
 use crate::query::{CacheControl, Opened, Piece, QueryRunError};
+use crate::security::current_rights;
 use crate::worker::{HeldLease, LeaseSettings};
 
 /// The attempts of a job.
@@ -307,24 +308,8 @@ impl JobRunner {
 
     /// Returns whether the account behind a job may still ask.
     async fn is_maker_active(&self, job: &Job) -> Result<bool, StoreError> {
-        let (credentials, now) = (&self.service.ports.credentials, self.service.ports.clock.now());
-        if let Some(id) = job.maker.credential.strip_prefix("key:") {
-            let key = credentials.key(id).await?;
-            return Ok(key.is_some_and(|key| {
-                key.revoked_at.is_none() && key.expires_at.is_none_or(|expires_at| expires_at > now)
-            }));
-        }
-        if let Some(id) = job.maker.credential.strip_prefix("session:") {
-            // Only sessions that ended long ago are deleted.
-            let Some(session) = credentials.session(id).await? else { return Ok(false) };
-            if session.is_guest {
-                // Guests are accounts of another system.
-                return Ok(true);
-            }
-            let user = credentials.user(&session.username).await?;
-            return Ok(user.is_some_and(|user| user.disabled_at.is_none()));
-        }
-        Ok(true)
+        let (credentials, now) = (&*self.service.ports.credentials, self.service.ports.clock.now());
+        Ok(current_rights(credentials, &job.maker, now).await?.is_some())
     }
 }
 

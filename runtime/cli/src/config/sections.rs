@@ -18,8 +18,8 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig, Place,
-    PreaggregationsConfig, ProfilingConfig, QueryConfig, SearchConfig, Secret, ServerConfig, StateConfig,
+    AnomalyConfig, CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig,
+    Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, SearchConfig, Secret, ServerConfig, StateConfig,
     TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
 };
 
@@ -59,6 +59,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         optimization,
         governance: top.section("governance", governance),
         search: top.section("search", |s| SearchConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
+        anomaly: top.section("anomaly", |s| AnomalyConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
         profiling: top.section("profiling", |s| ProfilingConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
         plugins: plugins::read(top),
         log: top.section("log", log),

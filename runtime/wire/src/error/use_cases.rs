@@ -3,13 +3,16 @@
 //! In: an error of a use case. Out: its code and fields, the same on every surface. Failures of the state database are
 //! logged here, since callers must not see their causes.
 
+use terrane_app::anomaly::AnomalyError;
 use terrane_app::cost::{GuardrailCheckError, GuardrailError, HistoryError, PredictionError};
-use terrane_app::domain::{PreconditionError, Scopes};
+use terrane_app::domain::{PreconditionError, Scope, Scopes};
 use terrane_app::governance::{Approval, GovernanceError};
 use terrane_app::invalidation::InvalidationError;
 use terrane_app::jobs::JobError;
 use terrane_app::lineage::UnknownNode;
 use terrane_app::live::LiveError;
+use terrane_app::monitors::{MonitorError, ScheduleError};
+use terrane_app::ports::detectors::DetectorError;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
 use terrane_app::profiling::ProfileError;
@@ -213,6 +216,60 @@ impl From<&GovernanceError> for ErrorBody {
             | GovernanceError::Contended => ErrorBody::new(Code::Conflict, message),
             GovernanceError::Precondition(error) => ErrorBody::from_precondition(error),
             GovernanceError::Store(error) => ErrorBody::from_store(error),
+        }
+    }
+}
+
+impl ErrorBody {
+    /// Reports the failure of an anomaly run.
+    pub fn from_anomaly(error: AnomalyError, scopes: Scopes) -> Self {
+        let message = error.to_string();
+        let invalid = |field: &'static str| ErrorBody::new(Code::InvalidQuery, message.clone()).detail("field", field);
+        match error {
+            AnomalyError::Run(error) => ErrorBody::from_run(error, scopes),
+            AnomalyError::Detector(DetectorError::Unknown { known, .. }) => {
+                let known: Vec<&str> = known.iter().map(|kind| &**kind).collect();
+                ErrorBody::new(Code::NotFound, message).detail("field", "detector_type").detail("known", known)
+            }
+            AnomalyError::Detector(DetectorError::Fault { fault, .. }) | AnomalyError::Fault { fault, .. } => {
+                ErrorBody::new(Code::PluginFault, message).detail("component", &*fault.component)
+            }
+            AnomalyError::NoTimeDimension { .. } => invalid("cube_name"),
+            AnomalyError::Moment { .. } => invalid("from"),
+            AnomalyError::Sensitivity { .. } => invalid("sensitivity"),
+            AnomalyError::TrainingSize { .. } => invalid("training_size"),
+            AnomalyError::Unreadable(_)
+            | AnomalyError::Detector(DetectorError::TooLong { .. })
+            | AnomalyError::FewerRows { .. }
+            | AnomalyError::TooManyPoints { .. }
+            | AnomalyError::NothingToJudge { .. } => ErrorBody::new(Code::InvalidQuery, message),
+        }
+    }
+
+    /// Reports why a monitor, a detection or an alert is not shown or changed.
+    pub fn from_monitor(error: MonitorError, scopes: Scopes) -> Self {
+        let message = error.to_string();
+        match error {
+            MonitorError::Unknown | MonitorError::UnknownDetection | MonitorError::UnknownAlert => {
+                ErrorBody::new(Code::NotFound, message)
+            }
+            MonitorError::NotOwner => {
+                ErrorBody::new(Code::Forbidden, message).detail("required_scope", Scope::Admin.as_str())
+            }
+            MonitorError::Invalid { field, .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", field),
+            MonitorError::Schedule(error) => {
+                let field = if matches!(error, ScheduleError::Zone { .. }) { "timezone" } else { "schedule" };
+                ErrorBody::new(Code::InvalidQuery, message).detail("field", field)
+            }
+            MonitorError::MoveNotAllowed { state, allowed, .. } => {
+                let allowed: Vec<&str> = allowed.iter().map(|step| step.as_str()).collect();
+                ErrorBody::new(Code::Conflict, message).detail("state", state.as_str()).detail("allowed_moves", allowed)
+            }
+            MonitorError::TooMany { .. } | MonitorError::Contended => ErrorBody::new(Code::Conflict, message),
+            MonitorError::Precondition(error) => ErrorBody::from_precondition(&error),
+            MonitorError::Anomaly(error) => ErrorBody::from_anomaly(error, scopes),
+            MonitorError::Query(error) => ErrorBody::from_run(error, scopes),
+            MonitorError::Store(error) => ErrorBody::from_store(&error),
         }
     }
 }

@@ -1,0 +1,459 @@
+//! Monitors: measures that are judged on a schedule, their detections, and alerts.
+//!
+//! In: definitions of callers, and the worker's lease. Out: detections and alerts. A monitor runs with the present
+//! rights of its owner, so policies and hooks hold. Detections and alerts carry the digest of the statement that the
+//! owner's policies allowed; another caller sees them only if its own statement has the same digest, so nothing shows
+//! rows or members that its reader may not see.
+//!
+//! The flow of a round: [`judging`] finds the newest complete step with data and scores the steps since the last round;
+//! one transaction of the store writes the detections, the alerts after them ([`alerts`]) and the monitor's run. A round
+//! that is repeated changes nothing. Absent: the algorithms (components), messages to channels.
+
+mod alerts;
+mod check;
+mod error;
+mod judging;
+mod root_cause;
+mod schedule;
+mod task;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use terrane_compiler::query::SemanticQuery;
+
+pub use alerts::{AlertMove, RoundFacts, after_steps, escalated};
+pub use error::MonitorError;
+pub use judging::JudgedRange;
+pub use root_cause::{DataCause, Moved, RootCause, RootSlice, SliceFilter};
+pub use schedule::ScheduleError;
+pub use task::MonitorTask;
+
+use crate::anomaly::AnomalyService;
+use crate::domain::{Identity, Precondition, RequestContext, Scope};
+use crate::jobs::{is_own, maker_of};
+use crate::ports::clock::Clock;
+use crate::ports::credentials::Credentials;
+use crate::ports::detectors::DetectorList;
+use crate::ports::monitors::{
+    Alert, AlertFilter, DetectionFilter, Monitor, MonitorDefinition, MonitorRecords, MonitorRun, RunOutcome,
+    StoredDetection,
+};
+use crate::ports::tokens::Randomness;
+use crate::query::{QueryRunError, QueryService, statement_digest_of};
+use crate::security::{AccessRecorder, ScopeError, current_rights};
+use check::check;
+use schedule::CronSchedule;
+
+/// The number of monitors of a state database.
+pub const MAX_MONITORS: u32 = 500;
+/// The largest page of detections or alerts.
+pub const MAX_LISTED: u32 = 1_000;
+
+/// The ports and use cases that monitors need.
+pub struct MonitorPorts {
+    pub records: Arc<dyn MonitorRecords>,
+    pub anomalies: Arc<AnomalyService>,
+    pub queries: Arc<QueryService>,
+    pub credentials: Arc<dyn Credentials>,
+    pub access: Arc<AccessRecorder>,
+    pub randomness: Arc<dyn Randomness>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The use cases of monitors.
+pub struct MonitorService {
+    ports: MonitorPorts,
+}
+
+/// A detection with the definition of its monitor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenDetection {
+    pub detection: StoredDetection,
+    pub monitor: Arc<Monitor>,
+}
+
+/// An alert with the definition of its monitor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenAlert {
+    pub alert: Alert,
+    pub monitor: Arc<Monitor>,
+}
+
+impl MonitorService {
+    pub fn new(ports: MonitorPorts) -> Self {
+        MonitorService { ports }
+    }
+
+    /// Stores a monitor of the caller.
+    ///
+    /// # Errors
+    /// The definition is invalid, the caller may not query the measure, or there are too many monitors.
+    pub async fn create(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        definition: MonitorDefinition,
+    ) -> Result<Monitor, MonitorError> {
+        let schedule = self.checked(request, &definition).await?;
+        let now = self.ports.clock.now();
+        let monitor = Monitor {
+            id: self.new_id(),
+            view: Some(self.view(request, &definition).await?),
+            owner: maker_of(identity),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+            next_run_at: schedule.next(now).filter(|_| definition.is_enabled),
+            last_run: None,
+            judged_until_ms: None,
+            definition,
+        };
+        let mut entry = self.ports.access.entry("monitor_created", request, resource(&monitor.id));
+        entry.after = Some(check::details(&monitor.definition));
+        match self.ports.records.add_monitor(&monitor, MAX_MONITORS, entry).await? {
+            true => Ok(monitor),
+            false => Err(MonitorError::TooMany { most: MAX_MONITORS }),
+        }
+    }
+
+    /// Returns the monitors that the caller may see: its own, and those of measures that it sees as their owners do.
+    /// With `admin`, all.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub async fn monitors(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+    ) -> Result<Vec<Arc<Monitor>>, MonitorError> {
+        let mut seen = Vec::new();
+        for monitor in self.ports.records.monitors().await? {
+            if self.is_visible(identity, request, &monitor).await {
+                seen.push(Arc::new(monitor));
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Returns one monitor that the caller may see.
+    ///
+    /// # Errors
+    /// There is none, or the state database cannot be read.
+    pub async fn monitor(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        id: &str,
+    ) -> Result<Monitor, MonitorError> {
+        let monitor = self.ports.records.monitor(id).await?.ok_or(MonitorError::Unknown)?;
+        if self.is_visible(identity, request, &monitor).await { Ok(monitor) } else { Err(MonitorError::Unknown) }
+    }
+
+    /// Replaces the definition of a monitor. The caller becomes its owner, so it never runs with rights that its author
+    /// does not have.
+    ///
+    /// # Errors
+    /// As [`MonitorService::create`]; the caller is neither the owner nor has `admin`; the monitor has another version.
+    pub async fn replace(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        id: &str,
+        definition: MonitorDefinition,
+        precondition: &Precondition,
+    ) -> Result<Monitor, MonitorError> {
+        let before = self.changeable(identity, request, id).await?;
+        precondition.check(before.version, false)?;
+        let schedule = self.checked(request, &definition).await?;
+        let now = self.ports.clock.now();
+        let is_same_series = before.definition.cube == definition.cube
+            && before.definition.measure == definition.measure
+            && before.definition.dimensions == definition.dimensions
+            && before.definition.granularity == definition.granularity;
+        let monitor = Monitor {
+            view: Some(self.view(request, &definition).await?),
+            owner: maker_of(identity),
+            version: before.version + 1,
+            updated_at: now,
+            next_run_at: schedule.next(now).filter(|_| definition.is_enabled),
+            judged_until_ms: before.judged_until_ms.filter(|_| is_same_series),
+            definition,
+            ..before.clone()
+        };
+        let mut entry = self.ports.access.entry("monitor_changed", request, resource(id));
+        entry.before = Some(check::details(&before.definition));
+        entry.after = Some(check::details(&monitor.definition));
+        if self.ports.records.replace_monitor(&monitor, entry).await? {
+            Ok(monitor)
+        } else {
+            Err(MonitorError::Contended)
+        }
+    }
+
+    /// Deletes a monitor with its detections and alerts.
+    ///
+    /// # Errors
+    /// The caller is neither the owner nor has `admin`, or the monitor has another version.
+    pub async fn remove(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        id: &str,
+        precondition: &Precondition,
+    ) -> Result<(), MonitorError> {
+        let monitor = self.changeable(identity, request, id).await?;
+        precondition.check(monitor.version, false)?;
+        let mut entry = self.ports.access.entry("monitor_deleted", request, resource(id));
+        entry.before = Some(check::details(&monitor.definition));
+        match self.ports.records.remove_monitor(id, monitor.version, entry).await? {
+            true => Ok(()),
+            false => Err(MonitorError::Contended),
+        }
+    }
+
+    /// Runs a monitor now, over the steps since its last round or over a range, with the rights of its owner.
+    ///
+    /// # Errors
+    /// The caller is neither the owner nor has `admin`, or nothing could be judged.
+    pub async fn run_now(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        id: &str,
+        range: Option<JudgedRange>,
+    ) -> Result<MonitorRun, MonitorError> {
+        let monitor = self.changeable(identity, request, id).await?;
+        let round = self.round(&monitor, range.as_ref()).await?;
+        let run = round.run.clone();
+        let is_written = self.ports.records.write_round(&round, None, &|| self.new_id()).await?;
+        if is_written { Ok(run) } else { Err(MonitorError::Unknown) }
+    }
+
+    /// Returns the detections that the caller may see, newest step first.
+    ///
+    /// # Errors
+    /// The filter names a monitor that the caller may not see, or the state database cannot be read.
+    pub async fn detections(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        monitor_id: Option<&str>,
+        filter: &DetectionFilter,
+    ) -> Result<Vec<SeenDetection>, MonitorError> {
+        let mut found = Vec::new();
+        for (monitor, view) in self.views(identity, request, monitor_id).await? {
+            let detections = self.ports.records.detections(&monitor.id, &view, filter).await?;
+            found.extend(
+                detections.into_iter().map(|detection| SeenDetection { detection, monitor: Arc::clone(&monitor) }),
+            );
+        }
+        found.sort_by(|a, b| {
+            let place = |seen: &SeenDetection| (seen.detection.step.at_ms, Arc::clone(&seen.detection.id));
+            place(b).cmp(&place(a))
+        });
+        found.truncate(filter.limit as usize);
+        Ok(found)
+    }
+
+    /// Returns one detection that the caller may see.
+    ///
+    /// # Errors
+    /// There is none, or the state database cannot be read.
+    pub async fn detection(&self, request: &RequestContext, id: &str) -> Result<SeenDetection, MonitorError> {
+        let detection = self.ports.records.detection(id).await?.ok_or(MonitorError::UnknownDetection)?;
+        let monitor = self.ports.records.monitor(&detection.monitor_id).await?;
+        let monitor = Arc::new(monitor.ok_or(MonitorError::UnknownDetection)?);
+        match self.view(request, &monitor.definition).await {
+            Ok(view) if view == detection.view => Ok(SeenDetection { detection, monitor }),
+            _ => Err(MonitorError::UnknownDetection),
+        }
+    }
+
+    /// Returns the alerts that the caller may see, newest first.
+    ///
+    /// # Errors
+    /// The filter names a monitor that the caller may not see, or the state database cannot be read.
+    pub async fn alerts(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        monitor_id: Option<&str>,
+        filter: &AlertFilter,
+    ) -> Result<Vec<SeenAlert>, MonitorError> {
+        let mut found = Vec::new();
+        for (monitor, view) in self.views(identity, request, monitor_id).await? {
+            let alerts = self.ports.records.alerts(&monitor.id, &view, filter).await?;
+            found.extend(alerts.into_iter().map(|alert| SeenAlert { alert, monitor: Arc::clone(&monitor) }));
+        }
+        found.sort_by(|a, b| {
+            let place = |seen: &SeenAlert| (seen.alert.triggered_at, Arc::clone(&seen.alert.id));
+            place(b).cmp(&place(a))
+        });
+        found.truncate(filter.limit as usize);
+        Ok(found)
+    }
+
+    /// Returns one alert that the caller may see.
+    ///
+    /// # Errors
+    /// There is none, or the state database cannot be read.
+    pub async fn alert(&self, request: &RequestContext, id: &str) -> Result<SeenAlert, MonitorError> {
+        let alert = self.ports.records.alert(id).await?.ok_or(MonitorError::UnknownAlert)?;
+        let monitor = self.ports.records.monitor(&alert.monitor_id).await?;
+        let monitor = Arc::new(monitor.ok_or(MonitorError::UnknownAlert)?);
+        match self.view(request, &monitor.definition).await {
+            Ok(view) if view == alert.view => Ok(SeenAlert { alert, monitor }),
+            _ => Err(MonitorError::UnknownAlert),
+        }
+    }
+
+    /// Moves an alert that the caller may see.
+    ///
+    /// # Errors
+    /// The state of the alert does not allow the move, or the alert has another version.
+    pub async fn move_alert(
+        &self,
+        request: &RequestContext,
+        id: &str,
+        step: AlertMove,
+        precondition: &Precondition,
+    ) -> Result<SeenAlert, MonitorError> {
+        let seen = self.alert(request, id).await?;
+        precondition.check(seen.alert.version, false)?;
+        let state = seen.alert.state;
+        let moved = alerts::moved(&seen.alert, step, &request.caller.user_id, self.ports.clock.now());
+        let moved = moved.ok_or_else(|| {
+            let allowed = AlertMove::ALL.into_iter().filter(|step| step.is_allowed_in(state)).collect();
+            MonitorError::MoveNotAllowed { step, state, allowed }
+        })?;
+        let mut entry = self.ports.access.entry("alert_moved", request, format!("alert:{id}"));
+        entry.before = Some(check::state_details(state));
+        entry.after = Some(check::state_details(moved.state));
+        match self.ports.records.replace_alert(&moved, entry).await? {
+            true => Ok(SeenAlert { alert: moved, monitor: seen.monitor }),
+            false => Err(MonitorError::Contended),
+        }
+    }
+
+    /// Explains a detection by the parts of the measure, with the rights of the caller.
+    ///
+    /// # Errors
+    /// The caller may not see the detection, or a query failed.
+    pub async fn root_cause(
+        &self,
+        request: &RequestContext,
+        detection_id: &str,
+    ) -> Result<(SeenDetection, RootCause), MonitorError> {
+        let seen = self.detection(request, detection_id).await?;
+        let cause = root_cause::explain(&self.ports.queries, request, &seen).await?;
+        Ok((seen, cause))
+    }
+
+    /// Returns the kinds of detectors.
+    pub async fn detectors(&self) -> DetectorList {
+        self.ports.anomalies.kinds().await
+    }
+
+    /// Returns the monitors that the caller may see with the digest of the caller's own view.
+    async fn views(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        monitor_id: Option<&str>,
+    ) -> Result<Vec<(Arc<Monitor>, Arc<str>)>, MonitorError> {
+        let monitors = match monitor_id {
+            Some(id) => vec![Arc::new(self.monitor(identity, request, id).await?)],
+            None => self.ports.records.monitors().await?.into_iter().map(Arc::new).collect(),
+        };
+        let mut views = Vec::new();
+        for monitor in monitors {
+            if let Ok(view) = self.view(request, &monitor.definition).await {
+                views.push((monitor, view));
+            }
+        }
+        Ok(views)
+    }
+
+    async fn is_visible(&self, identity: &Identity, request: &RequestContext, monitor: &Monitor) -> bool {
+        if is_own(&monitor.owner, identity) || request.scopes.hold(Scope::Admin) {
+            return true;
+        }
+        let Some(view) = &monitor.view else { return false };
+        self.view(request, &monitor.definition).await.is_ok_and(|own| own == *view)
+    }
+
+    /// Returns a monitor that the caller may change.
+    async fn changeable(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        id: &str,
+    ) -> Result<Monitor, MonitorError> {
+        let monitor = self.monitor(identity, request, id).await?;
+        if is_own(&monitor.owner, identity) {
+            return Ok(monitor);
+        }
+        match self.ports.access.require(request, Scope::Admin).await {
+            Ok(()) => Ok(monitor),
+            Err(ScopeError::Missing { .. }) => Err(MonitorError::NotOwner),
+            Err(ScopeError::Store(error)) => Err(error.into()),
+        }
+    }
+
+    /// Returns the digest of the statement of a monitor's series as policies and hooks allow it to a caller. The range
+    /// is fixed, so that the digest does not depend on the time.
+    async fn view(&self, request: &RequestContext, definition: &MonitorDefinition) -> Result<Arc<str>, MonitorError> {
+        let session = self.ports.queries.session(request);
+        let query: SemanticQuery = judging::view_query(&session, definition).await?;
+        let sql = session.prepare(&query).await?.sql().await?;
+        Ok(statement_digest_of(&sql))
+    }
+
+    async fn checked(
+        &self,
+        request: &RequestContext,
+        definition: &MonitorDefinition,
+    ) -> Result<CronSchedule, MonitorError> {
+        check(definition)?;
+        self.ports.anomalies.detector(&definition.detector).await?;
+        self.view(request, definition).await?;
+        let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
+        match schedule.next(self.ports.clock.now()) {
+            Some(_) => Ok(schedule),
+            None => Err(ScheduleError::Never { text: definition.schedule.to_string() }.into()),
+        }
+    }
+
+    /// Returns 128 random bits as text.
+    fn new_id(&self) -> Arc<str> {
+        let mut random = [0; 16];
+        self.ports.randomness.fill(&mut random);
+        hex::encode(random).into()
+    }
+
+    /// Returns the context of a monitor's queries; `None` if its owner is gone.
+    async fn owner_context(&self, monitor: &Monitor) -> Result<Option<RequestContext>, MonitorError> {
+        let now = self.ports.clock.now();
+        let owner = current_rights(&*self.ports.credentials, &monitor.owner, now).await?;
+        Ok(owner.map(|owner| RequestContext {
+            caller: owner.caller,
+            scopes: owner.scopes,
+            tenant: owner.tenant,
+            correlation_id: format!("monitor-{}", monitor.id).into(),
+            ..RequestContext::default()
+        }))
+    }
+}
+
+fn resource(id: &str) -> String {
+    format!("monitor:{id}")
+}
+
+fn run_of(at: Timestamp, outcome: RunOutcome, message: Option<String>) -> MonitorRun {
+    MonitorRun { at, outcome, message: message.map(Into::into) }
+}
+
+fn is_denied(error: &QueryRunError) -> bool {
+    error.is_denial()
+}

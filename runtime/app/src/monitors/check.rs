@@ -1,0 +1,83 @@
+//! Checks definitions of monitors, and describes them for the audit log.
+
+use std::collections::HashSet;
+
+use terrane_compiler::types::Value;
+
+use super::error::MonitorError;
+use crate::ports::audit::{Detail, Details};
+use crate::ports::monitors::{AlertState, MonitorDefinition};
+
+const MAX_NAME_CHARS: usize = 200;
+const MAX_DIMENSIONS: usize = 5;
+const MAX_TRAINING_SIZE: u32 = 10_000;
+const MAX_RESOLVE_STEPS: u32 = 1_000;
+const MAX_ESCALATIONS: usize = 10;
+/// A week.
+const MAX_ESCALATION_MINUTES: u32 = 7 * 24 * 60;
+
+/// Checks the parts of a definition that need neither the project nor detectors.
+pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> {
+    let invalid = |field, problem: String| Err(MonitorError::Invalid { field, problem });
+    let name = &definition.name;
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
+        return invalid("name", format!("must have 1 to {MAX_NAME_CHARS} characters without control characters"));
+    }
+    if definition.sensitivity.is_some_and(|sensitivity| !(sensitivity.is_finite() && sensitivity > 0.0)) {
+        return invalid("sensitivity", "must be greater than 0".to_owned());
+    }
+    if !(1..=MAX_TRAINING_SIZE).contains(&definition.training_size) {
+        return invalid("training_size", format!("must be from 1 to {MAX_TRAINING_SIZE}"));
+    }
+    let distinct: HashSet<_> = definition.dimensions.iter().collect();
+    if definition.dimensions.len() > MAX_DIMENSIONS || distinct.len() < definition.dimensions.len() {
+        return invalid("dimensions", format!("must name at most {MAX_DIMENSIONS} dimensions, each once"));
+    }
+    let alerts = &definition.alerts;
+    if !(1..=MAX_RESOLVE_STEPS).contains(&alerts.resolve_after_steps) {
+        return invalid("alert_config.resolve_after_steps", format!("must be from 1 to {MAX_RESOLVE_STEPS}"));
+    }
+    let minutes = &alerts.escalate_after_minutes;
+    let is_ascending = minutes.is_sorted_by(|one, other| one < other);
+    if minutes.len() > MAX_ESCALATIONS
+        || !is_ascending
+        || minutes.iter().any(|minutes| !(1..=MAX_ESCALATION_MINUTES).contains(minutes))
+    {
+        let problem = format!(
+            "must be at most {MAX_ESCALATIONS} rules whose `after_minutes` ascend from 1 to {MAX_ESCALATION_MINUTES}"
+        );
+        return invalid("alert_config.escalation_rules", problem);
+    }
+    Ok(())
+}
+
+/// Describes a definition for the audit log.
+pub(super) fn details(definition: &MonitorDefinition) -> Details {
+    let text = |text: &str| Detail::Value(Value::Text(text.into()));
+    let integer = |number: u32| Detail::Value(Value::Integer(i64::from(number)));
+    let sensitivity = definition.sensitivity.map_or(Value::Null, Value::Float);
+    Details::fields([
+        ("name", text(&definition.name)),
+        ("cube_name", text(&definition.cube)),
+        ("measure_name", text(&definition.measure)),
+        ("detector_type", text(&definition.detector)),
+        ("sensitivity", Detail::Value(sensitivity)),
+        ("dimensions", Detail::List(definition.dimensions.iter().map(|name| text(name)).collect())),
+        ("schedule", text(&definition.schedule)),
+        ("timezone", text(&definition.timezone)),
+        ("granularity", text(definition.granularity.as_str())),
+        ("training_size", integer(definition.training_size)),
+        ("enabled", Detail::Value(Value::Boolean(definition.is_enabled))),
+        ("min_severity", text(definition.alerts.min_severity.as_str())),
+        ("resolve_after_steps", integer(definition.alerts.resolve_after_steps)),
+        (
+            "escalate_after_minutes",
+            Detail::List(definition.alerts.escalate_after_minutes.iter().map(|minutes| integer(*minutes)).collect()),
+        ),
+    ])
+}
+
+/// Describes the state of an alert for the audit log.
+pub(super) fn state_details(state: AlertState) -> Details {
+    Details::fields([("state", Detail::Value(Value::Text(state.as_str().into())))])
+}

@@ -1,0 +1,49 @@
+//! The reasons why a monitor, a detection or an alert is not shown or changed.
+
+use terrane_compiler::query::QueryError;
+
+use super::alerts::AlertMove;
+use super::schedule::ScheduleError;
+use crate::anomaly::AnomalyError;
+use crate::domain::PreconditionError;
+use crate::ports::monitors::AlertState;
+use crate::ports::store::StoreError;
+use crate::query::QueryRunError;
+
+/// The reason why a monitor, a detection or an alert is not shown or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum MonitorError {
+    /// There is none, or the caller may not see it.
+    #[error("unknown monitor")]
+    Unknown,
+    #[error("unknown detection")]
+    UnknownDetection,
+    #[error("unknown alert")]
+    UnknownAlert,
+    #[error("the monitor belongs to another caller; its owner or a caller with `admin` can change it")]
+    NotOwner,
+    #[error("`{field}` {problem}")]
+    Invalid { field: &'static str, problem: String },
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    #[error("an alert in the state {} cannot be moved by `{}`", state.as_str(), step.as_str())]
+    MoveNotAllowed { step: AlertMove, state: AlertState, allowed: Vec<AlertMove> },
+    #[error("the limit of {most} monitors is reached; delete one first")]
+    TooMany { most: u32 },
+    #[error("it was changed by others at the same time")]
+    Contended,
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+    #[error(transparent)]
+    Anomaly(#[from] AnomalyError),
+    #[error(transparent)]
+    Query(#[from] QueryRunError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<QueryError> for MonitorError {
+    fn from(error: QueryError) -> Self {
+        MonitorError::Query(error.into())
+    }
+}

@@ -1,0 +1,257 @@
+//! One round of a monitor: which steps are judged, and their scores.
+//!
+//! In: a monitor, the present rights of its owner, and the time. Out: a [`MonitorRound`]. The step that contains the
+//! present is incomplete and is left out. The newest step with data is looked up first, so that a late partition is "no
+//! data yet" and not a fall to 0. The newest judged step is judged again, since rows may have come late.
+
+use std::sync::Arc;
+
+use terrane_compiler::query::{DateRange, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension};
+
+use super::error::MonitorError;
+use super::schedule::CronSchedule;
+use super::{MonitorService, is_denied, run_of};
+use crate::anomaly::bucket::Bucket;
+use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, qualified, series, time_dimension_of};
+use crate::domain::RequestContext;
+use crate::ports::monitors::{JudgedStep, Monitor, MonitorDefinition, MonitorRound, RunOutcome};
+use crate::query::QuerySession;
+
+/// The range of the statement whose digest names a caller's view. Any fixed range will do.
+const VIEW_RANGE: [&str; 2] = ["2000-01-01", "2000-01-02"];
+
+/// A range of steps to judge, as dates or timestamps, both inclusive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedRange {
+    pub from: Option<Arc<str>>,
+    pub to: Option<Arc<str>>,
+}
+
+/// The judged steps of a round.
+struct Judged {
+    steps: Vec<JudgedStep>,
+    until_ms: Option<i64>,
+    detector: Arc<str>,
+    /// The data of the expected step is not there.
+    is_late: bool,
+}
+
+impl MonitorService {
+    /// Judges a monitor now, with the present rights of its owner. Failures are part of the round.
+    pub(super) async fn round(
+        &self,
+        monitor: &Monitor,
+        range: Option<&JudgedRange>,
+    ) -> Result<MonitorRound, MonitorError> {
+        let now = self.ports.clock.now();
+        let next_run_at = CronSchedule::parse(&monitor.definition.schedule, &monitor.definition.timezone)
+            .ok()
+            .and_then(|schedule| schedule.next(now))
+            .filter(|_| monitor.definition.is_enabled);
+        let round = |run, judged: Option<Judged>, view| {
+            let judged = judged.unwrap_or_else(|| Judged {
+                steps: Vec::new(),
+                until_ms: None,
+                detector: "".into(),
+                is_late: false,
+            });
+            MonitorRound {
+                monitor_id: Arc::clone(&monitor.id),
+                run,
+                next_run_at,
+                steps: judged.steps,
+                judged_until_ms: judged.until_ms,
+                detector: judged.detector,
+                view,
+                rules: monitor.definition.alerts.clone(),
+            }
+        };
+        let Some(context) = self.owner_context(monitor).await? else {
+            let message = Some("the account that owns the monitor was disabled or deleted".to_owned());
+            let paused = round(run_of(now, RunOutcome::Paused, message), None, None);
+            return Ok(MonitorRound { next_run_at: None, ..paused });
+        };
+        let judged = async {
+            let view = self.view(&context, &monitor.definition).await?;
+            Ok::<_, MonitorError>((self.judge(&context, monitor, range).await?, view))
+        };
+        Ok(match judged.await {
+            Ok((judged, view)) if judged.is_late && judged.steps.is_empty() => {
+                let message = Some("the data of the expected step is not there yet".to_owned());
+                round(run_of(now, RunOutcome::NoData, message), Some(judged), Some(view))
+            }
+            Ok((judged, view)) => round(run_of(now, RunOutcome::Judged, None), Some(judged), Some(view)),
+            Err(MonitorError::Store(error)) => return Err(error.into()),
+            Err(error) if is_pause(&error) => {
+                let paused = round(run_of(now, RunOutcome::Paused, Some(failure_text(&error))), None, None);
+                MonitorRound { next_run_at: None, ..paused }
+            }
+            Err(error) => round(run_of(now, RunOutcome::Failed, Some(failure_text(&error))), None, None),
+        })
+    }
+
+    async fn judge(
+        &self,
+        context: &RequestContext,
+        monitor: &Monitor,
+        range: Option<&JudgedRange>,
+    ) -> Result<Judged, MonitorError> {
+        let definition = &monitor.definition;
+        let granularity = definition.granularity;
+        let (time, newest, expected) = {
+            let session = self.ports.queries.session(context);
+            let time = time_dimension_of(&session, &definition.cube).await?;
+            let now = match granularity.is_sub_day() {
+                true => jiff::tz::TimeZone::UTC.to_datetime(self.ports.clock.now()),
+                false => session.now(),
+            };
+            let expected = Bucket::of(now, granularity).earlier(1, granularity);
+            let since = monitor.judged_until_ms.filter(|_| range.is_none()).and_then(Bucket::at_ms);
+            let newest = self.newest_step(&session, definition, &time, since, expected).await?;
+            (time, newest, expected)
+        };
+        let none = |is_late| Judged { steps: Vec::new(), until_ms: None, detector: "".into(), is_late };
+        let Some(newest) = newest else { return Ok(none(true)) };
+        let is_late = expected.is_some_and(|expected| newest.ms() < expected.ms());
+        let moment = |text: &Arc<str>| {
+            Bucket::holding(text, granularity).ok_or_else(|| AnomalyError::Moment { text: Arc::clone(text) })
+        };
+        let (from, to) = match range {
+            Some(range) => {
+                let to = range.to.as_ref().map(&moment).transpose()?.map_or(newest, |to| to.min(newest));
+                let from = range.from.as_ref().map(&moment).transpose()?.unwrap_or(to);
+                (from, to)
+            }
+            None => {
+                let judged = monitor.judged_until_ms.and_then(Bucket::at_ms);
+                if is_late && judged.is_some_and(|judged| newest <= judged) {
+                    return Ok(none(true));
+                }
+                // After a pause, at most as many steps as the history has.
+                let oldest = newest.earlier(definition.training_size, granularity).unwrap_or(newest);
+                (judged.unwrap_or(newest).max(oldest).min(newest), newest)
+            }
+        };
+        if from > to {
+            return Ok(none(is_late));
+        }
+        let request = AnomalyRequest {
+            cube: Arc::clone(&definition.cube),
+            measure: Arc::clone(&definition.measure),
+            detector: Arc::clone(&definition.detector),
+            sensitivity: definition.sensitivity,
+            training_size: definition.training_size,
+            granularity,
+            time_dimension: Some(time),
+            dimensions: definition.dimensions.clone(),
+            from: Some(from.text()),
+            to: Some(to.end_text(granularity)),
+            seasonality: None,
+        };
+        match self.ports.anomalies.run(context, &request).await {
+            Ok(run) => Ok(judged(&run, to, is_late)),
+            Err(AnomalyError::NothingToJudge { .. }) => Ok(none(is_late)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the newest complete step with rows.
+    async fn newest_step(
+        &self,
+        session: &QuerySession<'_>,
+        definition: &MonitorDefinition,
+        time: &Arc<str>,
+        since: Option<Bucket>,
+        expected: Option<Bucket>,
+    ) -> Result<Option<Bucket>, MonitorError> {
+        let granularity = definition.granularity;
+        let end = expected.map(|expected| expected.end_text(granularity));
+        let range = DateRange::Between(since.map(Bucket::text), end);
+        let member: MemberRef = time.parse()?;
+        let key: MemberRef = format!("{time}.{}", granularity.as_str()).parse()?;
+        let query = SemanticQuery {
+            order: vec![OrderBy { member: key, descending: true }],
+            limit: Some(1),
+            skip_total: true,
+            ..series_query(definition, member, &[], Some(range))?
+        };
+        let answer = session.prepare(&query).await?.run().await?;
+        let found = series::of_batches(&answer.batches, 0).map_err(AnomalyError::from)?;
+        let newest = found.iter().flat_map(|series| &series.points).map(|(at, _)| *at).max();
+        Ok(newest.and_then(Bucket::at_ms))
+    }
+}
+
+/// Returns the query of a monitor's series over a range.
+fn series_query(
+    definition: &MonitorDefinition,
+    time: MemberRef,
+    dimensions: &[Arc<str>],
+    range: Option<DateRange>,
+) -> Result<SemanticQuery, QueryError> {
+    let granularity = definition.granularity;
+    let dimensions = dimensions.iter().map(|name| qualified(&definition.cube, name).parse());
+    Ok(SemanticQuery {
+        cube: Some(Arc::clone(&definition.cube)),
+        values: vec![qualified(&definition.cube, &definition.measure).parse()?],
+        dimensions: dimensions.collect::<Result<_, QueryError>>()?,
+        time_dimensions: vec![TimeDimension { member: time, granularity: Some(granularity), range }],
+        timezone: granularity.is_sub_day().then(|| "UTC".into()),
+        ..SemanticQuery::default()
+    })
+}
+
+/// Returns the query whose statement names a caller's view of a monitor's series.
+pub(super) async fn view_query(
+    session: &QuerySession<'_>,
+    definition: &MonitorDefinition,
+) -> Result<SemanticQuery, MonitorError> {
+    let time = time_dimension_of(session, &definition.cube).await?;
+    let [start, end] = VIEW_RANGE.map(|date| Some(date.into()));
+    let range = Some(DateRange::Between(start, end));
+    let query = series_query(definition, time.parse()?, &definition.dimensions, range)?;
+    // The names of pre-aggregated tables change with each build, and say nothing about policies.
+    Ok(SemanticQuery { pre_aggregations: terrane_compiler::query::PreAggregations::Off, ..query })
+}
+
+fn judged(run: &AnomalyRun, to: Bucket, is_late: bool) -> Judged {
+    let steps = run.series.iter().flat_map(|series| {
+        series.points.iter().map(|point| JudgedStep {
+            series: series.dimensions.clone(),
+            at_ms: point.at_ms,
+            value: point.value,
+            expected: point.expected,
+            lower_bound: point.lower_bound,
+            upper_bound: point.upper_bound,
+            raw: point.raw,
+            score: point.score,
+            severity: point.severity,
+            is_anomalous: point.is_anomalous,
+        })
+    });
+    Judged {
+        steps: steps.collect(),
+        until_ms: Some(to.ms()),
+        detector: format!("{} {}", run.detector.component, run.detector.version).into(),
+        is_late,
+    }
+}
+
+fn is_pause(error: &MonitorError) -> bool {
+    match error {
+        MonitorError::Query(error) | MonitorError::Anomaly(AnomalyError::Run(error)) => is_denied(error),
+        _ => false,
+    }
+}
+
+/// Returns the reason of a failure for everybody who may see the monitor: messages of the warehouse are left out.
+fn failure_text(error: &MonitorError) -> String {
+    use crate::query::QueryRunError;
+    match error {
+        MonitorError::Query(QueryRunError::Warehouse(_))
+        | MonitorError::Anomaly(AnomalyError::Run(QueryRunError::Warehouse(_))) => {
+            "the warehouse did not answer the query".to_owned()
+        }
+        error => error.to_string(),
+    }
+}

@@ -1,0 +1,358 @@
+//! The root cause of a detection: the parts of a measure that moved.
+//!
+//! In: a detection, and the rights of its reader. Out: the gap between the expected and the actual value, and the
+//! smallest set of slices that explains most of it. Every dimension of the cube is asked with two statements: the step,
+//! and the history before it. Expected values of slices are their means over the history, scaled so that they add up to
+//! the detector's expected value. A measure that adds up has exact shares. For others each slice is weighed by its rows:
+//! the change of its value, and the change of its weight, add up to the gap for averages and approximately for the rest.
+//! The arithmetic is in [`slices`]. Absent: joins to other cubes, whose dimensions are not looked at.
+
+mod slices;
+
+use std::sync::Arc;
+
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use terrane_compiler::Access;
+use terrane_compiler::model::{AggregateFunction, DimensionType, Measure, MeasureKind};
+use terrane_compiler::query::{DateRange, Filter, MemberRef, QueryError, SemanticQuery, TimeDimension};
+use terrane_compiler::types::{Operator, Value};
+
+use self::slices::{Candidate, Slice, best_candidate, slices_of};
+use super::SeenDetection;
+use super::error::MonitorError;
+use crate::anomaly::bucket::Bucket;
+use crate::anomaly::{AnomalyError, Unreadable, qualified, time_dimension_of};
+use crate::dimension_values::counts_rows;
+use crate::domain::RequestContext;
+use crate::metadata;
+use crate::query::{QueryService, QuerySession};
+
+/// The largest number of dimensions that are looked at.
+const MAX_DIMENSIONS: usize = 20;
+/// A dimension with more values is left out.
+const MAX_VALUES: u64 = 1_000;
+/// The dimensions whose pairs are looked at.
+const PAIRED: usize = 3;
+/// The steps of history that expected values are means of, at most.
+const MAX_HISTORY: u32 = 28;
+/// The share of the usual rows below which rows are missing.
+const FEW_ROWS: f64 = 0.5;
+
+/// One value of one dimension; `None` is null.
+pub type SliceFilter = (Arc<str>, Option<Arc<str>>);
+
+/// The parts of a measure that explain a detection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RootCause {
+    pub expected: f64,
+    pub actual: f64,
+    /// The measure adds up, so shares are exact.
+    pub is_exact: bool,
+    pub data_causes: Vec<DataCause>,
+    /// The smallest set of slices that explains at least four fifths of the gap; empty for a broad change.
+    pub slices: Vec<RootSlice>,
+    /// Slices of the same dimensions that moved the other way.
+    pub against: Vec<RootSlice>,
+    /// The share of the gap that the listed slices do not explain.
+    pub rest: f64,
+    /// The dimensions that were looked at.
+    pub looked_at: Vec<Arc<str>>,
+    /// The dimensions that were left out, with the reason.
+    pub left_out: Vec<(Arc<str>, &'static str)>,
+    pub warnings: Vec<String>,
+}
+
+/// A cause in the data, not in what they measure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DataCause {
+    /// The step has no rows.
+    NoRows,
+    /// The step has fewer rows than half of the usual number.
+    FewRows { rows: f64, usual: f64 },
+}
+
+/// The direction in which a slice moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    Up,
+    Down,
+}
+
+/// A part of the measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RootSlice {
+    pub filters: Vec<SliceFilter>,
+    pub before: f64,
+    pub after: f64,
+    pub moved: Moved,
+    /// The share of the gap.
+    pub share: f64,
+    /// The share of the expected value, or of the usual rows of a measure that does not add up.
+    pub support: f64,
+    /// The query of the slice in the step.
+    pub query: SemanticQuery,
+}
+
+/// Everything that the statements of one explanation share.
+struct Question<'q> {
+    session: QuerySession<'q>,
+    cube: Arc<str>,
+    measure: MemberRef,
+    /// Another measure, which counts rows.
+    weight: Option<MemberRef>,
+    time: MemberRef,
+    is_utc: bool,
+    filters: Vec<Filter>,
+    step: DateRange,
+    history: DateRange,
+    is_exact: bool,
+}
+
+/// The value and the rows of a group.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Group {
+    pub(super) value: Option<f64>,
+    pub(super) rows: f64,
+}
+
+type Groups = Vec<(Vec<Option<Arc<str>>>, Group)>;
+
+/// Explains a detection.
+///
+/// # Errors
+/// A query failed.
+pub(super) async fn explain(
+    queries: &QueryService,
+    request: &RequestContext,
+    seen: &SeenDetection,
+) -> Result<RootCause, MonitorError> {
+    let (definition, step) = (&seen.monitor.definition, &seen.detection.step);
+    let session = queries.session(request);
+    let snapshot = session.shared_snapshot();
+    let access = Access::of(&snapshot.model, &request.caller);
+    let cube = metadata::cube(&access, &definition.cube).ok_or(MonitorError::UnknownDetection)?;
+    let measure = metadata::measures(&access, cube).find(|measure| *measure.name == *own_name(&definition.measure));
+    let measure = measure.ok_or(MonitorError::UnknownDetection)?;
+    let is_exact = adds_up(measure);
+    let rows = metadata::measures(&access, cube).find(|measure| counts_rows(measure));
+    let (mut looked_at, mut left_out) = (Vec::new(), Vec::new());
+    for dimension in metadata::dimensions(&access, cube) {
+        let name = qualified(&cube.name, &dimension.name);
+        let is_of_series = definition.dimensions.iter().any(|own| *own_name(own) == *dimension.name);
+        match dimension.ty {
+            _ if is_of_series => {}
+            DimensionType::String | DimensionType::Boolean | DimensionType::Number if dimension.primary_key => {
+                left_out.push((name, "it is the key of the cube"));
+            }
+            DimensionType::String | DimensionType::Boolean | DimensionType::Number => looked_at.push(name),
+            DimensionType::Time | DimensionType::Geo => left_out.push((name, "it has no groups to compare")),
+        }
+    }
+    for name in looked_at.split_off(looked_at.len().min(MAX_DIMENSIONS)) {
+        left_out.push((name, "more dimensions are not looked at"));
+    }
+    let time = time_dimension_of(&session, &definition.cube).await?;
+    let granularity = definition.granularity;
+    let at = Bucket::at_ms(step.at_ms).ok_or(MonitorError::UnknownDetection)?;
+    let steps = definition.training_size.min(MAX_HISTORY);
+    let first = at.earlier(steps, granularity).ok_or(MonitorError::UnknownDetection)?;
+    let last = at.earlier(1, granularity).ok_or(MonitorError::UnknownDetection)?;
+    let between = |from: Bucket, to: Bucket| DateRange::Between(Some(from.text()), Some(to.end_text(granularity)));
+    let question = Question {
+        cube: Arc::clone(&cube.name),
+        measure: qualified(&cube.name, &measure.name).parse()?,
+        weight: rows
+            .filter(|rows| rows.name != measure.name)
+            .map(|rows| qualified(&cube.name, &rows.name).parse::<MemberRef>())
+            .transpose()?,
+        time: time.parse()?,
+        is_utc: granularity.is_sub_day(),
+        filters: filters(&cube.name, &step.series)?,
+        step: between(at, at),
+        history: between(first, last),
+        is_exact,
+        session,
+    };
+    question.explain(step.expected, steps, looked_at, left_out).await
+}
+
+impl Question<'_> {
+    async fn explain(
+        &self,
+        detector_expected: Option<f64>,
+        steps: u32,
+        dimensions: Vec<Arc<str>>,
+        mut left_out: Vec<(Arc<str>, &'static str)>,
+    ) -> Result<RootCause, MonitorError> {
+        let total = |groups: Option<Groups>| groups.and_then(|groups| groups.first().map(|(_, group)| *group));
+        let now = total(self.groups(&[], &self.step).await?).unwrap_or_default();
+        let history = total(self.groups(&[], &self.history).await?).unwrap_or_default();
+        let steps = f64::from(steps);
+        let usual = match self.is_exact {
+            true => history.value.map(|value| value / steps),
+            false => history.value,
+        };
+        let actual = now.value.unwrap_or(0.0);
+        let expected = detector_expected.or(usual).unwrap_or(0.0);
+        // Slices are scaled to the detector's expected value, so that their gaps add up to its gap.
+        let scale = match usual {
+            Some(usual) if usual != 0.0 && (expected / usual).is_finite() && expected / usual > 0.0 => expected / usual,
+            _ => 1.0,
+        };
+        let mut cause = RootCause {
+            expected,
+            actual,
+            is_exact: self.is_exact,
+            data_causes: self.data_causes(now, history, steps),
+            slices: Vec::new(),
+            against: Vec::new(),
+            rest: 1.0,
+            looked_at: Vec::new(),
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+        };
+        if !self.is_exact && self.weight.is_none() {
+            let warning = "the measure does not add up, and no measure counts the rows that would weigh its parts";
+            cause.warnings.push(warning.to_owned());
+        } else {
+            let frame = slices::Frame { expected, actual, scale, steps, is_exact: self.is_exact, now, history };
+            let mut singles: Vec<Candidate> = Vec::new();
+            for dimension in dimensions {
+                match self.slices(std::slice::from_ref(&dimension), &frame).await? {
+                    Some(found) => {
+                        singles.extend(best_candidate(&[Arc::clone(&dimension)], found));
+                        cause.looked_at.push(dimension);
+                    }
+                    None => left_out.push((dimension, "it has more than 1000 values")),
+                }
+            }
+            singles.sort_by(|one, other| other.lift.total_cmp(&one.lift));
+            let mut best = singles.first().cloned();
+            let names: Vec<Arc<str>> =
+                singles.iter().take(PAIRED).map(|found| Arc::clone(&found.dimensions[0])).collect();
+            for (index, one) in names.iter().enumerate() {
+                for other in &names[index + 1..] {
+                    let pair = [Arc::clone(one), Arc::clone(other)];
+                    let Some(found) = self.slices(&pair, &frame).await? else { continue };
+                    best = slices::better(best, best_candidate(&pair, found));
+                }
+            }
+            if let Some(best) = best.filter(Candidate::is_localised) {
+                cause.rest = 1.0 - best.share;
+                cause.slices = self.shown(&best.dimensions, best.chosen)?;
+                cause.against = self.shown(&best.dimensions, best.against)?;
+                cause.rest -= cause.against.iter().map(|slice| slice.share).sum::<f64>();
+            }
+        }
+        cause.left_out = left_out;
+        Ok(cause)
+    }
+
+    fn data_causes(&self, now: Group, history: Group, steps: f64) -> Vec<DataCause> {
+        if now.value.is_none() {
+            return vec![DataCause::NoRows];
+        }
+        let usual = history.rows / steps;
+        let is_few = self.weight.is_some() && usual > 0.0 && now.rows < usual * FEW_ROWS;
+        if is_few { vec![DataCause::FewRows { rows: now.rows, usual }] } else { Vec::new() }
+    }
+
+    /// Returns the slices of dimensions; `None` if there are too many.
+    async fn slices(&self, dimensions: &[Arc<str>], frame: &slices::Frame) -> Result<Option<Vec<Slice>>, MonitorError> {
+        let Some(now) = self.groups(dimensions, &self.step).await? else { return Ok(None) };
+        let Some(history) = self.groups(dimensions, &self.history).await? else { return Ok(None) };
+        Ok(Some(slices_of(now, history, frame)))
+    }
+
+    /// Returns the measure by dimensions within a range; `None` if there are too many groups.
+    async fn groups(&self, dimensions: &[Arc<str>], range: &DateRange) -> Result<Option<Groups>, MonitorError> {
+        let members = dimensions.iter().map(|name| name.parse()).collect::<Result<_, QueryError>>()?;
+        let query = self.query(members, self.filters.clone(), range);
+        let answer = self.session.prepare(&query).await?.run().await?;
+        if answer.returned_rows > MAX_VALUES || answer.truncated == Some(true) {
+            return Ok(None);
+        }
+        let has_weight = self.weight.is_some();
+        let groups = answer.batches.iter().map(|batch| read(batch, dimensions.len(), has_weight));
+        let groups: Vec<Groups> = groups.collect::<Result<_, Unreadable>>().map_err(AnomalyError::from)?;
+        Ok(Some(groups.into_iter().flatten().collect()))
+    }
+
+    fn query(&self, dimensions: Vec<MemberRef>, filters: Vec<Filter>, range: &DateRange) -> SemanticQuery {
+        let time = TimeDimension { member: self.time.clone(), granularity: None, range: Some(range.clone()) };
+        SemanticQuery {
+            cube: Some(Arc::clone(&self.cube)),
+            values: std::iter::once(self.measure.clone()).chain(self.weight.clone()).collect(),
+            dimensions,
+            time_dimensions: vec![time],
+            filters,
+            limit: Some(MAX_VALUES),
+            timezone: self.is_utc.then(|| "UTC".into()),
+            ..SemanticQuery::default()
+        }
+    }
+
+    fn shown(&self, dimensions: &[Arc<str>], slices: Vec<Slice>) -> Result<Vec<RootSlice>, MonitorError> {
+        let shown = slices.into_iter().map(|slice| {
+            let own: Vec<SliceFilter> = dimensions.iter().cloned().zip(slice.key).collect();
+            let mut all = self.filters.clone();
+            all.extend(filters(&self.cube, &own)?);
+            let query = SemanticQuery { limit: None, ..self.query(Vec::new(), all, &self.step) };
+            Ok::<RootSlice, QueryError>(RootSlice {
+                filters: own,
+                before: slice.before,
+                after: slice.after,
+                moved: if slice.after >= slice.before { Moved::Up } else { Moved::Down },
+                share: slice.share,
+                support: slice.support,
+                query,
+            })
+        });
+        Ok(shown.collect::<Result<_, _>>()?)
+    }
+}
+
+fn own_name(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, name)| name)
+}
+
+/// Returns whether the values of a measure's groups add up to its value.
+fn adds_up(measure: &Measure) -> bool {
+    matches!(&measure.kind, MeasureKind::Aggregate(aggregate)
+        if matches!(aggregate.function, AggregateFunction::Count | AggregateFunction::Sum))
+}
+
+fn filters(cube: &str, values: &[SliceFilter]) -> Result<Vec<Filter>, QueryError> {
+    let filter = |(name, value): &SliceFilter| {
+        let (operator, values) = match value {
+            Some(value) => (Operator::Equals, vec![Value::Text(value.to_string().into())]),
+            None => (Operator::NotSet, Vec::new()),
+        };
+        Ok(Filter::Condition { member: qualified(cube, name).parse()?, operator, values })
+    };
+    values.iter().map(filter).collect()
+}
+
+fn read(batch: &RecordBatch, dimensions: usize, has_weight: bool) -> Result<Groups, Unreadable> {
+    let column = |index: usize, wanted: DataType, shown: &'static str| {
+        let column = batch.columns().get(index);
+        let found = || column.map_or_else(|| "nothing".to_owned(), |column| column.data_type().to_string());
+        let read = column.and_then(|column| cast(column, &wanted).ok());
+        read.ok_or_else(|| Unreadable { column: index + 1, found: found(), wanted: shown })
+    };
+    let keys: Vec<_> = (0..dimensions).map(|index| column(index, DataType::Utf8, "text")).collect::<Result<_, _>>()?;
+    let values = column(dimensions, DataType::Float64, "a number")?;
+    let rows = has_weight.then(|| column(dimensions + 1, DataType::Float64, "a number")).transpose()?;
+    let number = |column: &arrow::array::ArrayRef, row: usize| {
+        let column = column.as_primitive::<Float64Type>();
+        column.is_valid(row).then(|| column.value(row)).filter(|value| value.is_finite())
+    };
+    let group = |row: usize| {
+        let key = keys.iter().map(|column| column.is_valid(row).then(|| column.as_string::<i32>().value(row).into()));
+        let rows = rows.as_ref().and_then(|rows| number(rows, row)).unwrap_or(0.0);
+        (key.collect(), Group { value: number(&values, row), rows })
+    };
+    Ok((0..batch.num_rows()).map(group).collect())
+}

@@ -1,0 +1,283 @@
+//! The arithmetic of root causes, without queries.
+//!
+//! In: groups of a step and of the history before it. Out: slices with their shares of the gap, and the smallest set of
+//! them that explains most of it. Shares of all slices of a dimension add up to 1. A set localises the gap if it
+//! explains much more of the gap than it is of the expected value: its *lift* is the difference of both shares.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Group, Groups};
+
+/// The share of the gap that a set of slices has to explain.
+const ENOUGH: f64 = 0.8;
+/// The largest set.
+const MAX_SLICES: usize = 5;
+/// A set with less lift is a part of a broad change.
+const MIN_LIFT: f64 = 0.3;
+/// The lift that each further slice of a set has to add.
+const LIFT_OF_A_SLICE: f64 = 0.03;
+/// The lift that a pair of dimensions has to add to one.
+const LIFT_OF_A_PAIR: f64 = 0.02;
+/// The share of the gap, against it, from which a slice is listed.
+const AGAINST: f64 = -0.05;
+
+type Key = Vec<Option<Arc<str>>>;
+
+/// The totals of a detection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) expected: f64,
+    pub(super) actual: f64,
+    /// The detector's expected value divided by the mean of the history.
+    pub(super) scale: f64,
+    /// The steps of history.
+    pub(super) steps: f64,
+    pub(super) is_exact: bool,
+    pub(super) now: Group,
+    pub(super) history: Group,
+}
+
+/// One group with its part of the gap.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Slice {
+    pub(super) key: Key,
+    pub(super) before: f64,
+    pub(super) after: f64,
+    pub(super) share: f64,
+    pub(super) support: f64,
+}
+
+/// The smallest set of slices of some dimensions that explains enough of the gap.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Candidate {
+    pub(super) dimensions: Vec<Arc<str>>,
+    pub(super) chosen: Vec<Slice>,
+    pub(super) against: Vec<Slice>,
+    pub(super) share: f64,
+    pub(super) lift: f64,
+}
+
+impl Candidate {
+    pub(super) fn is_localised(&self) -> bool {
+        self.lift >= MIN_LIFT
+    }
+}
+
+/// Returns the slices of all groups. A group that is missing on one side counts 0 there.
+pub(super) fn slices_of(now: Groups, history: Groups, frame: &Frame) -> Vec<Slice> {
+    let mut all: BTreeMap<Key, (Group, Group)> = BTreeMap::new();
+    for (key, group) in now {
+        all.entry(key).or_default().0 = group;
+    }
+    for (key, group) in history {
+        all.entry(key).or_default().1 = group;
+    }
+    let gap = frame.actual - frame.expected;
+    let share = |part: f64| if gap == 0.0 { 0.0 } else { part / gap };
+    let of_total = |part: f64, total: f64| if total == 0.0 { 0.0 } else { part / total };
+    let slice = |(key, (now, history)): (Key, (Group, Group))| {
+        let after = now.value.unwrap_or(0.0);
+        if frame.is_exact {
+            let before = history.value.unwrap_or(0.0) / frame.steps * frame.scale;
+            let support = of_total(before, frame.expected);
+            return Slice { key, before, after, share: share(after - before), support };
+        }
+        let weight_now = of_total(now.rows, frame.now.rows);
+        let weight_before = of_total(history.rows, frame.history.rows);
+        let before = history.value.map_or(after, |value| value * frame.scale);
+        let after = now.value.unwrap_or(before);
+        let rate = weight_now * (after - before);
+        let mix = (weight_now - weight_before) * (before - frame.expected);
+        Slice { key, before, after, share: share(rate + mix), support: weight_before }
+    };
+    all.into_iter().map(slice).collect()
+}
+
+/// Returns the smallest set of slices that explains enough; `None` if no small one does.
+pub(super) fn best_candidate(dimensions: &[Arc<str>], mut slices: Vec<Slice>) -> Option<Candidate> {
+    slices.sort_by(|one, other| other.share.total_cmp(&one.share).then_with(|| one.key.cmp(&other.key)));
+    let (mut share, mut support, mut count) = (0.0, 0.0, 0);
+    for slice in slices.iter().take(MAX_SLICES).take_while(|slice| slice.share > 0.0) {
+        (share, support, count) = (share + slice.share, support + slice.support, count + 1);
+        if share >= ENOUGH {
+            break;
+        }
+    }
+    if share < ENOUGH {
+        return None;
+    }
+    // A set that explains more than the gap, because others moved against it, is not better for that.
+    let lift = share.min(1.0) - support - LIFT_OF_A_SLICE * (count - 1) as f64;
+    let against = slices.iter().rev().take(MAX_SLICES).take_while(|slice| slice.share <= AGAINST).cloned().collect();
+    slices.truncate(count);
+    Some(Candidate { dimensions: dimensions.to_vec(), chosen: slices, against, share, lift })
+}
+
+/// Returns the better of a candidate and one with more dimensions.
+pub(super) fn better(known: Option<Candidate>, other: Option<Candidate>) -> Option<Candidate> {
+    match (known, other) {
+        (Some(known), Some(other)) if other.lift > known.lift + LIFT_OF_A_PAIR => Some(other),
+        (Some(known), _) => Some(known),
+        (None, other) => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use super::*;
+
+    /// A generator of small pseudorandom numbers with a fixed sequence.
+    struct Random(u64);
+
+    impl Random {
+        /// Returns a number from 0 to 1.
+        fn next(&mut self) -> f64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as f64 / f64::from(u32::MAX >> 1)
+        }
+
+        fn below(&mut self, end: usize) -> usize {
+            ((self.next() * end as f64) as usize).min(end - 1)
+        }
+    }
+
+    const DIMENSIONS: usize = 4;
+    const VALUES: usize = 6;
+    const STEPS: f64 = 28.0;
+
+    /// The values of a cell, one for each dimension.
+    type Cell = [usize; DIMENSIONS];
+
+    /// Cells of a cube with their usual and their present values.
+    struct Planted {
+        cells: Vec<(Cell, f64, f64)>,
+    }
+
+    impl Planted {
+        /// Plants a fall of the cells that `is_hit` names. Other cells vary by a twentieth.
+        fn new(random: &mut Random, is_hit: impl Fn(&Cell) -> bool) -> Self {
+            let weights: Vec<Vec<f64>> =
+                (0..DIMENSIONS).map(|_| (0..VALUES).map(|_| 0.3 + random.next()).collect()).collect();
+            let mut cells = Vec::new();
+            for index in 0..VALUES.pow(DIMENSIONS as u32) {
+                let cell: Cell = std::array::from_fn(|place| index / VALUES.pow(place as u32) % VALUES);
+                let usual = 100.0 * cell.iter().zip(&weights).map(|(value, weights)| weights[*value]).product::<f64>();
+                let noise = 1.0 + (random.next() - 0.5) / 10.0;
+                let now = usual * noise * if is_hit(&cell) { 0.2 } else { 1.0 };
+                cells.push((cell, usual, now));
+            }
+            Planted { cells }
+        }
+
+        fn frame(&self) -> Frame {
+            let sum = |value: fn(&(Cell, f64, f64)) -> f64| self.cells.iter().map(value).sum::<f64>();
+            let (expected, actual) = (sum(|cell| cell.1), sum(|cell| cell.2));
+            let group = |value: f64| Group { value: Some(value), rows: 0.0 };
+            let (now, history) = (group(actual), group(expected * STEPS));
+            Frame { expected, actual, scale: 1.0, steps: STEPS, is_exact: true, now, history }
+        }
+
+        fn slices(&self, places: &[usize]) -> Vec<Slice> {
+            let mut groups: BTreeMap<Key, (f64, f64)> = BTreeMap::new();
+            for (cell, usual, now) in &self.cells {
+                let key = places.iter().map(|place| Some(cell[*place].to_string().into())).collect();
+                let group = groups.entry(key).or_default();
+                *group = (group.0 + usual, group.1 + now);
+            }
+            let side = |value: fn(&(f64, f64)) -> f64| -> Groups {
+                let group = |sums| Group { value: Some(value(sums)), rows: 0.0 };
+                groups.iter().map(|(key, sums)| (key.clone(), group(sums))).collect()
+            };
+            slices_of(side(|sums| sums.1), side(|sums| sums.0 * STEPS), &self.frame())
+        }
+
+        /// Returns the best candidate, as an explanation looks for it.
+        fn found(&self) -> Option<Candidate> {
+            let name = |place: usize| -> Arc<str> { place.to_string().into() };
+            let mut singles: Vec<Candidate> =
+                (0..DIMENSIONS).filter_map(|place| best_candidate(&[name(place)], self.slices(&[place]))).collect();
+            singles.sort_by(|one, other| other.lift.total_cmp(&one.lift));
+            let mut best = singles.first().cloned();
+            let places: Vec<usize> = singles.iter().take(3).map(|found| found.dimensions[0].parse().unwrap()).collect();
+            for (index, one) in places.iter().enumerate() {
+                for other in &places[index + 1..] {
+                    let pair = best_candidate(&[name(*one), name(*other)], self.slices(&[*one, *other]));
+                    best = better(best, pair);
+                }
+            }
+            best.filter(Candidate::is_localised)
+        }
+    }
+
+    /// Returns the places and values of a candidate of one slice.
+    fn shown(found: Option<Candidate>) -> Option<Vec<(usize, usize)>> {
+        let found = found.filter(|found| found.chosen.len() == 1)?;
+        let parts = found.dimensions.iter().zip(&found.chosen[0].key);
+        let mut parts: Vec<(usize, usize)> =
+            parts.map(|(name, value)| (name.parse().unwrap(), value.as_deref().unwrap().parse().unwrap())).collect();
+        parts.sort_unstable();
+        Some(parts)
+    }
+
+    #[test]
+    fn planted_single_causes_are_found() {
+        let mut random = Random(7);
+        let found = (0..100).filter(|_| {
+            let (place, value) = (random.below(DIMENSIONS), random.below(VALUES));
+            let planted = Planted::new(&mut random, |cell| cell[place] == value);
+            shown(planted.found()) == Some(vec![(place, value)])
+        });
+        let found = found.count();
+        assert!(found >= 95, "{found} of 100");
+    }
+
+    #[test]
+    fn planted_pairs_are_found() {
+        let mut random = Random(11);
+        let found = (0..100).filter(|_| {
+            let one = random.below(DIMENSIONS);
+            let other = (one + 1 + random.below(DIMENSIONS - 1)) % DIMENSIONS;
+            let (a, b) = (random.below(VALUES), random.below(VALUES));
+            let planted = Planted::new(&mut random, |cell| cell[one] == a && cell[other] == b);
+            let mut expected = vec![(one, a), (other, b)];
+            expected.sort_unstable();
+            shown(planted.found()) == Some(expected)
+        });
+        let found = found.count();
+        assert!(found >= 85, "{found} of 100");
+    }
+
+    #[test]
+    fn broad_changes_are_not_localised() {
+        let mut random = Random(13);
+        for _ in 0..50 {
+            assert_eq!(Planted::new(&mut random, |_| true).found(), None);
+        }
+    }
+
+    #[test]
+    fn shares_add_up() {
+        let mut random = Random(17);
+        let planted = Planted::new(&mut random, |cell| cell[0] == 1);
+        for places in [&[0][..], &[1], &[0, 2]] {
+            let sum: f64 = planted.slices(places).iter().map(|slice| slice.share).sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+        }
+        // Averages: 3 rows of 10 and 1 row of 2 became 2 rows of 9 and 2 rows of 2.
+        let group = |value, rows| Group { value: Some(value), rows };
+        let (history, now) = (group(8.0, 4.0), group(5.5, 4.0));
+        let frame = Frame { expected: 8.0, actual: 5.5, scale: 1.0, steps: 1.0, is_exact: false, now, history };
+        let key = |text: &str| vec![Some(Arc::from(text))];
+        let slices = slices_of(
+            vec![(key("a"), group(9.0, 2.0)), (key("b"), group(2.0, 2.0))],
+            vec![(key("a"), group(10.0, 3.0)), (key("b"), group(2.0, 1.0))],
+            &frame,
+        );
+        assert!((slices.iter().map(|slice| slice.share).sum::<f64>() - 1.0).abs() < 1e-9, "{slices:?}");
+        // The rate of `a` and the mix of both: (-0.5 - 0.5) and -1.5 of -2.5.
+        assert!((slices[0].share - 0.4).abs() < 1e-9 && (slices[1].share - 0.6).abs() < 1e-9, "{slices:?}");
+    }
+}

@@ -1,0 +1,136 @@
+//! The times at which a monitor runs.
+//!
+//! In: a cron expression of five fields and the name of a zone. Out: the next time. Steps over a change to daylight
+//! saving time are those of the library `croner`: a time that does not exist that day is run at the first time after it,
+//! and a time that exists twice is run once. Absent: the runs.
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// The characters of a cron expression.
+const MAX_CHARS: usize = 200;
+
+/// A cron expression in a zone.
+#[derive(Debug)]
+pub(super) struct CronSchedule {
+    cron: Cron,
+    zone: TimeZone,
+}
+
+/// The reason why a schedule is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    #[error("`{text}` is not a cron expression of five fields, such as `0 6 * * *` ({problem})")]
+    Expression { text: String, problem: String },
+    #[error("the schedule `{text}` never occurs")]
+    Never { text: String },
+    #[error("unknown time zone `{name}`")]
+    Zone { name: String },
+}
+
+impl CronSchedule {
+    /// Reads a schedule.
+    ///
+    /// # Errors
+    /// The expression or the zone is invalid.
+    pub(super) fn parse(text: &str, zone: &str) -> Result<CronSchedule, ScheduleError> {
+        let shown = || text.chars().take(MAX_CHARS).collect::<String>();
+        let invalid = |problem: String| ScheduleError::Expression { text: shown(), problem };
+        if text.chars().count() > MAX_CHARS {
+            return Err(invalid(format!("it has more than {MAX_CHARS} characters")));
+        }
+        let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+        let cron = parser.parse(text).map_err(|error| invalid(error.to_string()))?;
+        let zone = TimeZone::get(zone).map_err(|_| ScheduleError::Zone { name: zone.chars().take(100).collect() })?;
+        Ok(CronSchedule { cron, zone })
+    }
+
+    /// Returns the first time after `now`; `None` if there is none.
+    pub(super) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let next = self.cron.find_next_occurrence(&now.to_zoned(self.zone.clone()), false).ok()?;
+        Some(next.timestamp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use super::*;
+
+    fn next(text: &str, zone: &str, now: &str) -> String {
+        CronSchedule::parse(text, zone).unwrap().next(now.parse().unwrap()).unwrap().to_string()
+    }
+
+    #[test]
+    fn times_are_those_of_the_zone() {
+        for (text, zone, now, expected) in [
+            ("0 6 * * *", "UTC", "2024-01-01T05:59:59Z", "2024-01-01T06:00:00Z"),
+            ("0 6 * * *", "UTC", "2024-01-01T06:00:00Z", "2024-01-02T06:00:00Z"),
+            ("0 6 * * *", "America/New_York", "2024-01-01T06:00:00Z", "2024-01-01T11:00:00Z"),
+            ("0 6 * * *", "America/New_York", "2024-07-01T06:00:00Z", "2024-07-01T10:00:00Z"),
+            ("*/15 * * * *", "Asia/Kolkata", "2024-01-01T00:01:00Z", "2024-01-01T00:15:00Z"),
+            ("0 0 * * MON", "Europe/Berlin", "2024-01-03T00:00:00Z", "2024-01-07T23:00:00Z"),
+            ("0 0 29 2 *", "UTC", "2024-03-01T00:00:00Z", "2028-02-29T00:00:00Z"),
+        ] {
+            assert_eq!(next(text, zone, now), expected, "{text} {zone} {now}");
+        }
+    }
+
+    /// A daily schedule runs once on each date of 20 zones, also on days that have 23 or 25 hours.
+    #[test]
+    fn daily_schedules_run_once_a_day_in_every_zone() {
+        const ZONES: [&str; 20] = [
+            "UTC",
+            "Europe/Berlin",
+            "Europe/London",
+            "Europe/Dublin",
+            "Europe/Moscow",
+            "America/New_York",
+            "America/Chicago",
+            "America/Denver",
+            "America/Los_Angeles",
+            "America/Sao_Paulo",
+            "America/St_Johns",
+            "America/Havana",
+            "Africa/Cairo",
+            "Africa/Casablanca",
+            "Asia/Kolkata",
+            "Asia/Kathmandu",
+            "Asia/Beirut",
+            "Australia/Lord_Howe",
+            "Australia/Sydney",
+            "Pacific/Auckland",
+        ];
+        for zone in ZONES {
+            for text in ["30 2 * * *", "0 0 * * *", "15 1 * * *", "0 12 * * *"] {
+                let schedule = CronSchedule::parse(text, zone).unwrap();
+                let mut now: Timestamp = "2024-01-01T12:00:00Z".parse().unwrap();
+                let zone = TimeZone::get(zone).unwrap();
+                let mut before = None;
+                for _ in 0..366 {
+                    let next = schedule.next(now).unwrap();
+                    assert!(next > now);
+                    let date = next.to_zoned(zone.clone()).date();
+                    if let Some(before) = before {
+                        assert_eq!(date, jiff::civil::Date::tomorrow(before).unwrap(), "{text} {zone:?}");
+                    }
+                    (before, now) = (Some(date), next);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn invalid_schedules_are_reported() {
+        let error = |text: &str, zone: &str| CronSchedule::parse(text, zone).unwrap_err();
+        for text in ["", "daily", "* * * *", "0 0 0 * * *", "61 * * * *", "0 25 * * *", "0 0 32 * *", &"*".repeat(300)]
+        {
+            assert!(matches!(error(text, "UTC"), ScheduleError::Expression { .. }), "{text}");
+        }
+        assert_eq!(error("0 0 * * *", "Mars/Olympus"), ScheduleError::Zone { name: "Mars/Olympus".to_owned() });
+        assert_eq!(CronSchedule::parse("0 0 31 2 *", "UTC").unwrap().next(Timestamp::UNIX_EPOCH), None);
+    }
+}

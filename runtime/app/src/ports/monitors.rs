@@ -1,0 +1,289 @@
+//! The port to monitors of measures, and to what they detect.
+//!
+//! In: definitions, rounds of monitors, and moves of alerts. Out: the records. A round writes its detections and the
+//! changes of alerts in one transaction. Absent: the rules of alerts (`monitors::alerts`), and who may see what.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_compiler::types::Granularity;
+
+use super::audit::AuditEntry;
+use super::jobs::Maker;
+use super::leases::Lease;
+use super::severity::FindingSeverity;
+use super::store::StoreError;
+use crate::anomaly::SeriesKey;
+
+/// The definition of a monitor, as its owner set it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MonitorDefinition {
+    pub name: Arc<str>,
+    pub cube: Arc<str>,
+    /// The name of a measure within the cube.
+    pub measure: Arc<str>,
+    pub detector: Arc<str>,
+    /// `None`: the detector's default.
+    pub sensitivity: Option<f64>,
+    /// One series for each combination of their values.
+    pub dimensions: Vec<Arc<str>>,
+    /// A cron expression.
+    pub schedule: Arc<str>,
+    /// The IANA name of the zone in which the schedule is read.
+    pub timezone: Arc<str>,
+    pub granularity: Granularity,
+    /// Steps of history before the first judged step.
+    pub training_size: u32,
+    pub is_enabled: bool,
+    pub alerts: AlertConfig,
+}
+
+/// The rules of a monitor's alerts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertConfig {
+    /// Detections below this severity cause no alert.
+    pub min_severity: FindingSeverity,
+    /// The number of normal steps after which an alert is resolved.
+    pub resolve_after_steps: u32,
+    /// The minutes after which an alert that nobody acknowledged is escalated, ascending.
+    pub escalate_after_minutes: Vec<u32>,
+}
+
+/// A monitor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Monitor {
+    pub id: Arc<str>,
+    pub definition: MonitorDefinition,
+    /// The caller under whose policies it runs.
+    pub owner: Maker,
+    pub version: u64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// `None` while it is disabled.
+    pub next_run_at: Option<Timestamp>,
+    pub last_run: Option<MonitorRun>,
+    /// The start of the newest judged step, in milliseconds since 1970-01-01T00:00:00.
+    pub judged_until_ms: Option<i64>,
+    /// The digest of the owner's view of the measure.
+    pub view: Option<Arc<str>>,
+}
+
+/// The last round of a monitor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MonitorRun {
+    pub at: Timestamp,
+    pub outcome: RunOutcome,
+    /// The reason why nothing was judged.
+    pub message: Option<Arc<str>>,
+}
+
+/// The outcome of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunOutcome {
+    Judged,
+    /// The data of the expected step is not there yet.
+    NoData,
+    Failed,
+    /// The owner is gone, or may not query the measure any more.
+    Paused,
+}
+
+impl RunOutcome {
+    pub const ALL: [RunOutcome; 4] = [RunOutcome::Judged, RunOutcome::NoData, RunOutcome::Failed, RunOutcome::Paused];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunOutcome::Judged => "judged",
+            RunOutcome::NoData => "no_data",
+            RunOutcome::Failed => "failed",
+            RunOutcome::Paused => "paused",
+        }
+    }
+
+    /// Returns `None` for an unknown word.
+    pub fn named(word: &str) -> Option<Self> {
+        RunOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == word)
+    }
+}
+
+/// One judged step of one series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedStep {
+    pub series: SeriesKey,
+    /// The start of the step, in milliseconds since 1970-01-01T00:00:00.
+    pub at_ms: i64,
+    pub value: Option<f64>,
+    pub expected: Option<f64>,
+    pub lower_bound: Option<f64>,
+    pub upper_bound: Option<f64>,
+    pub raw: Option<f64>,
+    /// 0 to 1.
+    pub score: f64,
+    pub severity: FindingSeverity,
+    pub is_anomalous: bool,
+}
+
+/// An anomalous step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredDetection {
+    pub id: Arc<str>,
+    pub monitor_id: Arc<str>,
+    pub step: JudgedStep,
+    /// The component of the detector and its version.
+    pub detector: Arc<str>,
+    /// The digest of the owner's view of the measure.
+    pub view: Arc<str>,
+    pub detected_at: Timestamp,
+}
+
+/// The states of an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlertState {
+    Triggered,
+    Acknowledged,
+    Investigating,
+    Resolved,
+    Escalated,
+}
+
+impl AlertState {
+    pub const ALL: [AlertState; 5] = [
+        AlertState::Triggered,
+        AlertState::Acknowledged,
+        AlertState::Investigating,
+        AlertState::Resolved,
+        AlertState::Escalated,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AlertState::Triggered => "TRIGGERED",
+            AlertState::Acknowledged => "ACKNOWLEDGED",
+            AlertState::Investigating => "INVESTIGATING",
+            AlertState::Resolved => "RESOLVED",
+            AlertState::Escalated => "ESCALATED",
+        }
+    }
+
+    /// Returns `None` for an unknown word.
+    pub fn named(word: &str) -> Option<Self> {
+        AlertState::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+/// The alert of one series of a monitor. A series has at most one that is not resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alert {
+    pub id: Arc<str>,
+    pub monitor_id: Arc<str>,
+    pub series: SeriesKey,
+    pub state: AlertState,
+    /// The largest severity of its detections.
+    pub severity: FindingSeverity,
+    /// The first and the last anomalous step, in milliseconds since 1970-01-01T00:00:00.
+    pub first_step_ms: i64,
+    pub last_step_ms: i64,
+    /// The newest step that was judged.
+    pub judged_until_ms: i64,
+    /// The number of anomalous steps.
+    pub detections: u64,
+    /// The normal steps since the last anomalous one.
+    pub normal_steps: u32,
+    /// The digest of the owner's view of the measure.
+    pub view: Arc<str>,
+    pub triggered_at: Timestamp,
+    pub acknowledged_at: Option<Timestamp>,
+    pub acknowledged_by: Option<Arc<str>>,
+    pub resolved_at: Option<Timestamp>,
+    /// `None`: normal steps resolved it.
+    pub resolved_by: Option<Arc<str>>,
+    /// The number of escalations.
+    pub escalations: u32,
+    /// The time of the next escalation.
+    pub escalates_at: Option<Timestamp>,
+    pub version: u64,
+}
+
+/// The result of one round of a monitor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MonitorRound {
+    pub monitor_id: Arc<str>,
+    pub run: MonitorRun,
+    /// `None`: the monitor does not run again by itself.
+    pub next_run_at: Option<Timestamp>,
+    /// The judged steps of all series, each ascending in time.
+    pub steps: Vec<JudgedStep>,
+    pub judged_until_ms: Option<i64>,
+    /// The component of the detector and its version.
+    pub detector: Arc<str>,
+    /// The digest of the owner's view of the measure; `None` if nothing was judged.
+    pub view: Option<Arc<str>>,
+    pub rules: AlertConfig,
+}
+
+/// A selection of detections, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DetectionFilter {
+    /// Steps from this one on, in milliseconds since 1970-01-01T00:00:00.
+    pub from_ms: Option<i64>,
+    /// Steps before this one.
+    pub before_ms: Option<i64>,
+    pub min_severity: Option<FindingSeverity>,
+    pub limit: u32,
+}
+
+/// A selection of alerts, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AlertFilter {
+    pub state: Option<AlertState>,
+    pub min_severity: Option<FindingSeverity>,
+    pub limit: u32,
+}
+
+/// Makes the ids of detections and alerts.
+pub type NewId<'a> = &'a (dyn Fn() -> Arc<str> + Send + Sync);
+
+/// Monitors, detections and alerts.
+#[async_trait]
+pub trait MonitorRecords: Send + Sync {
+    /// Returns all monitors, by name and id.
+    async fn monitors(&self) -> Result<Vec<Monitor>, StoreError>;
+    async fn monitor(&self, id: &str) -> Result<Option<Monitor>, StoreError>;
+    /// Stores a new monitor, unless there are `most` already.
+    async fn add_monitor(&self, monitor: &Monitor, most: u32, entry: AuditEntry) -> Result<bool, StoreError>;
+    /// Replaces the definition, owner and next run of a monitor whose version is one less. Returns false otherwise.
+    async fn replace_monitor(&self, monitor: &Monitor, entry: AuditEntry) -> Result<bool, StoreError>;
+    /// Deletes a monitor of this version with its detections and alerts. Returns false for another version.
+    async fn remove_monitor(&self, id: &str, version: u64, entry: AuditEntry) -> Result<bool, StoreError>;
+
+    /// Returns the time of the next run or escalation.
+    async fn next_monitor_run(&self) -> Result<Option<Timestamp>, StoreError>;
+    /// Returns the enabled monitors whose next run is due, oldest first.
+    async fn due_monitors(&self, now: Timestamp, limit: u32) -> Result<Vec<Monitor>, StoreError>;
+    /// Writes a round: its detections, the changes of alerts, and the monitor's last run. Steps that were judged before
+    /// replace their detections. With a lease, returns false and writes nothing if it is stale; also if the monitor is
+    /// gone.
+    async fn write_round(
+        &self,
+        round: &MonitorRound,
+        lease: Option<&Lease>,
+        new_id: NewId<'_>,
+    ) -> Result<bool, StoreError>;
+    /// Escalates the alerts that are due, at most `limit`, and returns how many. `None`: the lease is stale.
+    async fn escalate_alerts(&self, now: Timestamp, limit: u32, lease: &Lease) -> Result<Option<u64>, StoreError>;
+
+    /// Returns the detections of a monitor with a digest of a view.
+    async fn detections(
+        &self,
+        monitor_id: &str,
+        view: &str,
+        filter: &DetectionFilter,
+    ) -> Result<Vec<StoredDetection>, StoreError>;
+    async fn detection(&self, id: &str) -> Result<Option<StoredDetection>, StoreError>;
+    /// Returns the alerts of a monitor with a digest of a view.
+    async fn alerts(&self, monitor_id: &str, view: &str, filter: &AlertFilter) -> Result<Vec<Alert>, StoreError>;
+    async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError>;
+    /// Replaces an alert whose version is one less. Returns false otherwise.
+    async fn replace_alert(&self, alert: &Alert, entry: AuditEntry) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,49 @@
+//! The present rights of a caller whose work runs later: a job or a monitor.
+//!
+//! In: the caller as verified when the work was stored. Out: the caller with the rights of now, or `None` if the account
+//! is gone. Rights of keys and users are read anew, so that work never runs with more than its owner has.
+
+use jiff::Timestamp;
+use terrane_compiler::SecurityContext;
+
+use crate::ports::credentials::Credentials;
+use crate::ports::jobs::Maker;
+use crate::ports::store::StoreError;
+
+/// Returns the maker with the rights of now; `None` if the key or user is revoked, expired, disabled or deleted.
+/// Callers whose accounts belong to another system keep the rights that were verified.
+///
+/// # Errors
+/// The state database cannot be read.
+pub(crate) async fn current_rights(
+    credentials: &dyn Credentials,
+    maker: &Maker,
+    now: Timestamp,
+) -> Result<Option<Maker>, StoreError> {
+    let auth_method = maker.caller.auth_method;
+    if let Some(id) = maker.credential.strip_prefix("key:") {
+        let key = credentials.key(id).await?;
+        let key = key.filter(|key| key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now));
+        return Ok(key.map(|key| Maker {
+            caller: SecurityContext { auth_method, ..key.caller },
+            scopes: key.scopes,
+            tenant: key.tenant,
+            credential: maker.credential.clone(),
+        }));
+    }
+    if let Some(id) = maker.credential.strip_prefix("session:") {
+        // Only sessions that ended long ago are deleted.
+        let Some(session) = credentials.session(id).await? else { return Ok(None) };
+        if session.is_guest {
+            return Ok(Some(maker.clone()));
+        }
+        let user = credentials.user(&session.username).await?;
+        return Ok(user.filter(|user| user.disabled_at.is_none()).map(|user| Maker {
+            caller: SecurityContext { auth_method, ..user.caller },
+            scopes: user.scopes,
+            tenant: user.tenant,
+            credential: maker.credential.clone(),
+        }));
+    }
+    Ok(Some(maker.clone()))
+}

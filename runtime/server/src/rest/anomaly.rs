@@ -1,0 +1,163 @@
+//! Anomalies: monitors, their detections with root causes, alerts, and the list of detectors.
+
+mod docs;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use terrane_app::domain::RequestContext;
+use terrane_app::monitors::{AlertMove, MonitorError, MonitorService};
+use terrane_wire::ErrorBody;
+use terrane_wire::anomaly as wire;
+
+use self::docs::*;
+use super::conditional::{precondition, with_version};
+use crate::app::{App, Scope};
+use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
+
+const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
+const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
+const MONITORS: &str = "/api/v1/anomaly/monitors";
+const ONE_MONITOR: &str = "/api/v1/anomaly/monitors/{monitor_id}";
+
+pub(super) fn register(routes: Routes) -> Routes {
+    let routes = routes
+        .post(MONITORS, WRITE, &CREATE, create)
+        .get(MONITORS, READ, &LIST, list)
+        .get(ONE_MONITOR, READ, &ONE, one)
+        .on(Method::PUT, ONE_MONITOR, WRITE, &REPLACE, replace)
+        .on(Method::DELETE, ONE_MONITOR, WRITE, &REMOVE, remove)
+        .post("/api/v1/anomaly/monitors/{monitor_id}/run", WRITE, &RUN, run);
+    routes
+        .get("/api/v1/anomaly/detections", READ, &DETECTIONS, detections)
+        .get("/api/v1/anomaly/detections/{detection_id}/root-cause", READ, &ROOT_CAUSE, root_cause)
+        .get("/api/v1/anomaly/alerts", READ, &ALERTS, alerts)
+        .get("/api/v1/anomaly/alerts/{alert_id}", READ, &ALERT, alert)
+        .post("/api/v1/anomaly/alerts/{alert_id}/acknowledge", WRITE, &ACKNOWLEDGE, acknowledge)
+        .post("/api/v1/anomaly/alerts/{alert_id}/investigate", WRITE, &INVESTIGATE, investigate)
+        .post("/api/v1/anomaly/alerts/{alert_id}/resolve", WRITE, &RESOLVE, resolve)
+        .get("/api/v1/anomaly/detectors", READ, &DETECTORS, detectors)
+}
+
+/// Returns the use cases. The routes exist only with them.
+fn service(app: &App, call: &Call) -> Result<Arc<MonitorService>, ApiError> {
+    app.services.monitors.clone().ok_or_else(|| ApiError::not_found(call.path()))
+}
+
+fn refused(error: MonitorError, context: &RequestContext) -> ApiError {
+    ErrorBody::from_monitor(error, context.scopes).into()
+}
+
+/// Marks an answer that caches must not keep, since rounds change it at any time.
+fn fresh(mut response: Response) -> Response {
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    response
+}
+
+async fn create(app: App, call: Call) -> Result<Response, ApiError> {
+    let (service, identity, context) = (service(&app, &call)?, call.identity(), call.context.clone());
+    let definition = wire::monitor_from_wire(&call.json_body(&app).await?)?;
+    let monitor = service.create(&identity, &context, definition).await.map_err(|error| refused(error, &context))?;
+    let mut response = json_answer(&wire::Monitor::from(&monitor));
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(with_version(response, monitor.version))
+}
+
+async fn list(app: App, call: Call) -> Result<Response, ApiError> {
+    let monitors = service(&app, &call)?.monitors(&call.identity(), &call.context).await;
+    let monitors = monitors.map_err(|error| refused(error, &call.context))?;
+    Ok(fresh(json_answer(&wire::Monitors::new(&monitors))))
+}
+
+async fn one(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (service, id) = (service(&app, &call)?, call.path_parameter().await?);
+    let monitor = service.monitor(&call.identity(), &call.context, &id).await;
+    let monitor = monitor.map_err(|error| refused(error, &call.context))?;
+    Ok(with_version(json_answer(&wire::Monitor::from(&monitor)), monitor.version))
+}
+
+async fn replace(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (service, identity, context) = (service(&app, &call)?, call.identity(), call.context.clone());
+    let (precondition, id) = (precondition(call.headers()), call.path_parameter().await?);
+    let definition = wire::monitor_from_wire(&call.json_body(&app).await?)?;
+    let monitor = service.replace(&identity, &context, &id, definition, &precondition).await;
+    let monitor = monitor.map_err(|error| refused(error, &context))?;
+    Ok(with_version(json_answer(&wire::Monitor::from(&monitor)), monitor.version))
+}
+
+async fn remove(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (service, precondition) = (service(&app, &call)?, precondition(call.headers()));
+    let id = call.path_parameter().await?;
+    let removed = service.remove(&call.identity(), &call.context, &id, &precondition).await;
+    removed.map_err(|error| refused(error, &call.context))?;
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    Ok(response)
+}
+
+async fn run(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (service, identity, context) = (service(&app, &call)?, call.identity(), call.context.clone());
+    let id = call.path_parameter().await?;
+    let range = wire::run_from_wire(&call.json_body_or_none(&app).await?)?;
+    let run = service.run_now(&identity, &context, &id, range).await.map_err(|error| refused(error, &context))?;
+    Ok(fresh(json_answer(&wire::MonitorRun::from(&run))))
+}
+
+async fn detections(app: App, call: Call) -> Result<Response, ApiError> {
+    let service = service(&app, &call)?;
+    let (monitor_id, filter) = wire::detections_from_parameters(call.query_string())?;
+    let seen = service.detections(&call.identity(), &call.context, monitor_id.as_deref(), &filter).await;
+    let seen = seen.map_err(|error| refused(error, &call.context))?;
+    Ok(fresh(json_answer(&wire::Detections::from(seen.as_slice()))))
+}
+
+async fn root_cause(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (service, id) = (service(&app, &call)?, call.path_parameter().await?);
+    let (seen, cause) = service.root_cause(&call.context, &id).await.map_err(|error| refused(error, &call.context))?;
+    Ok(fresh(json_answer(&wire::RootCause::new(&seen, &cause))))
+}
+
+async fn alerts(app: App, call: Call) -> Result<Response, ApiError> {
+    let service = service(&app, &call)?;
+    let (monitor_id, filter) = wire::alerts_from_parameters(call.query_string())?;
+    let seen = service.alerts(&call.identity(), &call.context, monitor_id.as_deref(), &filter).await;
+    let seen = seen.map_err(|error| refused(error, &call.context))?;
+    Ok(fresh(json_answer(&wire::Alerts::from(seen.as_slice()))))
+}
+
+async fn alert(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (service, id) = (service(&app, &call)?, call.path_parameter().await?);
+    let seen = service.alert(&call.context, &id).await.map_err(|error| refused(error, &call.context))?;
+    Ok(with_version(json_answer(&wire::Alert::from(&seen)), seen.alert.version))
+}
+
+async fn acknowledge(app: App, call: Call) -> Result<Response, ApiError> {
+    moved(app, call, AlertMove::Acknowledge).await
+}
+
+async fn investigate(app: App, call: Call) -> Result<Response, ApiError> {
+    moved(app, call, AlertMove::Investigate).await
+}
+
+async fn resolve(app: App, call: Call) -> Result<Response, ApiError> {
+    moved(app, call, AlertMove::Resolve).await
+}
+
+async fn moved(app: App, mut call: Call, step: AlertMove) -> Result<Response, ApiError> {
+    let (service, precondition) = (service(&app, &call)?, precondition(call.headers()));
+    let id = call.path_parameter().await?;
+    let seen = service.move_alert(&call.context, &id, step, &precondition).await;
+    let seen = seen.map_err(|error| refused(error, &call.context))?;
+    Ok(with_version(json_answer(&wire::Alert::from(&seen)), seen.alert.version))
+}
+
+async fn detectors(app: App, call: Call) -> Result<Response, ApiError> {
+    let list = service(&app, &call)?.detectors().await;
+    // The messages of faults may name paths, so they are for administrators.
+    let is_admin = call.context.scopes.hold(Scope::Admin);
+    let shown = |message: &str| if is_admin { message.to_owned() } else { "not usable".to_owned() };
+    Ok(json_answer(&wire::Detectors::new(&list, shown)))
+}

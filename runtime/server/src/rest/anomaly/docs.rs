@@ -1,0 +1,205 @@
+//! Descriptions of the routes of anomalies.
+
+use terrane_wire::anomaly::{
+    Alert, Alerts, Detections, Detectors, Monitor, MonitorRequest, MonitorRun, MonitorRunRequest, Monitors, RootCause,
+};
+use terrane_wire::{Code, schema};
+
+use super::super::conditional::IF_MATCH_HEADER;
+use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
+
+const TAG: &str = "anomaly";
+const MONITOR_ID: Parameter = Parameter::path("monitor_id", "the id of a monitor");
+const ALERT_ID: Parameter = Parameter::path("alert_id", "the id of an alert");
+const OF_MONITOR: Parameter = Parameter::query("monitor_id", ParameterKind::String, "the id of a monitor");
+const MIN_SEVERITY: Parameter =
+    Parameter::query("min_severity", ParameterKind::String, "`INFO`, `LOW`, `MEDIUM`, `HIGH` or `CRITICAL`");
+const LIMIT: Parameter =
+    Parameter::query("limit", ParameterKind::Within(1, 1000), "the largest number of records; default: 100");
+const MONITOR: Content = Content::Json(schema::of::<Monitor<'static>>());
+const ALERT_BODY: Content = Content::Json(schema::of::<Alert<'static>>());
+const OF_DEFINITIONS: &[Code] = &[
+    Code::InvalidQuery,
+    Code::InvalidMeasure,
+    Code::InvalidDimension,
+    Code::Forbidden,
+    Code::NotFound,
+    Code::Conflict,
+    Code::PreconditionFailed,
+    Code::StateUnavailable,
+];
+const OF_QUERIES: &[Code] = &[
+    Code::InvalidQuery,
+    Code::InvalidMeasure,
+    Code::InvalidDimension,
+    Code::Forbidden,
+    Code::GuardrailExceeded,
+    Code::NotFound,
+    Code::QueryTimeout,
+    Code::Overloaded,
+    Code::WarehouseError,
+    Code::WarehouseUnavailable,
+    Code::PluginFault,
+    Code::StateUnavailable,
+];
+const OF_RECORDS: &[Code] = &[Code::InvalidQuery, Code::NotFound, Code::StateUnavailable];
+const OF_MOVES: &[Code] = &[Code::NotFound, Code::Conflict, Code::PreconditionFailed, Code::StateUnavailable];
+
+const fn described(status: u16, description: &'static str, content: &'static [Content]) -> ResponseDoc {
+    ResponseDoc { status, description, content, compression: Compression::Accepted }
+}
+
+pub(super) static CREATE: Doc = Doc {
+    id: "create_monitor",
+    tag: TAG,
+    summary: "Judge a measure on a schedule, with the caller's rights",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<MonitorRequest>())),
+    answers: &[described(201, "the monitor", &[MONITOR])],
+    errors: OF_DEFINITIONS,
+    detail_errors: &[],
+};
+
+pub(super) static LIST: Doc = Doc {
+    id: "monitors",
+    tag: TAG,
+    summary: "The monitors of the caller, and those of measures that it sees as their owners do",
+    parameters: &[],
+    body: None,
+    answers: &[described(200, "by name", &[Content::Json(schema::of::<Monitors<'static>>())])],
+    errors: &[Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+pub(super) static ONE: Doc = Doc {
+    id: "monitor",
+    tag: TAG,
+    summary: "One monitor",
+    parameters: &[MONITOR_ID],
+    body: None,
+    answers: &[described(200, "the monitor", &[MONITOR])],
+    errors: &[Code::NotFound, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+pub(super) static REPLACE: Doc = Doc {
+    id: "replace_monitor",
+    tag: TAG,
+    summary: "Replace the definition of a monitor; the caller becomes its owner",
+    parameters: &[MONITOR_ID, IF_MATCH_HEADER],
+    body: Some(RequestBody::required(schema::of::<MonitorRequest>())),
+    answers: &[described(200, "the monitor after the change", &[MONITOR])],
+    errors: OF_DEFINITIONS,
+    detail_errors: &[],
+};
+
+pub(super) static REMOVE: Doc = Doc {
+    id: "delete_monitor",
+    tag: TAG,
+    summary: "Delete a monitor with its detections and alerts",
+    parameters: &[MONITOR_ID, IF_MATCH_HEADER],
+    body: None,
+    answers: &[described(204, "the monitor is deleted", &[])],
+    errors: &[Code::Forbidden, Code::NotFound, Code::Conflict, Code::PreconditionFailed, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+pub(super) static RUN: Doc = Doc {
+    id: "run_monitor",
+    tag: TAG,
+    summary: "Judge a monitor now, over the steps since its last round or over a range",
+    parameters: &[MONITOR_ID],
+    body: Some(RequestBody::optional(schema::of::<MonitorRunRequest>())),
+    answers: &[described(200, "the round", &[Content::Json(schema::of::<MonitorRun<'static>>())])],
+    errors: &[Code::InvalidQuery, Code::Forbidden, Code::NotFound, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+pub(super) static DETECTIONS: Doc = Doc {
+    id: "detections",
+    tag: TAG,
+    summary: "Anomalous steps of measures that the caller sees as the monitors' owners do",
+    parameters: &[
+        OF_MONITOR,
+        Parameter::query("start_date", ParameterKind::String, "the first date of the steps"),
+        Parameter::query("end_date", ParameterKind::String, "the last date of the steps"),
+        MIN_SEVERITY,
+        LIMIT,
+    ],
+    body: None,
+    answers: &[described(200, "newest step first", &[Content::Json(schema::of::<Detections<'static>>())])],
+    errors: OF_RECORDS,
+    detail_errors: &[],
+};
+
+pub(super) static ROOT_CAUSE: Doc = Doc {
+    id: "root_cause",
+    tag: TAG,
+    summary: "The parts of the measure that explain a detection, with the rights of the caller",
+    parameters: &[Parameter::path("detection_id", "the id of a detection")],
+    body: None,
+    answers: &[described(200, "the root cause", &[Content::Json(schema::of::<RootCause<'static>>())])],
+    errors: OF_QUERIES,
+    detail_errors: &[],
+};
+
+pub(super) static ALERTS: Doc = Doc {
+    id: "alerts",
+    tag: TAG,
+    summary: "Alerts of measures that the caller sees as the monitors' owners do",
+    parameters: &[
+        OF_MONITOR,
+        Parameter::query(
+            "status",
+            ParameterKind::String,
+            "`TRIGGERED`, `ACKNOWLEDGED`, `INVESTIGATING`, `RESOLVED` or `ESCALATED`",
+        ),
+        MIN_SEVERITY,
+        LIMIT,
+    ],
+    body: None,
+    answers: &[described(200, "newest first", &[Content::Json(schema::of::<Alerts<'static>>())])],
+    errors: OF_RECORDS,
+    detail_errors: &[],
+};
+
+pub(super) static ALERT: Doc = Doc {
+    id: "alert",
+    tag: TAG,
+    summary: "One alert",
+    parameters: &[ALERT_ID],
+    body: None,
+    answers: &[described(200, "the alert", &[ALERT_BODY])],
+    errors: &[Code::NotFound, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+const MOVED: &[ResponseDoc] = &[described(200, "the alert after the move", &[ALERT_BODY])];
+
+const fn of_move(id: &'static str, summary: &'static str) -> Doc {
+    Doc {
+        id,
+        tag: TAG,
+        summary,
+        parameters: &[ALERT_ID, IF_MATCH_HEADER],
+        body: None,
+        answers: MOVED,
+        errors: OF_MOVES,
+        detail_errors: &[],
+    }
+}
+
+pub(super) static ACKNOWLEDGE: Doc = of_move("acknowledge_alert", "Acknowledge an alert; it is not escalated any more");
+pub(super) static INVESTIGATE: Doc = of_move("investigate_alert", "Mark an alert as under investigation");
+pub(super) static RESOLVE: Doc = of_move("resolve_alert", "Resolve an alert; later anomalous steps open a new one");
+
+pub(super) static DETECTORS: Doc = Doc {
+    id: "detectors",
+    tag: TAG,
+    summary: "The detectors of this server, with the schemas of their settings",
+    parameters: &[],
+    body: None,
+    answers: &[described(200, "by kind", &[Content::Json(schema::of::<Detectors<'static>>())])],
+    errors: &[],
+    detail_errors: &[],
+};

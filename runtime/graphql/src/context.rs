@@ -9,6 +9,7 @@ use terrane_app::governance::GovernanceService;
 use terrane_app::invalidation::InvalidationService;
 use terrane_app::jobs::JobService;
 use terrane_app::live::LiveService;
+use terrane_app::monitors::MonitorService;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::preaggregations::Preaggregations;
@@ -71,6 +72,8 @@ pub(crate) struct ServerUseCases {
     pub(crate) guardrails: Option<Arc<GuardrailService>>,
     /// `None`: profiling is switched off.
     pub(crate) profiles: Option<Arc<ProfileArchive>>,
+    /// `None`: monitors are switched off.
+    pub(crate) monitors: Option<Arc<MonitorService>>,
 }
 
 impl From<&ServerServices> for GraphQlServices {
@@ -83,6 +86,7 @@ impl From<&ServerServices> for GraphQlServices {
             cost: services.cost.clone(),
             guardrails: services.guardrails.clone(),
             profiles: services.profiles.clone(),
+            monitors: services.monitors.clone(),
         };
         GraphQlServices {
             catalog: Arc::clone(&services.catalog),

@@ -12,6 +12,7 @@ mod item_count;
 mod job;
 mod json;
 mod lineage;
+mod monitor;
 mod mutation;
 mod preaggregation;
 mod profile;

@@ -17,7 +17,7 @@ use crate::schema;
 
 pub use monitors::{
     Alert, Alerts, Detection, Detections, Monitor, MonitorRequest, MonitorRun, MonitorRunRequest, Monitors,
-    alerts_from_parameters, detections_from_parameters, monitor_from_wire, run_from_wire,
+    alerts_from_parameters, date_bounds, detections_from_parameters, monitor_from_wire, run_from_wire,
 };
 pub use root_cause::RootCause;
 

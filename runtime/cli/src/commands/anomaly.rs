@@ -1,7 +1,9 @@
-//! `terrane anomaly`: finds anomalies in a measure along time, and lists detectors.
+//! `terrane anomaly`: finds anomalies in a measure along time, and lists detectors, monitors and alerts.
 //!
 //! In: a project and a measure. Out: a table of anomalous points, or all points as JSON. Not here: the algorithms
 //! (components), the series (app).
+
+mod records;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ Examples:
   terrane anomaly run . --cube orders --measure revenue --dimension status --detector mad --sensitivity 4
   terrane anomaly run . --cube orders --measure revenue --granularity month --json | jq .series[].points
   terrane anomaly detectors .
+  terrane anomaly monitors . --json | jq '.monitors[].last_run'
+  terrane anomaly alerts .
 runtime/docs/reference/detectors-and-checks.md says how points are judged.")]
 pub struct AnomalyArguments {
     #[command(subcommand)]
@@ -44,6 +48,24 @@ pub enum AnomalyAction {
     Run(Box<RunArguments>),
     /// List the detectors
     Detectors {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the monitors of all callers, from the state database
+    Monitors {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the alerts of all monitors, from the state database
+    Alerts {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
@@ -103,18 +125,22 @@ impl AnomalyAction {
     pub fn dir(&self) -> &PathBuf {
         match self {
             AnomalyAction::Run(arguments) => &arguments.dir,
-            AnomalyAction::Detectors { dir, .. } => dir,
+            AnomalyAction::Detectors { dir, .. }
+            | AnomalyAction::Monitors { dir, .. }
+            | AnomalyAction::Alerts { dir, .. } => dir,
         }
     }
 }
 
-/// Finds anomalies, or lists the detectors.
+/// Finds anomalies, or lists detectors, monitors or alerts.
 ///
 /// # Errors
 /// The project has errors, the query is refused, or the detector failed.
 pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), Failure> {
     match &arguments.action {
         AnomalyAction::Run(arguments) => find(arguments, &project).await,
+        AnomalyAction::Monitors { json, .. } => records::monitors(&project, *json).await,
+        AnomalyAction::Alerts { json, .. } => records::alerts(&project, *json).await,
         AnomalyAction::Detectors { json, .. } => {
             let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
             let list = engine.detectors.kinds().await;

@@ -24,6 +24,7 @@ use super::inputs::Question;
 use super::job::Job;
 use super::json::Json;
 use super::lineage::{self, LineageResult, Start};
+use super::monitor::{self, Alert, AlertStatus, Detection, Monitor, Severity};
 use super::preaggregation::PreAggregation;
 use super::profile;
 use super::question::question_field;
@@ -187,6 +188,36 @@ impl Reads {
         #[graphql(desc = "The days up to now, 1 to 366. Default: that of the settings.")] days: Option<u32>,
     ) -> Result<Vec<Recommendation>> {
         Ok(cost::recommendations(context, user_id, days).await?)
+    }
+
+    /// The monitors that the caller may see, by name.
+    async fn monitors(&self, context: &Context<'_>) -> Result<Vec<Monitor>> {
+        Ok(monitor::monitors(context).await?)
+    }
+
+    /// Anomalous steps of measures that the caller sees as the monitors' owners do, newest step first.
+    async fn detections(
+        &self,
+        context: &Context<'_>,
+        monitor_id: Option<ID>,
+        #[graphql(desc = "The first date of the steps.")] start_date: Option<String>,
+        #[graphql(desc = "The last date of the steps.")] end_date: Option<String>,
+        min_severity: Option<Severity>,
+        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
+    ) -> Result<Vec<Detection>> {
+        Ok(monitor::detections(context, monitor_id, [start_date, end_date], min_severity, limit).await?)
+    }
+
+    /// Alerts of measures that the caller sees as the monitors' owners do, newest first.
+    async fn alerts(
+        &self,
+        context: &Context<'_>,
+        monitor_id: Option<ID>,
+        status: Option<AlertStatus>,
+        min_severity: Option<Severity>,
+        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
+    ) -> Result<Vec<Alert>> {
+        Ok(monitor::alerts(context, monitor_id, status, min_severity, limit).await?)
     }
 
     /// One of the caller's own jobs.

@@ -55,7 +55,6 @@ const SEVERITIES: [FindingSeverity; 5] = [
     FindingSeverity::High,
     FindingSeverity::Critical,
 ];
-/// The last day of a filter, as milliseconds since 1970-01-01.
 const DAY_MS: i64 = 86_400_000;
 
 /// A monitor to store.
@@ -446,6 +445,16 @@ pub fn alerts_from_parameters(query: &str) -> Result<(Option<String>, AlertFilte
         }
     }
     Ok((monitor_id, filter))
+}
+
+/// Reads the first and the last date of detections, as the milliseconds from which and before which steps start.
+///
+/// # Errors
+/// Names the date that is invalid.
+pub fn date_bounds([start, end]: [Option<String>; 2]) -> Result<[Option<i64>; 2], FieldError> {
+    let read = |text: Option<String>, name| text.map(|text| date(&text, &Path::ROOT.field(name))).transpose();
+    let end = read(end, "endDate")?.map(|start| start.saturating_add(DAY_MS));
+    Ok([read(start, "startDate")?, end])
 }
 
 fn date(text: &str, path: &Path<'_>) -> Result<i64, FieldError> {

@@ -20,6 +20,7 @@ mod interface;
 mod jobs;
 mod logging;
 mod models;
+mod monitors;
 mod operating;
 mod overload;
 mod plugin_kit;

@@ -12,6 +12,7 @@ mod executed_queries;
 mod guardrails;
 mod kills;
 mod leases;
+mod monitors;
 mod outage;
 mod schema;
 mod world;

@@ -1,0 +1,313 @@
+//! Monitors, detections and alerts.
+//!
+//! In: records of the use case. Out: the fields that REST sends, with names by GraphQL's convention.
+
+use std::collections::BTreeMap;
+
+use async_graphql::{Context, Enum, ID, SimpleObject};
+use terrane_app::monitors::{MAX_LISTED, MonitorError, MonitorService};
+use terrane_app::ports::monitors::{AlertFilter, AlertState, DetectionFilter};
+use terrane_app::ports::severity::FindingSeverity;
+use terrane_wire::anomaly as wire;
+use terrane_wire::{Code, ErrorBody};
+
+use super::inputs::malformed;
+use super::json::Json;
+use super::request::{RequestParts, state};
+use crate::failure::Failure;
+
+/// The number of records without `limit`.
+const DEFAULT_LIMIT: u32 = 100;
+/// The severity of an anomaly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub(crate) enum Severity {
+    Info,
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+/// The state of an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub(crate) enum AlertStatus {
+    Triggered,
+    Acknowledged,
+    Investigating,
+    Resolved,
+    Escalated,
+}
+
+/// A measure that is judged on a schedule.
+#[derive(SimpleObject)]
+pub(crate) struct Monitor {
+    id: ID,
+    name: String,
+    cube: String,
+    measure: String,
+    detector: String,
+    /// Null for the detector's own.
+    sensitivity: Option<f64>,
+    /// A cron expression.
+    schedule: String,
+    timezone: String,
+    enabled: bool,
+    /// The user under whose policies it runs.
+    owner: String,
+    /// Null if it is disabled or paused.
+    next_run_at: Option<String>,
+    /// `judged`, `no_data`, `failed` or `paused`; null before the first round.
+    last_outcome: Option<String>,
+    last_message: Option<String>,
+    /// The newest judged step.
+    judged_until: Option<String>,
+    version: u64,
+}
+
+/// An anomalous step.
+#[derive(SimpleObject)]
+pub(crate) struct Detection {
+    id: ID,
+    monitor_id: ID,
+    cube: String,
+    measure: String,
+    /// The values of the dimensions of the series.
+    dimensions: Json,
+    /// The start of the step.
+    time: String,
+    value: Option<f64>,
+    expected: Option<f64>,
+    lower_bound: Option<f64>,
+    upper_bound: Option<f64>,
+    /// 0 to 1.
+    score: f64,
+    severity: Severity,
+    detected_at: String,
+}
+
+/// The anomalous steps of one series until they are resolved.
+#[derive(SimpleObject)]
+pub(crate) struct Alert {
+    id: ID,
+    monitor_id: ID,
+    monitor_name: String,
+    cube: String,
+    measure: String,
+    /// The values of the dimensions of the series.
+    dimensions: Json,
+    status: AlertStatus,
+    /// The largest severity of its detections.
+    severity: Severity,
+    /// The first anomalous step.
+    first_step: String,
+    /// The last anomalous step.
+    last_step: String,
+    /// The number of anomalous steps.
+    detections: u64,
+    triggered_at: String,
+    acknowledged_at: Option<String>,
+    acknowledged_by: Option<String>,
+    resolved_at: Option<String>,
+    /// Null if normal steps resolved it.
+    resolved_by: Option<String>,
+    version: u64,
+}
+
+/// Returns the monitors that the caller may see.
+///
+/// # Errors
+/// Monitors are switched off.
+pub(crate) async fn monitors(context: &Context<'_>) -> Result<Vec<Monitor>, Failure> {
+    let state = state(context);
+    let parts = &state.parts;
+    let monitors = service(parts)?.monitors(&parts.context.identity(), &parts.context.request).await;
+    let monitors = monitors.map_err(|error| refused(error, parts))?;
+    state.count(context, monitors.len(), &|_| None)?;
+    Ok(monitors.iter().map(|monitor| Monitor::from(wire::Monitor::from(&**monitor))).collect())
+}
+
+/// Returns the detections that the caller may see, newest step first.
+///
+/// # Errors
+/// Monitors are switched off, the monitor is unknown, or a date or the limit is invalid.
+pub(crate) async fn detections(
+    context: &Context<'_>,
+    monitor_id: Option<ID>,
+    dates: [Option<String>; 2],
+    min_severity: Option<Severity>,
+    limit: Option<u32>,
+) -> Result<Vec<Detection>, Failure> {
+    let state = state(context);
+    let parts = &state.parts;
+    let [from_ms, before_ms] = wire::date_bounds(dates)?;
+    let min_severity = min_severity.map(FindingSeverity::from);
+    let filter = DetectionFilter { from_ms, before_ms, min_severity, limit: checked_limit(limit)? };
+    let (identity, request) = (parts.context.identity(), &parts.context.request);
+    let seen = service(parts)?.detections(&identity, request, monitor_id.as_deref().map(String::as_str), &filter).await;
+    let seen = seen.map_err(|error| refused(error, parts))?;
+    state.count(context, seen.len(), &|_| None)?;
+    Ok(seen.iter().map(|seen| Detection::from(wire::Detection::from(seen))).collect())
+}
+
+/// Returns the alerts that the caller may see, newest first.
+///
+/// # Errors
+/// Monitors are switched off, the monitor is unknown, or the limit is invalid.
+pub(crate) async fn alerts(
+    context: &Context<'_>,
+    monitor_id: Option<ID>,
+    status: Option<AlertStatus>,
+    min_severity: Option<Severity>,
+    limit: Option<u32>,
+) -> Result<Vec<Alert>, Failure> {
+    let state = state(context);
+    let filter = AlertFilter {
+        state: status.map(AlertState::from),
+        min_severity: min_severity.map(FindingSeverity::from),
+        limit: checked_limit(limit)?,
+    };
+    let alerts = listed(&state.parts, monitor_id.as_ref(), &filter).await?;
+    state.count(context, alerts.len(), &|_| None)?;
+    Ok(alerts)
+}
+
+async fn listed(parts: &RequestParts, monitor_id: Option<&ID>, filter: &AlertFilter) -> Result<Vec<Alert>, Failure> {
+    let (identity, request) = (parts.context.identity(), &parts.context.request);
+    let monitor_id = monitor_id.map(|id| id.as_str());
+    let seen = service(parts)?.alerts(&identity, request, monitor_id, filter).await;
+    let seen = seen.map_err(|error| refused(error, parts))?;
+    Ok(seen.iter().map(|seen| Alert::from(wire::Alert::from(seen))).collect())
+}
+
+fn service(parts: &RequestParts) -> Result<&MonitorService, Failure> {
+    let off = || ErrorBody::new(Code::NotFound, "monitors are switched off on this server").into();
+    parts.server()?.monitors.as_deref().ok_or_else(off)
+}
+
+fn refused(error: MonitorError, parts: &RequestParts) -> Failure {
+    ErrorBody::from_monitor(error, parts.context.request.scopes).into()
+}
+
+fn values(dimensions: &BTreeMap<&str, Option<&str>>) -> Json {
+    Json::object(dimensions.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())))
+}
+
+fn checked_limit(limit: Option<u32>) -> Result<u32, Failure> {
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    match (1..=MAX_LISTED).contains(&limit) {
+        true => Ok(limit),
+        false => Err(malformed("expected an integer from 1 to 1000 at `limit`", "limit")),
+    }
+}
+
+impl From<Severity> for FindingSeverity {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Info => FindingSeverity::Info,
+            Severity::Low => FindingSeverity::Low,
+            Severity::Medium => FindingSeverity::Medium,
+            Severity::High => FindingSeverity::High,
+            Severity::Critical => FindingSeverity::Critical,
+        }
+    }
+}
+
+impl Severity {
+    fn named(word: &str) -> Self {
+        let all = [Severity::Info, Severity::Low, Severity::Medium, Severity::High, Severity::Critical];
+        all.into_iter().find(|known| FindingSeverity::from(*known).as_str() == word).unwrap_or(Severity::Info)
+    }
+}
+
+impl From<AlertStatus> for AlertState {
+    fn from(status: AlertStatus) -> Self {
+        match status {
+            AlertStatus::Triggered => AlertState::Triggered,
+            AlertStatus::Acknowledged => AlertState::Acknowledged,
+            AlertStatus::Investigating => AlertState::Investigating,
+            AlertStatus::Resolved => AlertState::Resolved,
+            AlertStatus::Escalated => AlertState::Escalated,
+        }
+    }
+}
+
+impl AlertStatus {
+    fn named(word: &str) -> Self {
+        let all = [
+            AlertStatus::Triggered,
+            AlertStatus::Acknowledged,
+            AlertStatus::Investigating,
+            AlertStatus::Resolved,
+            AlertStatus::Escalated,
+        ];
+        all.into_iter().find(|known| AlertState::from(*known).as_str() == word).unwrap_or(AlertStatus::Triggered)
+    }
+}
+
+impl From<wire::Monitor<'_>> for Monitor {
+    fn from(monitor: wire::Monitor<'_>) -> Self {
+        let (outcome, message) =
+            monitor.last_run.map_or((None, None), |run| (Some(run.outcome), run.message.map(str::to_owned)));
+        Monitor {
+            id: monitor.id.into(),
+            name: monitor.name.to_owned(),
+            cube: monitor.cube_name.to_owned(),
+            measure: monitor.measure_name.to_owned(),
+            detector: monitor.detector_type.to_owned(),
+            sensitivity: monitor.sensitivity,
+            schedule: monitor.schedule.to_owned(),
+            timezone: monitor.timezone.to_owned(),
+            enabled: monitor.enabled,
+            owner: monitor.owner.to_owned(),
+            next_run_at: monitor.next_run_at,
+            last_outcome: outcome.map(str::to_owned),
+            last_message: message,
+            judged_until: monitor.judged_until,
+            version: monitor.version,
+        }
+    }
+}
+
+impl From<wire::Detection<'_>> for Detection {
+    fn from(detection: wire::Detection<'_>) -> Self {
+        Detection {
+            id: detection.id.into(),
+            monitor_id: detection.monitor_id.into(),
+            cube: detection.cube_name.to_owned(),
+            measure: detection.measure_name.to_owned(),
+            dimensions: values(&detection.dimensions),
+            time: detection.time,
+            value: detection.value,
+            expected: detection.expected,
+            lower_bound: detection.lower_bound,
+            upper_bound: detection.upper_bound,
+            score: detection.score,
+            severity: Severity::named(detection.severity),
+            detected_at: detection.detected_at,
+        }
+    }
+}
+
+impl From<wire::Alert<'_>> for Alert {
+    fn from(alert: wire::Alert<'_>) -> Self {
+        Alert {
+            id: alert.id.into(),
+            monitor_id: alert.monitor_id.into(),
+            monitor_name: alert.monitor_name.to_owned(),
+            cube: alert.cube_name.to_owned(),
+            measure: alert.measure_name.to_owned(),
+            dimensions: values(&alert.dimensions),
+            status: AlertStatus::named(alert.status),
+            severity: Severity::named(alert.severity),
+            first_step: alert.first_step,
+            last_step: alert.last_step,
+            detections: alert.detections,
+            triggered_at: alert.triggered_at,
+            acknowledged_at: alert.acknowledged_at,
+            acknowledged_by: alert.acknowledged_by.map(str::to_owned),
+            resolved_at: alert.resolved_at,
+            resolved_by: alert.resolved_by.map(str::to_owned),
+            version: alert.version,
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Tests monitors on a real warehouse: planted anomalies, alerts and their lifecycle, root causes, callers with
+//! different policies, and invalid definitions.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use terrane_system_tests::{Program, Scratch, Server, request_as};
+
+use crate::BINARY;
+
+const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\ncache: {enabled: false}\n";
+const CUBE: &str = r#"cubes:
+  - name: orders
+    sql: "SELECT * FROM read_csv('orders.csv')"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+      - {name: channel, type: string, sql: channel}
+      - {name: secret, type: string, sql: secret}
+      - {name: day, type: time, sql: day, primary_time: true}
+    measures:
+      - {name: count, type: count}
+      - {name: revenue, type: sum, sql: amount}
+      - {name: average, type: avg, sql: amount}
+"#;
+const POLICIES: &str = r#"policies:
+  - {name: region, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.region = {{ user.attributes.region }}"}
+  - {name: secret, cubes: [orders], when: {roles: [seller]}, deny: [secret]}
+"#;
+const MONITORS: &str = "/api/v1/anomaly/monitors";
+const CALLERS: [(&str, &str, &str); 4] =
+    [("boss", "boss", "-"), ("eu", "seller", "EU"), ("us", "seller", "US"), ("eu2", "seller", "EU")];
+/// The day on which the web channel of the EU sells nothing.
+const BAD_DAY: &str = "2024-03-20";
+
+/// Returns three months of orders: each day, region and channel has about as many.
+fn rows() -> String {
+    let mut rows = "id,region,channel,secret,day,amount\n".to_owned();
+    let (mut id, mut number) = (0, 7_u64);
+    let first: jiff::civil::Date = "2024-01-01".parse().unwrap();
+    for (day, date) in first.series(jiff::Span::new().days(1)).take(90).enumerate() {
+        for region in ["EU", "US"] {
+            for channel in ["web", "shop"] {
+                number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let usual = 10 + (number >> 60) % 3;
+                let is_bad = date.to_string() == BAD_DAY && (region, channel) == ("EU", "web");
+                for _ in 0..if is_bad { 0 } else { usual } {
+                    id += 1;
+                    writeln!(rows, "{id},{region},{channel},s{},{date},{}", day % 7, 20 + id % 5).unwrap();
+                }
+            }
+        }
+    }
+    rows
+}
+
+struct Shop {
+    server: Server,
+    project: Scratch,
+    keys: BTreeMap<&'static str, String>,
+}
+
+impl Shop {
+    fn new() -> Shop {
+        let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBE);
+        let project = project.with("policies/orders.yml", POLICIES).with("orders.csv", rows().as_str());
+        let keys = CALLERS.into_iter().map(|(name, role, region)| (name, key(&project, name, role, region))).collect();
+        let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
+        Shop { server, project, keys }
+    }
+
+    fn ask(&self, caller: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let body = body.map(Value::to_string);
+        let key = Some(self.keys[caller].as_str());
+        let answer = request_as(self.server.address, key, method, path, body.as_deref()).unwrap();
+        (answer.status, answer.json().unwrap_or_default())
+    }
+
+    /// Makes a monitor and judges March. Returns its id.
+    fn monitor(&self, caller: &str, definition: &Value) -> String {
+        let (status, monitor) = self.ask(caller, "POST", MONITORS, Some(definition));
+        assert_eq!(status, 201, "{monitor}");
+        let id = monitor["id"].as_str().unwrap().to_owned();
+        let range = json!({"from": "2024-03-01", "to": "2024-03-30"});
+        let (status, run) = self.ask(caller, "POST", &format!("{MONITORS}/{id}/run"), Some(&range));
+        assert_eq!((status, &run["outcome"]), (200, &json!("judged")), "{run}");
+        id
+    }
+
+    fn list(&self, caller: &str, what: &str) -> Vec<Value> {
+        let (status, list) = self.ask(caller, "GET", &format!("/api/v1/anomaly/{what}"), None);
+        assert_eq!(status, 200, "{list}");
+        list[what].as_array().unwrap().clone()
+    }
+}
+
+fn key(project: &Scratch, name: &str, role: &str, region: &str) -> String {
+    let attribute = format!("region={region}");
+    let arguments = ["--name", name, "--roles", role, "--attribute", &attribute, "--scopes", "read,write", "--json"];
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(&arguments).run().unwrap();
+    let key: Value = serde_json::from_str(&made.stdout).unwrap_or_else(|_| panic!("{}", made.stderr));
+    key["key"].as_str().unwrap().to_owned()
+}
+
+fn definition() -> Value {
+    json!({
+        "name": "Orders of a day", "cube_name": "orders", "measure_name": "count", "schedule": "0 6 * * *",
+        "timezone": "Europe/Berlin", "training_size": 50, "sensitivity": 4,
+        "alert_config": {"min_severity": "LOW", "escalation_rules": [{"after_minutes": 30}]},
+    })
+}
+
+#[test]
+fn planted_anomaly_is_detected_and_explained() {
+    let shop = Shop::new();
+    let id = shop.monitor("boss", &definition());
+    let detections = shop.list("boss", "detections");
+    let [detection] = &detections[..] else { panic!("{detections:?}") };
+    assert_eq!((&detection["time"], &detection["monitor_id"]), (&json!(BAD_DAY), &json!(id)));
+    let path = format!("/api/v1/anomaly/detections/{}/root-cause", detection["id"].as_str().unwrap());
+    let (status, cause) = shop.ask("boss", "GET", &path, None);
+    assert_eq!((status, &cause["kind"]), (200, &json!("slices")), "{cause}");
+    let slices = cause["slices"].as_array().unwrap();
+    assert_eq!(slices.len(), 1, "{cause}");
+    assert_eq!(slices[0]["filters"], json!({"orders.region": "EU", "orders.channel": "web"}));
+    assert_eq!(slices[0]["after"], 0.0);
+    let shares = |list: &str| -> f64 {
+        cause[list].as_array().unwrap().iter().map(|slice| slice["share"].as_f64().unwrap()).sum()
+    };
+    let all = shares("slices") + shares("moved_against") + cause["rest_share"].as_f64().unwrap();
+    assert!((all - 1.0).abs() < 1e-6, "{cause}");
+    // The query of the slice returns its value.
+    let (status, answer) = shop.ask("boss", "POST", "/api/v1/query", Some(&slices[0]["query"]));
+    assert_eq!((status, &answer["data"][0]["orders.count"]), (200, &json!(0)), "{answer}");
+}
+
+#[test]
+fn measures_that_do_not_add_up_are_explained_by_rows() {
+    let shop = Shop::new();
+    let average = json!({
+        "name": "Average", "cube_name": "orders", "measure_name": "average", "schedule": "0 6 * * *",
+        "training_size": 50, "sensitivity": 0.01,
+    });
+    shop.monitor("boss", &average);
+    let detections = shop.list("boss", "detections");
+    let path = format!("/api/v1/anomaly/detections/{}/root-cause", detections[0]["id"].as_str().unwrap());
+    let (status, cause) = shop.ask("boss", "GET", &path, None);
+    assert_eq!((status, &cause["exact"]), (200, &json!(false)), "{cause}");
+    assert!(!cause["looked_at"].as_array().unwrap().is_empty(), "{cause}");
+}
+
+#[test]
+fn alerts_are_moved_through_their_lifecycle() {
+    let shop = Shop::new();
+    let id = shop.monitor("boss", &definition());
+    let alerts = shop.list("boss", "alerts");
+    let [alert] = &alerts[..] else { panic!("{alerts:?}") };
+    // Normal days followed.
+    assert_eq!((&alert["status"], &alert["detections"]), (&json!("RESOLVED"), &json!(1)), "{alert}");
+    let path = format!("/api/v1/anomaly/alerts/{}", alert["id"].as_str().unwrap());
+    let (status, refused) = shop.ask("boss", "POST", &format!("{path}/acknowledge"), None);
+    assert_eq!((status, &refused["error"]["details"]["allowed_moves"]), (409, &json!([])), "{refused}");
+    // A round that is repeated changes nothing.
+    let range = json!({"from": "2024-03-01", "to": "2024-03-30"});
+    shop.ask("boss", "POST", &format!("{MONITORS}/{id}/run"), Some(&range));
+    assert_eq!(shop.list("boss", "alerts"), alerts);
+    let before = shop.list("boss", "detections");
+    assert_eq!(before.len(), 1);
+
+    let until_bad_day = json!({"from": "2024-03-01", "to": BAD_DAY});
+    let other = json!({"name": "Open", "cube_name": "orders", "measure_name": "revenue", "schedule": "0 6 * * *",
+                       "training_size": 50, "sensitivity": 4});
+    let (_, open) = shop.ask("boss", "POST", MONITORS, Some(&other));
+    let open = open["id"].as_str().unwrap().to_owned();
+    shop.ask("boss", "POST", &format!("{MONITORS}/{open}/run"), Some(&until_bad_day));
+    let triggered = shop.list("boss", &"alerts".to_owned());
+    let alert = triggered.iter().find(|alert| alert["monitor_id"] == open.as_str()).unwrap();
+    assert_eq!(alert["status"], "TRIGGERED", "{alert}");
+    let path = format!("/api/v1/anomaly/alerts/{}", alert["id"].as_str().unwrap());
+    for (step, state) in [("acknowledge", "ACKNOWLEDGED"), ("investigate", "INVESTIGATING"), ("resolve", "RESOLVED")] {
+        let (status, moved) = shop.ask("boss", "POST", &format!("{path}/{step}"), None);
+        assert_eq!((status, &moved["status"]), (200, &json!(state)), "{moved}");
+    }
+    let listed =
+        Program::new(BINARY, &["anomaly", "alerts"], shop.project.path()).arguments(&["--json"]).run().unwrap();
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(listed["alerts"].as_array().unwrap().len(), 2, "{listed}");
+    let (status, _) = shop.ask("boss", "DELETE", &format!("{MONITORS}/{open}"), None);
+    assert_eq!(status, 204);
+    assert_eq!(shop.list("boss", "alerts").len(), 1);
+}
+
+#[test]
+fn callers_see_what_their_own_view_shows() {
+    let shop = Shop::new();
+    let id = shop.monitor("eu", &definition());
+    for (caller, is_seen) in [("eu", true), ("eu2", true), ("us", false), ("boss", false)] {
+        let count = usize::from(is_seen);
+        assert_eq!(shop.list(caller, "monitors").len(), count, "{caller}");
+        assert_eq!(shop.list(caller, "detections").len(), count, "{caller}");
+        assert_eq!(shop.list(caller, "alerts").len(), count, "{caller}");
+        let status = if is_seen { 200 } else { 404 };
+        assert_eq!(shop.ask(caller, "GET", &format!("{MONITORS}/{id}"), None).0, status, "{caller}");
+    }
+    let detection = shop.list("eu", "detections").remove(0);
+    let path = format!("/api/v1/anomaly/detections/{}/root-cause", detection["id"].as_str().unwrap());
+    for caller in ["eu", "eu2"] {
+        let (status, cause) = shop.ask(caller, "GET", &path, None);
+        assert_eq!(status, 200, "{cause}");
+        assert!(!cause.to_string().contains("secret"), "{cause}");
+    }
+    for caller in ["us", "boss"] {
+        assert_eq!(shop.ask(caller, "GET", &path, None).0, 404, "{caller}");
+    }
+    // Another caller sees it, and may not change it.
+    let (status, refused) = shop.ask("eu2", "DELETE", &format!("{MONITORS}/{id}"), None);
+    assert_eq!((status, &refused["error"]["code"]), (403, &json!("FORBIDDEN")), "{refused}");
+    // A denied member cannot be watched.
+    let mut denied = definition();
+    denied["dimensions"] = json!(["secret"]);
+    let (status, refused) = shop.ask("eu", "POST", MONITORS, Some(&denied));
+    assert!(status >= 400 && !refused.to_string().contains("HIDDEN"), "{refused}");
+}
+
+#[test]
+fn invalid_definitions_name_their_field() {
+    let shop = Shop::new();
+    let cases = [
+        ("schedule", json!("every day"), "schedule"),
+        ("schedule", json!("0 0 31 2 *"), "schedule"),
+        ("timezone", json!("Mars/Olympus"), "timezone"),
+        ("sensitivity", json!(-1), "sensitivity"),
+        ("training_size", json!(0), "training_size"),
+        ("detector_type", json!("zscore"), "detector_type"),
+        ("name", json!(" "), "name"),
+        ("dimensions", json!(["region", "region"]), "dimensions"),
+        ("granularity", json!("decade"), "granularity"),
+        ("alert_config", json!({"escalation_rules": [{"after_minutes": 0}]}), "alert_config.escalation_rules"),
+    ];
+    for (field, value, named) in cases {
+        let mut definition = definition();
+        definition[field] = value.clone();
+        let (status, refused) = shop.ask("boss", "POST", MONITORS, Some(&definition));
+        assert!(matches!(status, 400 | 404), "{field} {value}: {refused}");
+        assert_eq!(refused["error"]["details"]["field"], named, "{value}: {refused}");
+    }
+    for (field, value) in [("cube_name", "orderz"), ("measure_name", "revenu")] {
+        let mut definition = definition();
+        definition[field] = json!(value);
+        let (status, refused) = shop.ask("boss", "POST", MONITORS, Some(&definition));
+        assert_eq!(status, 400, "{refused}");
+    }
+    let (_, monitor) = shop.ask("boss", "POST", MONITORS, Some(&definition()));
+    let path = format!("{MONITORS}/{}", monitor["id"].as_str().unwrap());
+    let mut changed = definition();
+    changed["enabled"] = json!(false);
+    let (status, replaced) = shop.ask("boss", "PUT", &path, Some(&changed));
+    assert_eq!((status, &replaced["version"], &replaced["next_run_at"]), (200, &json!(2), &Value::Null), "{replaced}");
+}

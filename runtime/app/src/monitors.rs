@@ -5,16 +5,16 @@
 //! owner's policies allowed; another caller sees them only if its own statement has the same digest, so nothing shows
 //! rows or members that its reader may not see.
 //!
-//! The flow of a round: [`judging`] finds the newest complete step with data and scores the steps since the last round;
+//! The flow of a round: [`scoring`] finds the newest complete step with data and scores the steps since the last round;
 //! one transaction of the store writes the detections, the alerts after them ([`alerts`]) and the monitor's run. A round
 //! that is repeated changes nothing. Absent: the algorithms (components), messages to channels.
 
 mod alerts;
 mod check;
 mod error;
-mod judging;
 mod root_cause;
 mod schedule;
+mod scoring;
 mod task;
 
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use terrane_compiler::query::SemanticQuery;
 
 pub use alerts::{AlertMove, RoundFacts, after_steps, escalated};
 pub use error::MonitorError;
-pub use judging::JudgedRange;
 pub use root_cause::{DataCause, Moved, RootCause, RootSlice, SliceFilter};
 pub use schedule::ScheduleError;
+pub use scoring::ScoredRange;
 pub use task::MonitorTask;
 
 use crate::anomaly::AnomalyService;
@@ -221,9 +221,12 @@ impl MonitorService {
         identity: &Identity,
         request: &RequestContext,
         id: &str,
-        range: Option<JudgedRange>,
+        range: Option<ScoredRange>,
     ) -> Result<MonitorRun, MonitorError> {
         let monitor = self.changeable(identity, request, id).await?;
+        if let Some(range) = &range {
+            range.check(monitor.definition.granularity)?;
+        }
         let round = self.round(&monitor, range.as_ref()).await?;
         let run = round.run.clone();
         let is_written = self.ports.records.write_round(&round, None, &|| self.new_id()).await?;
@@ -405,7 +408,7 @@ impl MonitorService {
     /// is fixed, so that the digest does not depend on the time.
     async fn view(&self, request: &RequestContext, definition: &MonitorDefinition) -> Result<Arc<str>, MonitorError> {
         let session = self.ports.queries.session(request);
-        let query: SemanticQuery = judging::view_query(&session, definition).await?;
+        let query: SemanticQuery = scoring::view_query(&session, definition).await?;
         let sql = session.prepare(&query).await?.sql().await?;
         Ok(statement_digest_of(&sql))
     }

@@ -16,7 +16,7 @@ use terrane_app::monitors::{RoundFacts, after_steps, escalated};
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::monitors::{
-    Alert, AlertFilter, DetectionFilter, JudgedStep, Monitor, MonitorRecords, MonitorRound, NewId, StoredDetection,
+    Alert, AlertFilter, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, ScoredStep, StoredDetection,
 };
 use terrane_app::ports::store::StoreError;
 
@@ -254,7 +254,7 @@ async fn write_alerts(
     view: &Arc<str>,
     new_id: NewId<'_>,
 ) -> Result<(), StoreError> {
-    let mut series: BTreeMap<&SeriesKey, Vec<&JudgedStep>> = BTreeMap::new();
+    let mut series: BTreeMap<&SeriesKey, Vec<&ScoredStep>> = BTreeMap::new();
     for step in &round.steps {
         series.entry(&step.series).or_default().push(step);
     }

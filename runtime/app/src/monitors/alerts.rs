@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::ports::monitors::{Alert, AlertConfig, AlertState, JudgedStep, NewId};
+use crate::ports::monitors::{Alert, AlertConfig, AlertState, NewId, ScoredStep};
 
 /// A move of an alert that a caller asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct RoundFacts<'a> {
 pub fn after_steps(
     open: Option<Alert>,
     newest_resolved_ms: Option<i64>,
-    steps: &[&JudgedStep],
+    steps: &[&ScoredStep],
     round: RoundFacts<'_>,
     new_id: NewId<'_>,
 ) -> Vec<Alert> {
@@ -118,7 +118,7 @@ pub fn after_steps(
     changed
 }
 
-fn triggered(step: &JudgedStep, round: RoundFacts<'_>, new_id: NewId<'_>) -> Alert {
+fn triggered(step: &ScoredStep, round: RoundFacts<'_>, new_id: NewId<'_>) -> Alert {
     Alert {
         id: new_id(),
         monitor_id: Arc::clone(round.monitor_id),
@@ -143,7 +143,7 @@ fn triggered(step: &JudgedStep, round: RoundFacts<'_>, new_id: NewId<'_>) -> Ale
 }
 
 /// Counts a step that an open alert has not seen.
-fn follow(alert: &mut Alert, step: &JudgedStep, is_alarming: bool, round: RoundFacts<'_>) {
+fn follow(alert: &mut Alert, step: &ScoredStep, is_alarming: bool, round: RoundFacts<'_>) {
     alert.judged_until_ms = step.at_ms;
     alert.view = Arc::clone(round.view);
     if is_alarming {
@@ -196,8 +196,8 @@ mod tests {
         }
     }
 
-    fn step(at_ms: i64, severity: Option<FindingSeverity>) -> JudgedStep {
-        JudgedStep {
+    fn step(at_ms: i64, severity: Option<FindingSeverity>) -> ScoredStep {
+        ScoredStep {
             series: Vec::new(),
             at_ms,
             value: Some(1.0),
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    fn run(open: Option<Alert>, newest_resolved_ms: Option<i64>, steps: &[JudgedStep]) -> Vec<Alert> {
+    fn run(open: Option<Alert>, newest_resolved_ms: Option<i64>, steps: &[ScoredStep]) -> Vec<Alert> {
         let (monitor_id, view, rules) = ("m".into(), "v".into(), rules());
         let at = Timestamp::UNIX_EPOCH;
         let round = RoundFacts { monitor_id: &monitor_id, view: &view, rules: &rules, at };

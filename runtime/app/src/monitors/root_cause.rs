@@ -27,7 +27,7 @@ use crate::anomaly::{AnomalyError, Unreadable, qualified, time_dimension_of};
 use crate::dimension_values::counts_rows;
 use crate::domain::RequestContext;
 use crate::metadata;
-use crate::query::{QueryService, QuerySession};
+use crate::query::{QueryRunError, QueryService, QuerySession};
 
 /// The largest number of dimensions that are looked at.
 const MAX_DIMENSIONS: usize = 20;
@@ -175,7 +175,12 @@ pub(super) async fn explain(
         is_exact,
         session,
     };
-    question.explain(step.expected, steps, looked_at, left_out).await
+    // All statements together may take the time of one query.
+    let explained = question.explain(step.expected, steps, looked_at, left_out);
+    match tokio::time::timeout(question.session.timeout(), explained).await {
+        Ok(cause) => cause,
+        Err(_) => Err(question.session.overdue().into()),
+    }
 }
 
 impl Question<'_> {
@@ -220,7 +225,14 @@ impl Question<'_> {
             let frame = slices::Frame { expected, actual, scale, steps, is_exact: self.is_exact, now, history };
             let mut singles: Vec<Candidate> = Vec::new();
             for dimension in dimensions {
-                match self.slices(std::slice::from_ref(&dimension), &frame).await? {
+                let found = match self.slices(std::slice::from_ref(&dimension), &frame).await {
+                    Err(MonitorError::Query(QueryRunError::Query(_))) => {
+                        left_out.push((dimension, "it cannot be grouped by"));
+                        continue;
+                    }
+                    found => found?,
+                };
+                match found {
                     Some(found) => {
                         singles.extend(best_candidate(&[Arc::clone(&dimension)], found));
                         cause.looked_at.push(dimension);

@@ -46,7 +46,7 @@ pub struct AlertConfig {
     pub min_severity: FindingSeverity,
     /// The number of normal steps after which an alert is resolved.
     pub resolve_after_steps: u32,
-    /// The minutes after which an alert that nobody acknowledged is escalated, ascending.
+    /// The minutes after which an alert is escalated if it is not acknowledged, ascending.
     pub escalate_after_minutes: Vec<u32>,
 }
 
@@ -81,7 +81,7 @@ pub struct MonitorRun {
 /// The outcome of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
-    Judged,
+    Scored,
     /// The data of the expected step is not there yet.
     NoData,
     Failed,
@@ -90,11 +90,11 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    pub const ALL: [RunOutcome; 4] = [RunOutcome::Judged, RunOutcome::NoData, RunOutcome::Failed, RunOutcome::Paused];
+    pub const ALL: [RunOutcome; 4] = [RunOutcome::Scored, RunOutcome::NoData, RunOutcome::Failed, RunOutcome::Paused];
 
     pub fn as_str(self) -> &'static str {
         match self {
-            RunOutcome::Judged => "judged",
+            RunOutcome::Scored => "scored",
             RunOutcome::NoData => "no_data",
             RunOutcome::Failed => "failed",
             RunOutcome::Paused => "paused",
@@ -109,7 +109,7 @@ impl RunOutcome {
 
 /// One judged step of one series.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JudgedStep {
+pub struct ScoredStep {
     pub series: SeriesKey,
     /// The start of the step, in milliseconds since 1970-01-01T00:00:00.
     pub at_ms: i64,
@@ -129,7 +129,7 @@ pub struct JudgedStep {
 pub struct StoredDetection {
     pub id: Arc<str>,
     pub monitor_id: Arc<str>,
-    pub step: JudgedStep,
+    pub step: ScoredStep,
     /// The component of the detector and its version.
     pub detector: Arc<str>,
     /// The digest of the owner's view of the measure.
@@ -213,7 +213,7 @@ pub struct MonitorRound {
     /// `None`: the monitor does not run again by itself.
     pub next_run_at: Option<Timestamp>,
     /// The judged steps of all series, each ascending in time.
-    pub steps: Vec<JudgedStep>,
+    pub steps: Vec<ScoredStep>,
     pub judged_until_ms: Option<i64>,
     /// The component of the detector and its version.
     pub detector: Arc<str>,

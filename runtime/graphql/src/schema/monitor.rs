@@ -56,7 +56,7 @@ pub(crate) struct Monitor {
     owner: String,
     /// Null if it is disabled or paused.
     next_run_at: Option<String>,
-    /// `judged`, `no_data`, `failed` or `paused`; null before the first round.
+    /// `scored`, `no_data`, `failed` or `paused`; null before the first round.
     last_outcome: Option<String>,
     last_message: Option<String>,
     /// The newest judged step.

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use terrane_app::anomaly::SeriesKey;
 use terrane_app::ports::jobs::Maker;
 use terrane_app::ports::monitors::{
-    Alert, AlertConfig, AlertState, JudgedStep, Monitor, MonitorDefinition, MonitorRun, RunOutcome, StoredDetection,
+    Alert, AlertConfig, AlertState, Monitor, MonitorDefinition, MonitorRun, RunOutcome, ScoredStep, StoredDetection,
 };
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_app::ports::store::StoreError;
@@ -257,7 +257,7 @@ pub(super) fn detection(row: &Row) -> Result<StoredDetection, StoreError> {
     Ok(StoredDetection {
         id: text(row, "id")?,
         monitor_id: text(row, "monitor_id")?,
-        step: JudgedStep {
+        step: ScoredStep {
             series: series(&row.text("series")?)?,
             at_ms: row.integer("step")?,
             value: number(row, "value")?,

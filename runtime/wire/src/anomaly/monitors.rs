@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::anomaly::{SeriesKey, TRAINING_SIZE};
-use terrane_app::monitors::{JudgedRange, MAX_LISTED, SeenAlert, SeenDetection};
+use terrane_app::monitors::{MAX_LISTED, ScoredRange, SeenAlert, SeenDetection};
 use terrane_app::ports::monitors::{
     AlertConfig, AlertFilter, AlertState, DetectionFilter, Monitor as Record, MonitorDefinition, MonitorRun as Run,
 };
@@ -202,7 +202,7 @@ pub struct EscalationAnswer {
 pub struct MonitorRun<'a> {
     #[schemars(schema_with = "schema::timestamp")]
     pub at: String,
-    /// `judged`, `no_data`, `failed` or `paused`.
+    /// `scored`, `no_data`, `failed` or `paused`.
     pub outcome: &'static str,
     /// The reason why nothing was judged.
     pub message: Option<&'a str>,
@@ -388,7 +388,7 @@ fn severity(word: &str, path: &Path<'_>) -> Result<FindingSeverity, FieldError> 
 ///
 /// # Errors
 /// Names the field that is invalid.
-pub fn run_from_wire(body: &[u8]) -> Result<Option<JudgedRange>, FieldError> {
+pub fn run_from_wire(body: &[u8]) -> Result<Option<ScoredRange>, FieldError> {
     if body.is_empty() {
         return Ok(None);
     }
@@ -397,7 +397,7 @@ pub fn run_from_wire(body: &[u8]) -> Result<Option<JudgedRange>, FieldError> {
     let fields = Fields::new(&value, &path, "a range, which is a JSON object", RANGE)?;
     let text = |name| fields.string(name, "a date or timestamp").map(|text| text.map(Arc::from));
     let (from, to) = (text("from")?, text("to")?);
-    Ok((from.is_some() || to.is_some()).then_some(JudgedRange { from, to }))
+    Ok((from.is_some() || to.is_some()).then_some(ScoredRange { from, to }))
 }
 
 /// Reads `monitor_id`, `start_date`, `end_date` (inclusive), `min_severity` and `limit`.

@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use terrane_app::monitors::{DataCause, Moved, RootCause as Cause, RootSlice, SeenDetection};
 
 use super::monitors::Detection;
-use crate::query::{Query, to_wire};
+use crate::query::to_wire;
+use crate::schema;
 
 /// The parts of a measure that explain a detection.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -66,7 +67,7 @@ pub struct SliceAnswer<'a> {
     /// The share of the expected value, or of the usual rows of a measure that does not add up.
     pub support: f64,
     /// The query of `after`, for `POST /api/v1/query`.
-    #[schemars(with = "Query")]
+    #[schemars(schema_with = "schema::any")]
     pub query: Json,
 }
 

@@ -86,7 +86,7 @@ impl Shop {
         let id = monitor["id"].as_str().unwrap().to_owned();
         let range = json!({"from": "2024-03-01", "to": "2024-03-30"});
         let (status, run) = self.ask(caller, "POST", &format!("{MONITORS}/{id}/run"), Some(&range));
-        assert_eq!((status, &run["outcome"]), (200, &json!("judged")), "{run}");
+        assert_eq!((status, &run["outcome"]), (200, &json!("scored")), "{run}");
         id
     }
 
@@ -255,6 +255,10 @@ fn invalid_definitions_name_their_field() {
     }
     let (_, monitor) = shop.ask("boss", "POST", MONITORS, Some(&definition()));
     let path = format!("{MONITORS}/{}", monitor["id"].as_str().unwrap());
+    for range in [json!({"from": "yesterday"}), json!({"from": "2024-03-02", "to": "2024-03-01"}), json!({"form": 1})] {
+        let (status, refused) = shop.ask("boss", "POST", &format!("{path}/run"), Some(&range));
+        assert_eq!((status, &refused["error"]["code"]), (400, &json!("INVALID_QUERY")), "{range}: {refused}");
+    }
     let mut changed = definition();
     changed["enabled"] = json!(false);
     let (status, replaced) = shop.ask("boss", "PUT", &path, Some(&changed));

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use terrane_app::ports::jobs::Maker;
 use terrane_app::ports::leases::Leases as _;
 use terrane_app::ports::monitors::{
-    AlertConfig, AlertFilter, AlertState, DetectionFilter, JudgedStep, Monitor, MonitorDefinition, MonitorRecords as _,
-    MonitorRound, MonitorRun, RunOutcome,
+    AlertConfig, AlertFilter, AlertState, DetectionFilter, Monitor, MonitorDefinition, MonitorRecords as _,
+    MonitorRound, MonitorRun, RunOutcome, ScoredStep,
 };
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_app::security::Scopes;
@@ -60,8 +60,8 @@ fn monitor(id: &str, version: u64) -> Monitor {
     }
 }
 
-fn step(region: Option<&str>, day: i64, is_anomalous: bool) -> JudgedStep {
-    JudgedStep {
+fn step(region: Option<&str>, day: i64, is_anomalous: bool) -> ScoredStep {
+    ScoredStep {
         series: vec![("region".into(), region.map(Arc::from))],
         at_ms: day * 86_400_000,
         value: Some(1.5),
@@ -75,10 +75,10 @@ fn step(region: Option<&str>, day: i64, is_anomalous: bool) -> JudgedStep {
     }
 }
 
-fn round(steps: Vec<JudgedStep>, next: i64) -> MonitorRound {
+fn round(steps: Vec<ScoredStep>, next: i64) -> MonitorRound {
     MonitorRound {
         monitor_id: "m".into(),
-        run: MonitorRun { at: second(200), outcome: RunOutcome::Judged, message: None },
+        run: MonitorRun { at: second(200), outcome: RunOutcome::Scored, message: None },
         next_run_at: Some(second(next)),
         judged_until_ms: steps.iter().map(|step| step.at_ms).max(),
         steps,

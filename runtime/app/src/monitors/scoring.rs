@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use terrane_compiler::query::{DateRange, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension};
+use terrane_compiler::types::Granularity;
 
 use super::error::MonitorError;
 use super::schedule::CronSchedule;
@@ -14,7 +15,7 @@ use super::{MonitorService, is_denied, run_of};
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, qualified, series, time_dimension_of};
 use crate::domain::RequestContext;
-use crate::ports::monitors::{JudgedStep, Monitor, MonitorDefinition, MonitorRound, RunOutcome};
+use crate::ports::monitors::{Monitor, MonitorDefinition, MonitorRound, RunOutcome, ScoredStep};
 use crate::query::QuerySession;
 
 /// The range of the statement whose digest names a caller's view. Any fixed range will do.
@@ -22,14 +23,30 @@ const VIEW_RANGE: [&str; 2] = ["2000-01-01", "2000-01-02"];
 
 /// A range of steps to judge, as dates or timestamps, both inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JudgedRange {
+pub struct ScoredRange {
     pub from: Option<Arc<str>>,
     pub to: Option<Arc<str>>,
 }
 
+impl ScoredRange {
+    /// Checks that both ends are dates or timestamps, and that the first is not after the last.
+    pub(super) fn check(&self, granularity: Granularity) -> Result<(), MonitorError> {
+        let step = |text: &Arc<str>| {
+            Bucket::holding(text, granularity).ok_or_else(|| AnomalyError::Moment { text: Arc::clone(text) })
+        };
+        let (from, to) = (self.from.as_ref().map(step).transpose()?, self.to.as_ref().map(step).transpose()?);
+        match (from, to) {
+            (Some(from), Some(to)) if from > to => {
+                Err(MonitorError::Invalid { field: "from", problem: "must not be after `to`".to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The judged steps of a round.
-struct Judged {
-    steps: Vec<JudgedStep>,
+struct Scored {
+    steps: Vec<ScoredStep>,
     until_ms: Option<i64>,
     detector: Arc<str>,
     /// The data of the expected step is not there.
@@ -41,15 +58,15 @@ impl MonitorService {
     pub(super) async fn round(
         &self,
         monitor: &Monitor,
-        range: Option<&JudgedRange>,
+        range: Option<&ScoredRange>,
     ) -> Result<MonitorRound, MonitorError> {
         let now = self.ports.clock.now();
         let next_run_at = CronSchedule::parse(&monitor.definition.schedule, &monitor.definition.timezone)
             .ok()
             .and_then(|schedule| schedule.next(now))
             .filter(|_| monitor.definition.is_enabled);
-        let round = |run, judged: Option<Judged>, view| {
-            let judged = judged.unwrap_or_else(|| Judged {
+        let round = |run, judged: Option<Scored>, view| {
+            let judged = judged.unwrap_or_else(|| Scored {
                 steps: Vec::new(),
                 until_ms: None,
                 detector: "".into(),
@@ -73,14 +90,14 @@ impl MonitorService {
         };
         let judged = async {
             let view = self.view(&context, &monitor.definition).await?;
-            Ok::<_, MonitorError>((self.judge(&context, monitor, range).await?, view))
+            Ok::<_, MonitorError>((self.score(&context, monitor, range).await?, view))
         };
         Ok(match judged.await {
             Ok((judged, view)) if judged.is_late && judged.steps.is_empty() => {
                 let message = Some("the data of the expected step is not there yet".to_owned());
                 round(run_of(now, RunOutcome::NoData, message), Some(judged), Some(view))
             }
-            Ok((judged, view)) => round(run_of(now, RunOutcome::Judged, None), Some(judged), Some(view)),
+            Ok((judged, view)) => round(run_of(now, RunOutcome::Scored, None), Some(judged), Some(view)),
             Err(MonitorError::Store(error)) => return Err(error.into()),
             Err(error) if is_pause(&error) => {
                 let paused = round(run_of(now, RunOutcome::Paused, Some(failure_text(&error))), None, None);
@@ -90,12 +107,12 @@ impl MonitorService {
         })
     }
 
-    async fn judge(
+    async fn score(
         &self,
         context: &RequestContext,
         monitor: &Monitor,
-        range: Option<&JudgedRange>,
-    ) -> Result<Judged, MonitorError> {
+        range: Option<&ScoredRange>,
+    ) -> Result<Scored, MonitorError> {
         let definition = &monitor.definition;
         let granularity = definition.granularity;
         let (time, newest, expected) = {
@@ -110,7 +127,7 @@ impl MonitorService {
             let newest = self.newest_step(&session, definition, &time, since, expected).await?;
             (time, newest, expected)
         };
-        let none = |is_late| Judged { steps: Vec::new(), until_ms: None, detector: "".into(), is_late };
+        let none = |is_late| Scored { steps: Vec::new(), until_ms: None, detector: "".into(), is_late };
         let Some(newest) = newest else { return Ok(none(true)) };
         let is_late = expected.is_some_and(|expected| newest.ms() < expected.ms());
         let moment = |text: &Arc<str>| {
@@ -149,7 +166,7 @@ impl MonitorService {
             seasonality: None,
         };
         match self.ports.anomalies.run(context, &request).await {
-            Ok(run) => Ok(judged(&run, to, is_late)),
+            Ok(run) => Ok(scored(&run, to, is_late)),
             Err(AnomalyError::NothingToJudge { .. }) => Ok(none(is_late)),
             Err(error) => Err(error.into()),
         }
@@ -214,9 +231,9 @@ pub(super) async fn view_query(
     Ok(SemanticQuery { pre_aggregations: terrane_compiler::query::PreAggregations::Off, ..query })
 }
 
-fn judged(run: &AnomalyRun, to: Bucket, is_late: bool) -> Judged {
+fn scored(run: &AnomalyRun, to: Bucket, is_late: bool) -> Scored {
     let steps = run.series.iter().flat_map(|series| {
-        series.points.iter().map(|point| JudgedStep {
+        series.points.iter().map(|point| ScoredStep {
             series: series.dimensions.clone(),
             at_ms: point.at_ms,
             value: point.value,
@@ -229,7 +246,7 @@ fn judged(run: &AnomalyRun, to: Bucket, is_late: bool) -> Judged {
             is_anomalous: point.is_anomalous,
         })
     });
-    Judged {
+    Scored {
         steps: steps.collect(),
         until_ms: Some(to.ms()),
         detector: format!("{} {}", run.detector.component, run.detector.version).into(),

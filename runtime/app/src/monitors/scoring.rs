@@ -90,7 +90,12 @@ impl MonitorService {
         };
         let judged = async {
             let view = self.view(&context, &monitor.definition).await?;
-            Ok::<_, MonitorError>((self.score(&context, monitor, range).await?, view))
+            let scored = self.score(&context, monitor, range).await?;
+            // The scores must be those of the view that names them, also if policies change meanwhile.
+            if self.view(&context, &monitor.definition).await? != view {
+                return Err(MonitorError::Contended);
+            }
+            Ok::<_, MonitorError>((scored, view))
         };
         Ok(match judged.await {
             Ok((judged, view)) if judged.is_late && judged.steps.is_empty() => {

@@ -138,12 +138,15 @@ pub(super) async fn explain(
     let is_exact = adds_up(measure);
     let rows = metadata::measures(&access, cube).find(|measure| counts_rows(measure));
     let (mut looked_at, mut left_out) = (Vec::new(), Vec::new());
+    // The columns of a key of several may well have groups.
+    let is_single_key = cube.dimensions.iter().filter(|dimension| dimension.primary_key).count() == 1;
     for dimension in metadata::dimensions(&access, cube) {
+        let is_key = dimension.primary_key && is_single_key;
         let name = qualified(&cube.name, &dimension.name);
         let is_of_series = definition.dimensions.iter().any(|own| *own_name(own) == *dimension.name);
         match dimension.ty {
             _ if is_of_series => {}
-            DimensionType::String | DimensionType::Boolean | DimensionType::Number if dimension.primary_key => {
+            DimensionType::String | DimensionType::Boolean | DimensionType::Number if is_key => {
                 left_out.push((name, "it is the key of the cube"));
             }
             DimensionType::String | DimensionType::Boolean | DimensionType::Number => looked_at.push(name),

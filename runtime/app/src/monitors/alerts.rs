@@ -95,13 +95,13 @@ pub fn after_steps(
                 is_changed = true;
             }
             None => {}
-            Some(alert) if step.at_ms <= alert.judged_until_ms => {
-                // Late rows may make a known step worse.
-                if is_alarming && step.severity > alert.severity {
-                    alert.severity = step.severity;
-                    is_changed = true;
-                }
+            // Late rows may make a known step worse.
+            Some(alert) if step.at_ms <= alert.judged_until_ms && is_alarming && step.severity > alert.severity => {
+                alert.severity = step.severity;
+                alert.version += 1;
+                is_changed = true;
             }
+            Some(alert) if step.at_ms <= alert.judged_until_ms => {}
             Some(alert) => {
                 follow(alert, step, is_alarming, round);
                 is_changed = true;
@@ -144,6 +144,7 @@ fn triggered(step: &ScoredStep, round: RoundFacts<'_>, new_id: NewId<'_>) -> Ale
 
 /// Counts a step that an open alert has not seen.
 fn follow(alert: &mut Alert, step: &ScoredStep, is_alarming: bool, round: RoundFacts<'_>) {
+    alert.version += 1;
     alert.judged_until_ms = step.at_ms;
     alert.view = Arc::clone(round.view);
     if is_alarming {
@@ -157,7 +158,6 @@ fn follow(alert: &mut Alert, step: &ScoredStep, is_alarming: bool, round: RoundF
     if alert.normal_steps >= round.rules.resolve_after_steps {
         alert.state = AlertState::Resolved;
         (alert.resolved_at, alert.escalates_at) = (Some(round.at), None);
-        alert.version += 1;
     }
 }
 

@@ -176,7 +176,7 @@ fn alerts_are_moved_through_their_lifecycle() {
     let (_, open) = shop.ask("boss", "POST", MONITORS, Some(&other));
     let open = open["id"].as_str().unwrap().to_owned();
     shop.ask("boss", "POST", &format!("{MONITORS}/{open}/run"), Some(&until_bad_day));
-    let triggered = shop.list("boss", &"alerts".to_owned());
+    let triggered = shop.list("boss", "alerts");
     let alert = triggered.iter().find(|alert| alert["monitor_id"] == open.as_str()).unwrap();
     assert_eq!(alert["status"], "TRIGGERED", "{alert}");
     let path = format!("/api/v1/anomaly/alerts/{}", alert["id"].as_str().unwrap());

@@ -40,7 +40,7 @@ use crate::ports::monitors::{
     StoredDetection,
 };
 use crate::ports::tokens::Randomness;
-use crate::query::{QueryRunError, QueryService, statement_digest_of};
+use crate::query::{QueryService, statement_digest_of};
 use crate::security::{AccessRecorder, ScopeError, current_rights};
 use check::check;
 use schedule::CronSchedule;
@@ -455,8 +455,4 @@ fn resource(id: &str) -> String {
 
 fn run_of(at: Timestamp, outcome: RunOutcome, message: Option<String>) -> MonitorRun {
     MonitorRun { at, outcome, message: message.map(Into::into) }
-}
-
-fn is_denied(error: &QueryRunError) -> bool {
-    error.is_denial()
 }

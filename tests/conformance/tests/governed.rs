@@ -1,5 +1,7 @@
 //! Tests governance over HTTP with a real state database: certification, glossary, owners, metadata, history and report,
 //! with good and bad input, for callers with and without policies.
+//!
+//! One file: all tests share one world of artifacts and callers, and most follow a record through several areas.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -40,13 +40,11 @@ impl AlertMove {
 
     /// Returns whether an alert of this state allows the move.
     pub fn is_allowed_in(self, state: AlertState) -> bool {
-        use AlertState::{Acknowledged, Escalated, Investigating, Resolved, Triggered};
+        use AlertState::{Acknowledged, Escalated, Resolved, Triggered};
         match self {
             AlertMove::Acknowledge => matches!(state, Triggered | Escalated),
             AlertMove::Investigate => matches!(state, Triggered | Escalated | Acknowledged),
-            AlertMove::Resolve => {
-                matches!(state, Triggered | Escalated | Acknowledged | Investigating) && state != Resolved
-            }
+            AlertMove::Resolve => state != Resolved,
         }
     }
 }

@@ -11,7 +11,7 @@ use terrane_compiler::types::Granularity;
 
 use super::error::MonitorError;
 use super::schedule::CronSchedule;
-use super::{MonitorService, is_denied, run_of};
+use super::{MonitorService, run_of};
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, qualified, series, time_dimension_of};
 use crate::domain::RequestContext;
@@ -261,7 +261,7 @@ fn scored(run: &AnomalyRun, to: Bucket, is_late: bool) -> Scored {
 
 fn is_pause(error: &MonitorError) -> bool {
     match error {
-        MonitorError::Query(error) | MonitorError::Anomaly(AnomalyError::Run(error)) => is_denied(error),
+        MonitorError::Query(error) | MonitorError::Anomaly(AnomalyError::Run(error)) => error.is_denial(),
         _ => false,
     }
 }

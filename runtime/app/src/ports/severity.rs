@@ -11,6 +11,20 @@ pub enum FindingSeverity {
 }
 
 impl FindingSeverity {
+    /// Lightest first.
+    pub const ALL: [FindingSeverity; 5] = [
+        FindingSeverity::Info,
+        FindingSeverity::Low,
+        FindingSeverity::Medium,
+        FindingSeverity::High,
+        FindingSeverity::Critical,
+    ];
+
+    /// Returns the severity of a word in upper or lower case; `None` for an unknown word.
+    pub fn named(word: &str) -> Option<Self> {
+        FindingSeverity::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(word))
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             FindingSeverity::Info => "INFO",

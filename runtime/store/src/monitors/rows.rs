@@ -129,22 +129,14 @@ const WRITE_ALERT: &str = "\
     resolved_by = excluded.resolved_by, escalations = excluded.escalations, escalates_at = excluded.escalates_at, \
     version = excluded.version";
 
-const SEVERITIES: [FindingSeverity; 5] = [
-    FindingSeverity::Info,
-    FindingSeverity::Low,
-    FindingSeverity::Medium,
-    FindingSeverity::High,
-    FindingSeverity::Critical,
-];
-
 /// Returns the place of a severity in their order, from 0.
 pub(super) fn severity_rank(severity: FindingSeverity) -> i64 {
-    SEVERITIES.iter().position(|known| *known == severity).map_or(0, |place| place as i64)
+    FindingSeverity::ALL.iter().position(|known| *known == severity).map_or(0, |place| place as i64)
 }
 
 fn severity_of(rank: i64) -> Result<FindingSeverity, StoreError> {
     let place = usize::try_from(rank).ok();
-    place.and_then(|place| SEVERITIES.get(place).copied()).ok_or_else(|| odd("a severity"))
+    place.and_then(|place| FindingSeverity::ALL.get(place).copied()).ok_or_else(|| odd("a severity"))
 }
 
 pub(super) fn monitor_row(monitor: &Monitor) -> Vec<Bound> {
@@ -186,8 +178,7 @@ pub(super) fn monitor_row(monitor: &Monitor) -> Vec<Bound> {
 
 pub(super) fn monitor(row: &Row) -> Result<Monitor, StoreError> {
     let small = |column| row.integer(column).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
-    let min_severity = row.text("min_severity")?;
-    let min_severity = SEVERITIES.into_iter().find(|known| known.as_str() == min_severity);
+    let min_severity = FindingSeverity::named(&row.text("min_severity")?);
     let definition = MonitorDefinition {
         name: text(row, "name")?,
         cube: text(row, "cube")?,

@@ -48,13 +48,6 @@ const OTHER_CHANNELS: &str = "only channels of the type `in_app` are supported: 
                               `GET /api/v1/anomaly/alerts`";
 const NO_GROUPING: &str = "`grouping_window_minutes` is not supported: alerts are not sent to channels that group them";
 const DEFAULT_LIMIT: u32 = 100;
-const SEVERITIES: [FindingSeverity; 5] = [
-    FindingSeverity::Info,
-    FindingSeverity::Low,
-    FindingSeverity::Medium,
-    FindingSeverity::High,
-    FindingSeverity::Critical,
-];
 const DAY_MS: i64 = 86_400_000;
 
 /// A monitor to store.
@@ -137,7 +130,7 @@ impl JsonSchema for SeverityName {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schema::words(&SEVERITIES.map(FindingSeverity::as_str))
+        schema::words(&FindingSeverity::ALL.map(FindingSeverity::as_str))
     }
 }
 
@@ -378,9 +371,9 @@ fn escalation(value: &Json, path: &Path<'_>) -> Result<u32, FieldError> {
 }
 
 fn severity(word: &str, path: &Path<'_>) -> Result<FindingSeverity, FieldError> {
-    let found = SEVERITIES.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(word));
+    let found = FindingSeverity::named(word);
     found.ok_or_else(|| {
-        path.invalid_value(word, format!("one of {}", SEVERITIES.map(FindingSeverity::as_str).join(", ")))
+        path.invalid_value(word, format!("one of {}", FindingSeverity::ALL.map(FindingSeverity::as_str).join(", ")))
     })
 }
 

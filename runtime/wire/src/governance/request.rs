@@ -1,4 +1,7 @@
 //! Bodies and query parameters of governance.
+//!
+//! In: bytes and query strings. Out: requests of the use cases, or a [`FieldError`] that names the field. One file: all
+//! requests name artifacts, terms and owners, and read them by the same functions.
 
 use std::sync::Arc;
 

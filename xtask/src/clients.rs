@@ -1,4 +1,5 @@
-//! Prepares the tools that the system tests use as clients: generators of clients, and libraries that read Arrow.
+//! Prepares the tools that the system tests use as clients: generators of clients, libraries that read
+//! Arrow, and an SMTP server.
 //!
 //! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
 //! each tool that is missing. Deliberately absent: failing, since the tests of a missing tool are skipped by name, and
@@ -8,10 +9,11 @@ use crate::context::Context;
 use crate::{npm, python};
 
 /// The Python environments: the folder of the tools and of the pinned packages, and the name of the tools.
-const PYTHON: [(&str, &str); 4] = [
+const PYTHON: [(&str, &str); 5] = [
     ("openapi-client", "openapi-python-client"),
     ("data-frames", "pandas and polars"),
     ("graphql-client", "gql"),
+    ("smtp-server", "aiosmtpd"),
     ("xmla-client", "netas-xmla-with-dax"),
 ];
 

@@ -6,12 +6,16 @@
 //! rows or members that its reader may not see.
 //!
 //! The flow of a round: [`scoring`] finds the newest complete step with data and scores the steps since the last round;
-//! one transaction of the store writes the detections, the alerts after them ([`alerts`]) and the monitor's run. A round
-//! that is repeated changes nothing. Absent: the algorithms (components), messages to channels.
+//! one transaction of the store writes the detections, the alerts after them ([`alerts`]), the messages about these
+//! ([`messages`]) and the monitor's run. A round that is repeated changes nothing. [`delivery`] sends the messages.
+//! Absent: the algorithms (components), the formats of messages (the adapter of channels).
 
 mod alerts;
+mod channels;
 mod check;
+mod delivery;
 mod error;
+mod messages;
 mod root_cause;
 mod schedule;
 mod scoring;
@@ -23,7 +27,10 @@ use jiff::Timestamp;
 use terrane_compiler::query::SemanticQuery;
 
 pub use alerts::{AlertMove, RoundFacts, after_steps, escalated};
+pub use channels::SeenChannel;
+pub use delivery::{DeliveryTask, after_attempt};
 pub use error::MonitorError;
+pub use messages::{AlertEvent, Outbox, deliveries_of, message_kinds};
 pub use root_cause::{DataCause, Moved, RootCause, RootSlice, SliceFilter};
 pub use schedule::ScheduleError;
 pub use scoring::ScoredRange;
@@ -32,8 +39,10 @@ pub use task::MonitorTask;
 use crate::anomaly::AnomalyService;
 use crate::domain::{Identity, Precondition, RequestContext, Scope};
 use crate::jobs::{is_own, maker_of};
+use crate::ports::channels::AlertChannels;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
+use crate::ports::deliveries::DeliveryRecords;
 use crate::ports::detectors::DetectorList;
 use crate::ports::monitors::{
     Alert, AlertFilter, DetectionFilter, Monitor, MonitorDefinition, MonitorRecords, MonitorRun, RunOutcome,
@@ -42,6 +51,7 @@ use crate::ports::monitors::{
 use crate::ports::tokens::Randomness;
 use crate::query::{QueryService, statement_digest_of};
 use crate::security::{AccessRecorder, ScopeError, current_rights};
+use channels::{may_change, without_targets};
 use check::check;
 use schedule::CronSchedule;
 
@@ -53,6 +63,8 @@ pub const MAX_LISTED: u32 = 1_000;
 /// The ports and use cases that monitors need.
 pub struct MonitorPorts {
     pub records: Arc<dyn MonitorRecords>,
+    pub deliveries: Arc<dyn DeliveryRecords>,
+    pub channels: Arc<dyn AlertChannels>,
     pub anomalies: Arc<AnomalyService>,
     pub queries: Arc<QueryService>,
     pub credentials: Arc<dyn Credentials>,
@@ -118,7 +130,7 @@ impl MonitorService {
     }
 
     /// Returns the monitors that the caller may see: its own, and those of measures that it sees as their owners do.
-    /// With `admin`, all.
+    /// With `admin`, all. The targets of channels are shown to those who may change a monitor.
     ///
     /// # Errors
     /// The state database cannot be read.
@@ -130,7 +142,7 @@ impl MonitorService {
         let mut seen = Vec::new();
         for monitor in self.ports.records.monitors().await? {
             if self.is_visible(identity, request, &monitor).await {
-                seen.push(Arc::new(monitor));
+                seen.push(Arc::new(shown(monitor, identity, request)));
             }
         }
         Ok(seen)
@@ -147,7 +159,10 @@ impl MonitorService {
         id: &str,
     ) -> Result<Monitor, MonitorError> {
         let monitor = self.ports.records.monitor(id).await?.ok_or(MonitorError::Unknown)?;
-        if self.is_visible(identity, request, &monitor).await { Ok(monitor) } else { Err(MonitorError::Unknown) }
+        match self.is_visible(identity, request, &monitor).await {
+            true => Ok(shown(monitor, identity, request)),
+            false => Err(MonitorError::Unknown),
+        }
     }
 
     /// Replaces the definition of a monitor. The caller becomes its owner, so it never runs with rights that its author
@@ -333,7 +348,8 @@ impl MonitorService {
         let mut entry = self.ports.access.entry("alert_moved", request, format!("alert:{id}"));
         entry.before = Some(check::state_details(state));
         entry.after = Some(check::state_details(moved.state));
-        match self.ports.records.replace_alert(&moved, entry).await? {
+        let now = self.ports.clock.now();
+        match self.ports.records.replace_alert(&moved, now, entry, &|| self.new_id()).await? {
             true => Ok(SeenAlert { alert: moved, monitor: seen.monitor }),
             false => Err(MonitorError::Contended),
         }
@@ -379,7 +395,7 @@ impl MonitorService {
     }
 
     async fn is_visible(&self, identity: &Identity, request: &RequestContext, monitor: &Monitor) -> bool {
-        if is_own(&monitor.owner, identity) || request.scopes.hold(Scope::Admin) {
+        if may_change(monitor, identity, request) {
             return true;
         }
         let Some(view) = &monitor.view else { return false };
@@ -419,6 +435,7 @@ impl MonitorService {
         definition: &MonitorDefinition,
     ) -> Result<CronSchedule, MonitorError> {
         check(definition)?;
+        self.check_channels(definition)?;
         self.ports.anomalies.detector(&definition.detector).await?;
         self.view(request, definition).await?;
         let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
@@ -447,6 +464,11 @@ impl MonitorService {
             ..RequestContext::default()
         }))
     }
+}
+
+/// Returns a monitor as the caller may see it.
+fn shown(monitor: Monitor, identity: &Identity, request: &RequestContext) -> Monitor {
+    if may_change(&monitor, identity, request) { monitor } else { without_targets(monitor) }
 }
 
 fn resource(id: &str) -> String {

@@ -1,12 +1,15 @@
 //! The ports: what the use cases need from the outside, as traits that adapters implement.
 
+pub mod alert_state;
 pub mod audit;
 pub mod budgets;
 pub mod builder;
 pub mod calls;
+pub mod channels;
 pub mod checks;
 pub mod clock;
 pub mod credentials;
+pub mod deliveries;
 pub mod detectors;
 pub mod executed_queries;
 pub mod governance;

@@ -27,13 +27,15 @@ use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
 use crate::limits::quota::QuotaSettings;
 use crate::live::{self, LiveService};
 use crate::maintenance::{Maintenance, MaintenanceSettings};
-use crate::monitors::{MonitorPorts, MonitorService, MonitorTask};
+use crate::monitors::{DeliveryTask, MonitorPorts, MonitorService, MonitorTask};
 use crate::ports::audit::AuditLog;
 use crate::ports::budgets::Budgets;
 use crate::ports::builder::ModelBuilder;
+use crate::ports::channels::AlertChannels;
 use crate::ports::checks::Checks;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
+use crate::ports::deliveries::DeliveryRecords;
 use crate::ports::detectors::Detectors;
 use crate::ports::executed_queries::ExecutedQueries;
 use crate::ports::governance::Governance;
@@ -110,6 +112,8 @@ pub struct ServerPorts {
     pub profiles: Arc<dyn ProfileRecords>,
     pub profile_texts: Arc<dyn ProfileTexts>,
     pub monitors: Arc<dyn MonitorRecords>,
+    pub deliveries: Arc<dyn DeliveryRecords>,
+    pub channels: Arc<dyn AlertChannels>,
     pub retention: Arc<dyn Retention>,
     /// `None`: tokens are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
@@ -442,7 +446,18 @@ impl ServerServices {
             let (anomalies, queries) = (Arc::clone(&services.anomalies), Arc::clone(&services.queries));
             let (credentials, randomness) = (Arc::clone(&server.credentials), Arc::clone(&server.randomness));
             let clock = Arc::clone(&clock);
-            let ports = MonitorPorts { records, anomalies, queries, credentials, access, randomness, clock };
+            let (deliveries, channels) = (server.deliveries, server.channels);
+            let ports = MonitorPorts {
+                records,
+                deliveries,
+                channels,
+                anomalies,
+                queries,
+                credentials,
+                access,
+                randomness,
+                clock,
+            };
             Arc::new(MonitorService::new(ports))
         });
         let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
@@ -557,7 +572,9 @@ impl ServerServices {
             None => worker,
         };
         let worker = match &self.monitors {
-            Some(monitors) => worker.with_task(Arc::new(MonitorTask::new(Arc::clone(monitors)))),
+            Some(monitors) => worker
+                .with_task(Arc::new(MonitorTask::new(Arc::clone(monitors))))
+                .with_task(Arc::new(DeliveryTask::new(Arc::clone(monitors)))),
             None => worker,
         };
         match self.preaggregations.is_enabled() {

@@ -4,6 +4,7 @@
 //! the file, and the file overrides the defaults. Not here: definitions such as cubes (compiler), and rules for serving
 //! a configuration (`start_rules`).
 
+mod channels;
 mod definitions;
 mod environment;
 mod ineffective;
@@ -27,6 +28,7 @@ use jiff::tz::TimeZone;
 use terrane_app::cost::Guardrails;
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
+use terrane_channels::ChannelSettings;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml;
@@ -184,10 +186,11 @@ pub struct GovernanceConfig {
 }
 
 /// The settings of monitors.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct AnomalyConfig {
     /// Monitors, detections and alerts.
     pub enabled: bool,
+    pub channels: ChannelSettings,
 }
 
 /// The settings of profiles.

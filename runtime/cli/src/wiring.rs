@@ -4,6 +4,7 @@
 //! cases. Absent: the behaviour of the adapters.
 
 mod cache;
+mod channels;
 mod network;
 mod plugins;
 mod preaggregations;
@@ -362,6 +363,8 @@ pub async fn server_services(
         profiles: store.clone(),
         profile_texts: Arc::new(StoredProfileTexts),
         monitors: store.clone(),
+        deliveries: store.clone(),
+        channels: channels::channels(project)?,
         retention: store.clone(),
         tokens,
         passwords: Arc::new(Argon2Passwords::default()),

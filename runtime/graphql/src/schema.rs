@@ -6,6 +6,7 @@
 mod ask;
 mod cost;
 mod cube;
+mod delivery;
 mod glossary;
 mod inputs;
 mod item_count;

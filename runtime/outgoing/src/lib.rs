@@ -1,6 +1,6 @@
 //! HTTP requests of this server to others, protected against server-side request forgery.
 //!
-//! In: a URL of the configuration, never one of a token or a request. Out: at most [`MAX_BODY_BYTES`] of a body, or an
+//! In: a URL of the configuration, or the webhook of a monitor; never one of a token. Out: at most [`MAX_BODY_BYTES`] of a body, or an
 //! [`OutgoingError`] that names the host and no other part of the URL. Requests use HTTPS, except to a listed loopback
 //! host. They follow no redirects and no proxies of the environment. A host name is resolved once, and the connection
 //! goes to an address that was checked. A request and its look-up take at most [`TIMEOUT`]. The content type of a
@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Url};
 use rustls::pki_types::CertificateDer;
@@ -80,6 +80,14 @@ pub enum OutgoingSetupError {
 pub struct Response {
     pub status: u16,
     pub body: Vec<u8>,
+}
+
+/// The status of a response whose body is ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    pub status: u16,
+    /// The text of the header `Retry-After`.
+    pub retry_after: Option<String>,
 }
 
 /// A client that sends requests to allowed hosts. A clone shares everything.
@@ -183,6 +191,31 @@ impl OutgoingClient {
             request = request.header(AUTHORIZATION, secret(authorization, endpoint)?);
         }
         self.send(endpoint, request).await
+    }
+
+    /// Sends a JSON text with further headers, whose values logs do not show. The caller judges the status; the body of
+    /// the response is not read.
+    ///
+    /// # Errors
+    /// [`OutgoingError`].
+    pub async fn post_json(
+        &self,
+        endpoint: &Endpoint,
+        body: String,
+        headers: &[(&'static str, String)],
+    ) -> Result<Accepted, OutgoingError> {
+        let json = HeaderValue::from_static("application/json");
+        let mut request = self.client.post(endpoint.0.clone()).header(CONTENT_TYPE, json).body(body);
+        for (name, value) in headers {
+            request = request.header(*name, secret(value, endpoint)?);
+        }
+        let host = || endpoint.host().to_owned();
+        let response = match tokio::time::timeout(self.timeout, request.send()).await {
+            Ok(response) => response.map_err(|error| explain(host(), &error))?,
+            Err(_) => return Err(OutgoingError::TimedOut { host: host() }),
+        };
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        Ok(Accepted { status: response.status().as_u16(), retry_after: retry_after.map(str::to_owned) })
     }
 
     async fn send(&self, endpoint: &Endpoint, request: RequestBuilder) -> Result<Response, OutgoingError> {

@@ -32,7 +32,7 @@ impl Table {
 }
 
 /// The tables, each after those that it references.
-const TABLES: [Table; 13] = [
+const TABLES: [Table; 15] = [
     Table {
         name: "users",
         columns: &["username", "password_hash", "scopes", "caller", "tenant", "created_at", "disabled_at"],
@@ -99,6 +99,12 @@ const TABLES: [Table; 13] = [
     Table { name: "monitors", columns: &crate::monitors::MONITORS, numbers: &crate::monitors::MONITOR_NUMBERS },
     Table { name: "detections", columns: &crate::monitors::DETECTIONS, numbers: &crate::monitors::DETECTION_NUMBERS },
     Table { name: "alerts", columns: &crate::monitors::ALERTS, numbers: &crate::monitors::ALERT_NUMBERS },
+    Table {
+        name: "deliveries",
+        columns: &crate::deliveries::DELIVERIES,
+        numbers: &crate::deliveries::DELIVERY_NUMBERS,
+    },
+    Table { name: "channel_lanes", columns: &crate::deliveries::LANES, numbers: &crate::deliveries::LANE_NUMBERS },
     Table { name: "audit_log", columns: &crate::audit::COLUMNS, numbers: &["sequence", "at", "alike"] },
 ];
 

@@ -10,6 +10,7 @@ mod audit;
 mod budgets;
 mod credentials;
 mod database;
+mod deliveries;
 mod dump;
 mod executed_queries;
 mod governance;

@@ -4,7 +4,7 @@
 //! alerts after its steps (by the rules of `app::monitors`), and the monitor's run. Numbers of detections are text, so
 //! that they are read as they were written. Absent: who may see what.
 
-mod rows;
+pub(crate) mod rows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use terrane_app::ports::store::StoreError;
 use self::rows::{alert, detection, monitor, monitor_row, series_text, severity_rank, write_alert, write_detection};
 use crate::audit::append_in;
 use crate::database::Transaction;
+use crate::deliveries::{AlertChange, write_messages};
 use crate::leases::is_newest;
 use crate::row::{maybe_time, micros, signed};
 use crate::statement::Statement;
@@ -76,7 +77,11 @@ impl MonitorRecords for StateStore {
         if !delete_version(&mut change, id, version).await? {
             return Ok(false);
         }
-        for delete in ["DELETE FROM detections WHERE monitor_id = $1", "DELETE FROM alerts WHERE monitor_id = $1"] {
+        for delete in [
+            "DELETE FROM detections WHERE monitor_id = $1",
+            "DELETE FROM alerts WHERE monitor_id = $1",
+            "DELETE FROM deliveries WHERE monitor_id = $1",
+        ] {
             change.execute(Statement::new(delete).bind(id)).await?;
         }
         append_in(&mut change, vec![entry]).await?;
@@ -129,14 +134,21 @@ impl MonitorRecords for StateStore {
         }
         if let Some(view) = &round.view {
             write_detections(&mut change, round, view, new_id).await?;
-            write_alerts(&mut change, round, view, new_id).await?;
+            let changes = write_alerts(&mut change, round, view, new_id).await?;
+            write_messages(&mut change, &round.monitor_id, &changes, round.run.at, new_id).await?;
             prune(&mut change, &round.monitor_id).await?;
         }
         change.commit().await?;
         Ok(true)
     }
 
-    async fn escalate_alerts(&self, now: Timestamp, limit: u32, lease: &Lease) -> Result<Option<u64>, StoreError> {
+    async fn escalate_alerts(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        lease: &Lease,
+        new_id: NewId<'_>,
+    ) -> Result<Option<u64>, StoreError> {
         let mut change = self.database.change().await?;
         if !is_newest(&mut change, lease).await? {
             return Ok(None);
@@ -149,7 +161,10 @@ impl MonitorRecords for StateStore {
             let found = Statement::new("SELECT * FROM monitors WHERE id = $1").bind(&*due.monitor_id);
             let Some(row) = change.optional(found).await? else { continue };
             let rules = monitor(&row)?.definition.alerts;
-            change.execute(write_alert(&escalated(&due, &rules))).await?;
+            let after = escalated(&due, &rules);
+            change.execute(write_alert(&after)).await?;
+            let monitor_id = Arc::clone(&due.monitor_id);
+            write_messages(&mut change, &monitor_id, &[(Some(due), after)], now, new_id).await?;
             count += 1;
         }
         change.commit().await?;
@@ -200,14 +215,20 @@ impl MonitorRecords for StateStore {
         self.database.optional(found).await?.as_ref().map(alert).transpose()
     }
 
-    async fn replace_alert(&self, alert: &Alert, entry: AuditEntry) -> Result<bool, StoreError> {
+    async fn replace_alert(
+        &self,
+        after: &Alert,
+        now: Timestamp,
+        entry: AuditEntry,
+        new_id: NewId<'_>,
+    ) -> Result<bool, StoreError> {
         let mut change = self.database.change().await?;
-        let before = Statement::new("SELECT id FROM alerts WHERE id = $1 AND version = $2");
-        let before = before.bind(&*alert.id).bind(signed(alert.version.saturating_sub(1)));
-        if change.optional(before).await?.is_none() {
-            return Ok(false);
-        }
-        change.execute(write_alert(alert)).await?;
+        let before = Statement::new("SELECT * FROM alerts WHERE id = $1 AND version = $2");
+        let before = before.bind(&*after.id).bind(signed(after.version.saturating_sub(1)));
+        let Some(before) = change.optional(before).await? else { return Ok(false) };
+        change.execute(write_alert(after)).await?;
+        let changes = [(Some(alert(&before)?), after.clone())];
+        write_messages(&mut change, &after.monitor_id, &changes, now, new_id).await?;
         append_in(&mut change, vec![entry]).await?;
         change.commit().await?;
         Ok(true)
@@ -248,12 +269,14 @@ async fn write_detections(
     Ok(())
 }
 
+/// Writes the alerts after the steps of a round, and returns those that changed.
 async fn write_alerts(
     change: &mut Transaction,
     round: &MonitorRound,
     view: &Arc<str>,
     new_id: NewId<'_>,
-) -> Result<(), StoreError> {
+) -> Result<Vec<AlertChange>, StoreError> {
+    let mut changes = Vec::new();
     let mut series: BTreeMap<&SeriesKey, Vec<&ScoredStep>> = BTreeMap::new();
     for step in &round.steps {
         series.entry(&step.series).or_default().push(step);
@@ -270,11 +293,12 @@ async fn write_alerts(
         let newest = change.optional(newest.bind(&*round.monitor_id).bind(&*key)).await?;
         let newest = newest.map_or(Ok(None), |row| row.maybe_integer("newest"))?;
         let open = open.as_ref().map(alert).transpose()?;
-        for changed in after_steps(open, newest, &steps, facts, new_id) {
-            change.execute(write_alert(&changed)).await?;
+        for after in after_steps(open.clone(), newest, &steps, facts, new_id) {
+            change.execute(write_alert(&after)).await?;
+            changes.push((open.clone().filter(|before| before.id == after.id), after));
         }
     }
-    Ok(())
+    Ok(changes)
 }
 
 /// Deletes the oldest detections and ended alerts of a monitor that has too many.

@@ -1,6 +1,8 @@
-//! Anomaly runs, the list of detectors, monitors with their detections and alerts, and root causes.
+//! Anomaly runs, the list of detectors, monitors with their detections and alerts, root causes, channels and deliveries.
 
+mod channels;
 mod monitors;
+mod parameters;
 mod root_cause;
 
 use std::collections::BTreeMap;
@@ -15,6 +17,9 @@ use terrane_compiler::types::Granularity;
 use crate::query::GranularityName;
 use crate::schema;
 
+pub use channels::{
+    AlertChannel, ChannelTest, Channels, Deliveries, Delivery, channel_from_wire, deliveries_from_parameters,
+};
 pub use monitors::{
     Alert, Alerts, Detection, Detections, Monitor, MonitorRequest, MonitorRun, MonitorRunRequest, Monitors,
     alerts_from_parameters, date_bounds, detections_from_parameters, monitor_from_wire, run_from_wire,

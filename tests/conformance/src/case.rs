@@ -45,7 +45,7 @@ use crate::fakes::{
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
-use crate::monitors::MemoryMonitors;
+use crate::monitors::{MemoryMonitors, channels};
 use crate::preaggregations::{self, MemoryPreaggregations};
 use crate::profiles::MemoryProfiles;
 use crate::project;
@@ -337,6 +337,7 @@ impl World {
             clock: Arc::new(FakeClock::default()),
             observer: Arc::new(watch.clone()),
         };
+        let monitors = Arc::<MemoryMonitors>::default();
         let server = ServerPorts {
             store: Arc::new(FakeStore { ping: self.database_ping }),
             audit: security.audit,
@@ -350,7 +351,9 @@ impl World {
             job_texts: Arc::new(Texts),
             profiles: Arc::<MemoryProfiles>::default(),
             profile_texts: Arc::new(StoredProfileTexts),
-            monitors: Arc::<MemoryMonitors>::default(),
+            monitors: Arc::clone(&monitors) as _,
+            deliveries: monitors,
+            channels: Arc::new(channels()),
             retention: Arc::new(FakeRetention),
             tokens: security.tokens,
             passwords: Arc::new(Argon2Passwords::default()),

@@ -1,4 +1,4 @@
-//! Monitors in memory, by the same rules of alerts as the state database.
+//! Monitors in memory, by the same rules of alerts as the state database. No messages are written: system tests send them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,15 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::monitors::{RoundFacts, after_steps, escalated};
 use terrane_app::ports::audit::AuditEntry;
+use terrane_app::ports::channels::Channel;
+use terrane_app::ports::deliveries::{Delivery, DeliveryFilter, DeliveryRecords, DueDelivery, Lane};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::monitors::{
     Alert, AlertFilter, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, StoredDetection,
 };
 use terrane_app::ports::store::StoreError;
+use terrane_channels::{ChannelSettings, Channels, SlackSettings, WebhookSettings};
+use terrane_outgoing::{AllowList, OutgoingClient};
 
 /// Monitors, detections and alerts of one world.
 #[derive(Default)]
@@ -138,7 +142,13 @@ impl MonitorRecords for MemoryMonitors {
         Ok(true)
     }
 
-    async fn escalate_alerts(&self, now: Timestamp, _: u32, _: &Lease) -> Result<Option<u64>, StoreError> {
+    async fn escalate_alerts(
+        &self,
+        now: Timestamp,
+        _: u32,
+        _: &Lease,
+        _: NewId<'_>,
+    ) -> Result<Option<u64>, StoreError> {
         let mut records = self.records();
         let due: Vec<Alert> =
             records.alerts.iter().filter(|alert| alert.escalates_at.is_some_and(|at| at <= now)).cloned().collect();
@@ -189,7 +199,13 @@ impl MonitorRecords for MemoryMonitors {
         Ok(self.records().alerts.iter().find(|alert| &*alert.id == id).cloned())
     }
 
-    async fn replace_alert(&self, alert: &Alert, _: AuditEntry) -> Result<bool, StoreError> {
+    async fn replace_alert(
+        &self,
+        alert: &Alert,
+        _: Timestamp,
+        _: AuditEntry,
+        _: NewId<'_>,
+    ) -> Result<bool, StoreError> {
         let mut records = self.records();
         let is_before = |known: &Alert| known.id == alert.id && known.version + 1 == alert.version;
         let is_found = records.alerts.iter().any(is_before);
@@ -198,4 +214,69 @@ impl MonitorRecords for MemoryMonitors {
         }
         Ok(is_found)
     }
+}
+
+#[async_trait]
+impl DeliveryRecords for MemoryMonitors {
+    async fn next_delivery(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(None)
+    }
+
+    async fn due_deliveries(&self, _: Timestamp, _: u32) -> Result<Vec<DueDelivery>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn claim_deliveries(&self, _: &[DueDelivery], _: &Lease) -> Result<Option<Vec<DueDelivery>>, StoreError> {
+        Ok(Some(Vec::new()))
+    }
+
+    async fn write_attempts(&self, _: &[DueDelivery], _: &Lease) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    async fn prune_deliveries(&self, _: Timestamp) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn deliveries(&self, _: &str, _: &DeliveryFilter) -> Result<Vec<Delivery>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn delivery(&self, _: &str) -> Result<Option<Delivery>, StoreError> {
+        Ok(None)
+    }
+
+    async fn replay_delivery(&self, _: &str, _: Timestamp, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    async fn lanes(&self) -> Result<Vec<Lane>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn take_lane(&self, _: &Channel, _: Timestamp, _: Timestamp, _: AuditEntry) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    async fn enable_lane(&self, _: &Channel) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Returns channels of which one webhook and one channel of Slack are configured; their hosts do not exist.
+pub fn channels() -> Channels {
+    let webhook = WebhookSettings {
+        name: "ops".into(),
+        url: "https://hooks.invalid/ops".to_owned(),
+        secrets: Vec::new(),
+        is_cleared: true,
+    };
+    let slack = SlackSettings {
+        name: "data-alerts".into(),
+        url: "https://slack.invalid/services/secret".to_owned(),
+        is_cleared: false,
+    };
+    let settings = ChannelSettings { webhooks: vec![webhook], slack: vec![slack], ..ChannelSettings::default() };
+    let outgoing = OutgoingClient::new(AllowList::default(), None).expect("a client");
+    Channels::new(settings, outgoing, None).expect("valid channels")
 }

@@ -161,7 +161,7 @@ fn follow(alert: &mut Alert, step: &ScoredStep, is_alarming: bool, round: RoundF
 
 /// Returns the time at which an alert that was triggered at `at` is escalated next.
 fn escalation(rules: &AlertConfig, escalations: u32, at: Timestamp) -> Option<Timestamp> {
-    let minutes = *rules.escalate_after_minutes.get(escalations as usize)?;
+    let minutes = rules.escalations.get(escalations as usize)?.after_minutes;
     at.checked_add(SignedDuration::from_mins(i64::from(minutes))).ok()
 }
 
@@ -184,13 +184,16 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use crate::ports::monitors::EscalationRule;
     use crate::ports::severity::FindingSeverity;
 
     fn rules() -> AlertConfig {
         AlertConfig {
             min_severity: FindingSeverity::Medium,
             resolve_after_steps: 2,
-            escalate_after_minutes: vec![10, 30],
+            escalations: [10, 30].map(|after_minutes| EscalationRule { after_minutes, notify: Vec::new() }).to_vec(),
+            channels: Vec::new(),
+            grouping_minutes: 0,
         }
     }
 

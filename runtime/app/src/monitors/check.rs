@@ -6,13 +6,17 @@ use terrane_compiler::types::Value;
 
 use super::error::MonitorError;
 use crate::ports::audit::{Detail, Details};
-use crate::ports::monitors::{AlertState, MonitorDefinition};
+use crate::ports::channels::Channel;
+use crate::ports::monitors::{AlertState, EscalationRule, MonitorDefinition};
 
 const MAX_NAME_CHARS: usize = 200;
 const MAX_DIMENSIONS: usize = 5;
 const MAX_TRAINING_SIZE: u32 = 10_000;
 const MAX_RESOLVE_STEPS: u32 = 1_000;
 const MAX_ESCALATIONS: usize = 10;
+const MAX_CHANNELS: usize = 10;
+/// A day.
+const MAX_GROUPING_MINUTES: u32 = 24 * 60;
 /// A week.
 const MAX_ESCALATION_MINUTES: u32 = 7 * 24 * 60;
 
@@ -37,7 +41,7 @@ pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> 
     if !(1..=MAX_RESOLVE_STEPS).contains(&alerts.resolve_after_steps) {
         return invalid("alert_config.resolve_after_steps", format!("must be from 1 to {MAX_RESOLVE_STEPS}"));
     }
-    let minutes = &alerts.escalate_after_minutes;
+    let minutes: Vec<u32> = alerts.escalations.iter().map(|rule| rule.after_minutes).collect();
     let is_ascending = minutes.is_sorted_by(|one, other| one < other);
     if minutes.len() > MAX_ESCALATIONS
         || !is_ascending
@@ -47,6 +51,13 @@ pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> 
             "must be at most {MAX_ESCALATIONS} rules whose `after_minutes` ascend from 1 to {MAX_ESCALATION_MINUTES}"
         );
         return invalid("alert_config.escalation_rules", problem);
+    }
+    if alerts.grouping_minutes > MAX_GROUPING_MINUTES {
+        return invalid("alert_config.grouping_window_minutes", format!("must be from 0 to {MAX_GROUPING_MINUTES}"));
+    }
+    let has_too_many = |channels: &[Channel]| channels.len() > MAX_CHANNELS;
+    if has_too_many(&alerts.channels) || alerts.escalations.iter().any(|rule| has_too_many(&rule.notify)) {
+        return invalid("alert_config.channels", format!("must be at most {MAX_CHANNELS} channels"));
     }
     Ok(())
 }
@@ -70,11 +81,31 @@ pub(super) fn details(definition: &MonitorDefinition) -> Details {
         ("enabled", Detail::Value(Value::Boolean(definition.is_enabled))),
         ("min_severity", text(definition.alerts.min_severity.as_str())),
         ("resolve_after_steps", integer(definition.alerts.resolve_after_steps)),
-        (
-            "escalate_after_minutes",
-            Detail::List(definition.alerts.escalate_after_minutes.iter().map(|minutes| integer(*minutes)).collect()),
-        ),
+        ("grouping_window_minutes", integer(definition.alerts.grouping_minutes)),
+        ("channels", Detail::List(definition.alerts.channels.iter().map(channel_detail).collect())),
+        ("escalation_rules", Detail::List(definition.alerts.escalations.iter().map(escalation_detail).collect())),
     ])
+}
+
+fn escalation_detail(rule: &EscalationRule) -> Detail {
+    Detail::List(vec![
+        Detail::Value(Value::Integer(i64::from(rule.after_minutes))),
+        Detail::List(rule.notify.iter().map(channel_detail).collect()),
+    ])
+}
+
+/// Describes a channel that was tested or used again.
+pub(super) fn channel_details(channel: &Channel) -> Details {
+    Details::fields([("channel", channel_detail(channel))])
+}
+
+/// Describes a channel. The path of a URL may be a secret.
+fn channel_detail(channel: &Channel) -> Detail {
+    let target = match channel.target.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{}/…", rest.split(['/', '?', '#']).next().unwrap_or_default()),
+        None => channel.target.to_string(),
+    };
+    Detail::Value(Value::Text(format!("{} {target}", channel.kind.as_str()).trim_end().into()))
 }
 
 /// Describes the state of an alert for the audit log.

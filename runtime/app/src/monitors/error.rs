@@ -6,6 +6,7 @@ use super::alerts::AlertMove;
 use super::schedule::ScheduleError;
 use crate::anomaly::AnomalyError;
 use crate::domain::PreconditionError;
+use crate::ports::channels::ChannelError;
 use crate::ports::monitors::AlertState;
 use crate::ports::store::StoreError;
 use crate::query::QueryRunError;
@@ -24,6 +25,14 @@ pub enum MonitorError {
     NotOwner,
     #[error("`{field}` {problem}")]
     Invalid { field: &'static str, problem: String },
+    #[error("`{field}`: {error}")]
+    Channel { field: String, error: ChannelError },
+    #[error("the channel is paused; try again in some seconds")]
+    ChannelPaused,
+    #[error("unknown delivery")]
+    UnknownDelivery,
+    #[error("only failed deliveries can be sent again")]
+    NotFailed,
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
     #[error("an alert in the state {} cannot be moved by `{}`", state.as_str(), step.as_str())]

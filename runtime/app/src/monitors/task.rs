@@ -48,7 +48,8 @@ impl Task for MonitorTask {
     async fn run(&self, lease: &Lease) -> Result<Progress, TaskError> {
         let (service, records) = (&self.0, &self.0.ports.records);
         let now = service.ports.clock.now();
-        let escalated = records.escalate_alerts(now, AT_ONCE, lease).await?.ok_or(TaskError::LeaseLost)?;
+        let escalated = records.escalate_alerts(now, AT_ONCE, lease, &|| service.new_id()).await?;
+        let escalated = escalated.ok_or(TaskError::LeaseLost)?;
         let due = records.due_monitors(now, AT_ONCE).await?;
         for monitor in &due {
             let round = match service.round(monitor, None).await {

@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_compiler::types::Granularity;
 
+pub use super::alert_state::AlertState;
 use super::audit::AuditEntry;
+use super::channels::Channel;
 use super::jobs::Maker;
 use super::leases::Lease;
 use super::severity::FindingSeverity;
@@ -46,8 +48,21 @@ pub struct AlertConfig {
     pub min_severity: FindingSeverity,
     /// The number of normal steps after which an alert is resolved.
     pub resolve_after_steps: u32,
-    /// The minutes after which an alert is escalated if it is not acknowledged, ascending.
-    pub escalate_after_minutes: Vec<u32>,
+    /// Ascending in time.
+    pub escalations: Vec<EscalationRule>,
+    /// The channels that messages go to. Each alert is listed by this server as well.
+    pub channels: Vec<Channel>,
+    /// The minutes for which the first message about new alerts waits for others.
+    pub grouping_minutes: u32,
+}
+
+/// An alert that is not acknowledged in time is escalated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EscalationRule {
+    /// Minutes after the alert was triggered.
+    pub after_minutes: u32,
+    /// Empty: the channels of the monitor.
+    pub notify: Vec<Channel>,
 }
 
 /// A monitor.
@@ -137,41 +152,6 @@ pub struct StoredDetection {
     pub detected_at: Timestamp,
 }
 
-/// The states of an alert.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AlertState {
-    Triggered,
-    Acknowledged,
-    Investigating,
-    Resolved,
-    Escalated,
-}
-
-impl AlertState {
-    pub const ALL: [AlertState; 5] = [
-        AlertState::Triggered,
-        AlertState::Acknowledged,
-        AlertState::Investigating,
-        AlertState::Resolved,
-        AlertState::Escalated,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AlertState::Triggered => "TRIGGERED",
-            AlertState::Acknowledged => "ACKNOWLEDGED",
-            AlertState::Investigating => "INVESTIGATING",
-            AlertState::Resolved => "RESOLVED",
-            AlertState::Escalated => "ESCALATED",
-        }
-    }
-
-    /// Returns `None` for an unknown word.
-    pub fn named(word: &str) -> Option<Self> {
-        AlertState::ALL.into_iter().find(|state| state.as_str() == word)
-    }
-}
-
 /// The alert of one series of a monitor. A series has at most one that is not resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alert {
@@ -241,7 +221,7 @@ pub struct AlertFilter {
     pub limit: u32,
 }
 
-/// Makes the ids of detections and alerts.
+/// Makes the ids of detections, alerts and messages.
 pub type NewId<'a> = &'a (dyn Fn() -> Arc<str> + Send + Sync);
 
 /// Monitors, detections and alerts.
@@ -261,7 +241,7 @@ pub trait MonitorRecords: Send + Sync {
     async fn next_monitor_run(&self) -> Result<Option<Timestamp>, StoreError>;
     /// Returns the enabled monitors whose next run is due, oldest first.
     async fn due_monitors(&self, now: Timestamp, limit: u32) -> Result<Vec<Monitor>, StoreError>;
-    /// Writes a round: its detections, the changes of alerts, and the monitor's last run. Steps that were judged before
+    /// Writes a round: its detections, the changes of alerts with their messages, and the monitor's last run. Steps that were judged before
     /// replace their detections. With a lease, returns false and writes nothing if it is stale; also if the monitor is
     /// gone.
     async fn write_round(
@@ -271,7 +251,13 @@ pub trait MonitorRecords: Send + Sync {
         new_id: NewId<'_>,
     ) -> Result<bool, StoreError>;
     /// Escalates the alerts that are due, at most `limit`, and returns how many. `None`: the lease is stale.
-    async fn escalate_alerts(&self, now: Timestamp, limit: u32, lease: &Lease) -> Result<Option<u64>, StoreError>;
+    async fn escalate_alerts(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        lease: &Lease,
+        new_id: NewId<'_>,
+    ) -> Result<Option<u64>, StoreError>;
 
     /// Returns the detections of a monitor with a digest of a view.
     async fn detections(
@@ -284,6 +270,12 @@ pub trait MonitorRecords: Send + Sync {
     /// Returns the alerts of a monitor with a digest of a view.
     async fn alerts(&self, monitor_id: &str, view: &str, filter: &AlertFilter) -> Result<Vec<Alert>, StoreError>;
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError>;
-    /// Replaces an alert whose version is one less. Returns false otherwise.
-    async fn replace_alert(&self, alert: &Alert, entry: AuditEntry) -> Result<bool, StoreError>;
+    /// Replaces an alert whose version is one less, at this time. Returns false otherwise.
+    async fn replace_alert(
+        &self,
+        alert: &Alert,
+        now: Timestamp,
+        entry: AuditEntry,
+        new_id: NewId<'_>,
+    ) -> Result<bool, StoreError>;
 }

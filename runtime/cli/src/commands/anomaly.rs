@@ -1,4 +1,4 @@
-//! `terrane anomaly`: finds anomalies in a measure along time, and lists detectors, monitors and alerts.
+//! `terrane anomaly`: finds anomalies in a measure along time, and lists detectors, monitors, alerts and deliveries.
 //!
 //! In: a project and a measure. Out: a table of anomalous points, or all points as JSON. Not here: the algorithms
 //! (components), the series (app).
@@ -36,6 +36,7 @@ Examples:
   terrane anomaly detectors .
   terrane anomaly monitors . --json | jq '.monitors[].last_run'
   terrane anomaly alerts .
+  terrane anomaly deliveries . --json | jq '.deliveries[].last_error'
 runtime/docs/reference/detectors-and-checks.md says how points are judged.")]
 pub struct AnomalyArguments {
     #[command(subcommand)]
@@ -66,6 +67,15 @@ pub enum AnomalyAction {
     },
     /// List the alerts of all monitors, from the state database
     Alerts {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the messages about alerts, from the state database
+    Deliveries {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
@@ -127,12 +137,13 @@ impl AnomalyAction {
             AnomalyAction::Run(arguments) => &arguments.dir,
             AnomalyAction::Detectors { dir, .. }
             | AnomalyAction::Monitors { dir, .. }
-            | AnomalyAction::Alerts { dir, .. } => dir,
+            | AnomalyAction::Alerts { dir, .. }
+            | AnomalyAction::Deliveries { dir, .. } => dir,
         }
     }
 }
 
-/// Finds anomalies, or lists detectors, monitors or alerts.
+/// Finds anomalies, or lists detectors, monitors, alerts or deliveries.
 ///
 /// # Errors
 /// The project has errors, the query is refused, or the detector failed.
@@ -141,6 +152,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
         AnomalyAction::Run(arguments) => find(arguments, &project).await,
         AnomalyAction::Monitors { json, .. } => records::monitors(&project, *json).await,
         AnomalyAction::Alerts { json, .. } => records::alerts(&project, *json).await,
+        AnomalyAction::Deliveries { json, .. } => records::deliveries(&project, *json).await,
         AnomalyAction::Detectors { json, .. } => {
             let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
             let list = engine.detectors.kinds().await;

@@ -15,6 +15,7 @@ const EVERY_SECTION: &str = "\
 plugins: {paths: [], list: [{}]}
 limits: {rate: {per_key: {}, per_tenant: {}, anonymous: {}, failed_credentials: {}}}
 security: {anonymous: {}, oauth: {providers: [{}]}}
+anomaly: {channels: [{}]}
 ";
 
 /// The keys of the compiler, which its schema contains.

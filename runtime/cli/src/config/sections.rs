@@ -20,7 +20,7 @@ use super::reader::Section;
 use super::{
     AnomalyConfig, CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig,
     Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, SearchConfig, Secret, ServerConfig, StateConfig,
-    TelemetryConfig, UnusedSetting, WarehouseConfig, network, plugins, security,
+    TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
@@ -59,7 +59,10 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         optimization,
         governance: top.section("governance", governance),
         search: top.section("search", |s| SearchConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
-        anomaly: top.section("anomaly", |s| AnomalyConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
+        anomaly: top.section("anomaly", |s| AnomalyConfig {
+            enabled: s.boolean("enabled").unwrap_or(true),
+            channels: channels::channels(s),
+        }),
         profiling: top.section("profiling", |s| ProfilingConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
         plugins: plugins::read(top),
         log: top.section("log", log),

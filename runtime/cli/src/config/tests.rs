@@ -337,15 +337,17 @@ fn the_reference_names_every_setting() {
 ";
     collect(
         Some(&format!(
-            "{security}plugins: {{paths: [], list: [{{}}]}}
+            "{security}anomaly: {{channels: [{{}}]}}
+plugins: {{paths: [], list: [{{}}]}}
 {rates}"
         )),
         &environment,
         &mut collected,
     );
     // No variable names what is in a list.
-    let within_lists =
-        |key: &str| ["plugins.list.", "security.oauth.providers."].iter().any(|list| key.starts_with(list));
+    let within_lists = |key: &str| {
+        ["anomaly.channels.", "plugins.list.", "security.oauth.providers."].iter().any(|list| key.starts_with(list))
+    };
     let items = collected.read_keys.settings().into_iter().map(|setting| setting.key.replace("[0]", ""));
     let items: Vec<String> = items.filter(|key| within_lists(key)).collect();
     let holds_others = |key: &String| items.iter().any(|other| other.starts_with(&format!("{key}.")));
@@ -402,4 +404,35 @@ fn a_variable_can_close_what_the_file_opens() {
     assert!(config.security.anonymous.is_none());
     let (config, problems) = read(Some(file), &variables("{scopes: [read]}"));
     assert!(problems.is_empty() && config.security.anonymous.is_some(), "{problems:?}");
+}
+
+#[test]
+fn channels_are_checked_by_their_type() {
+    let read = |channels: &str| read_with(&format!("anomaly: {{channels: [{channels}]}}\n"), &[("HOOK", "https://x")]);
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let (config, problems) = read(&format!(
+        "{{type: slack, name: a, url: '${{HOOK}}'}}, {{type: webhook, name: a, url: 'https://x', secret: {secret}}}, \
+         {{type: email, host: mail, from: a@b.example, encryption: tls}}"
+    ));
+    assert!(problems.is_empty(), "{problems:?}");
+    let channels = &config.anomaly.channels;
+    assert_eq!((&*channels.slack[0].url, channels.email.as_ref().unwrap().port), ("https://x", 465));
+    assert_eq!(channels.webhooks[0].secrets.len(), 1);
+    for (channels, problem) in [
+        ("{name: a}", "has no `type`"),
+        ("{type: fax}", "must be one of webhook"),
+        ("{type: slack, name: a}", "the slack channel of `anomaly.channels` has no `url`"),
+        ("{type: slack, name: a, url: 'https://x', token: t}", "`token` is not a key of a slack channel"),
+        ("{type: webhook, name: a, url: 'https://x', secret: short}", "must be `whsec_`"),
+        ("{type: email, host: h, from: f, username: u}", "only one of `username` and `password`"),
+        ("{type: email, host: h, from: f, username: u, password: p, encryption: none}", "in plain text"),
+        (
+            "{type: slack, name: a, url: x}, {type: slack, name: a, url: y}",
+            "two channels of the type `slack` named `a`",
+        ),
+        ("{type: sms, url: x}, {type: sms, url: y}", "two channels of the type `sms`"),
+    ] {
+        let (_, problems) = read(channels);
+        assert!(problems.iter().any(|found| found.message.contains(problem)), "{channels}: {problems:?}");
+    }
 }

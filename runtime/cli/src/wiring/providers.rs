@@ -34,13 +34,7 @@ impl<'a> Providers<'a> {
     /// # Errors
     /// `security.outgoing.ca_path` cannot be read.
     pub(super) fn new(config: &'a Config, root: &Path, clock: &'a Arc<dyn Clock>) -> Result<Self, Failure> {
-        let settings = &config.security.outgoing;
-        let ca = authorities(config, root)?;
-        let allow = AllowList::parse(settings.allow.iter().map(|entry| entry.value.as_str()));
-        let allow = allow.map_err(|problem| failed("security.outgoing.allow", &problem))?;
-        let outgoing = OutgoingClient::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
-        let outgoing = outgoing.map_err(|problem| failed("security.outgoing", &problem))?;
-        Ok(Providers { config, clock, outgoing })
+        Ok(Providers { config, clock, outgoing: outgoing(config, root)? })
     }
 
     /// Tokens of an external provider, if they are accepted.
@@ -136,6 +130,19 @@ impl<'a> Providers<'a> {
     }
 }
 
+/// Creates the client of all requests to configured addresses.
+///
+/// # Errors
+/// `security.outgoing.allow` is invalid, or `security.outgoing.ca_path` cannot be read.
+pub(super) fn outgoing(config: &Config, root: &Path) -> Result<OutgoingClient, Failure> {
+    let settings = &config.security.outgoing;
+    let ca = authorities(config, root)?;
+    let allow = AllowList::parse(settings.allow.iter().map(|entry| entry.value.as_str()));
+    let allow = allow.map_err(|problem| failed("security.outgoing.allow", &problem))?;
+    let outgoing = OutgoingClient::new(allow, ca.as_ref().map(|(path, text)| (*path, text.as_slice())));
+    outgoing.map_err(|problem| failed("security.outgoing", &problem))
+}
+
 /// Returns the path and the content of `security.outgoing.ca_path`.
 ///
 /// # Errors
@@ -147,6 +154,6 @@ pub(super) fn authorities<'a>(config: &'a Config, root: &Path) -> Result<Option<
     Ok(Some((path, text)))
 }
 
-fn failed(key: &str, problem: &dyn std::fmt::Display) -> Failure {
+pub(super) fn failed(key: &str, problem: &dyn std::fmt::Display) -> Failure {
     Failure::new(format!("{key}: {problem}"))
 }

@@ -179,12 +179,12 @@ async fn listed(parts: &RequestParts, monitor_id: Option<&ID>, filter: &AlertFil
     Ok(seen.iter().map(|seen| Alert::from(wire::Alert::from(seen))).collect())
 }
 
-fn service(parts: &RequestParts) -> Result<&MonitorService, Failure> {
+pub(super) fn service(parts: &RequestParts) -> Result<&MonitorService, Failure> {
     let off = || ErrorBody::new(Code::NotFound, "monitors are switched off on this server").into();
     parts.server()?.monitors.as_deref().ok_or_else(off)
 }
 
-fn refused(error: MonitorError, parts: &RequestParts) -> Failure {
+pub(super) fn refused(error: MonitorError, parts: &RequestParts) -> Failure {
     ErrorBody::from_monitor(error, parts.context.request.scopes).into()
 }
 
@@ -192,7 +192,7 @@ fn values(dimensions: &BTreeMap<&str, Option<&str>>) -> Json {
     Json::object(dimensions.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())))
 }
 
-fn checked_limit(limit: Option<u32>) -> Result<u32, Failure> {
+pub(super) fn checked_limit(limit: Option<u32>) -> Result<u32, Failure> {
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     match (1..=MAX_LISTED).contains(&limit) {
         true => Ok(limit),

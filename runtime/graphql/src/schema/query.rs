@@ -19,6 +19,7 @@ use terrane_wire::preaggregations::PreaggregationStatus;
 use super::ask::{self, QuestionReading};
 use super::cost::{self, BudgetPeriod, BudgetUsage, Recommendation};
 use super::cube::{Cube, Metric, selects_certification};
+use super::delivery::{self, Delivery, DeliveryStatus};
 use super::glossary::{self, GlossaryStatus, GlossaryTerm};
 use super::inputs::Question;
 use super::job::Job;
@@ -218,6 +219,17 @@ impl Reads {
         #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
     ) -> Result<Vec<Alert>> {
         Ok(monitor::alerts(context, monitor_id, status, min_severity, limit).await?)
+    }
+
+    /// Messages about alerts of the monitors that the caller may change, newest first.
+    async fn deliveries(
+        &self,
+        context: &Context<'_>,
+        monitor_id: Option<ID>,
+        status: Option<DeliveryStatus>,
+        #[graphql(desc = "1 to 1000; default: 100")] limit: Option<u32>,
+    ) -> Result<Vec<Delivery>> {
+        Ok(delivery::deliveries(context, monitor_id, status, limit).await?)
     }
 
     /// One of the caller's own jobs.

@@ -1,4 +1,5 @@
-//! Anomalies: monitors, their detections with root causes, alerts, and the list of detectors.
+//! Anomalies: monitors, their detections with root causes, alerts with their channels and deliveries, and the list of
+//! detectors.
 
 mod docs;
 
@@ -39,6 +40,10 @@ pub(super) fn register(routes: Routes) -> Routes {
         .post("/api/v1/anomaly/alerts/{alert_id}/acknowledge", WRITE, &ACKNOWLEDGE, acknowledge)
         .post("/api/v1/anomaly/alerts/{alert_id}/investigate", WRITE, &INVESTIGATE, investigate)
         .post("/api/v1/anomaly/alerts/{alert_id}/resolve", WRITE, &RESOLVE, resolve)
+        .get("/api/v1/anomaly/channels", READ, &CHANNELS, channels)
+        .post("/api/v1/anomaly/channels/test", WRITE, &TEST_CHANNEL, test_channel)
+        .get("/api/v1/anomaly/deliveries", READ, &DELIVERIES, deliveries)
+        .post("/api/v1/anomaly/deliveries/{delivery_id}/replay", WRITE, &REPLAY, replay)
         .get("/api/v1/anomaly/detectors", READ, &DETECTORS, detectors)
 }
 
@@ -152,6 +157,33 @@ async fn moved(app: App, mut call: Call, step: AlertMove) -> Result<Response, Ap
     let seen = service.move_alert(&call.context, &id, step, &precondition).await;
     let seen = seen.map_err(|error| refused(error, &call.context))?;
     Ok(with_version(json_answer(&wire::Alert::from(&seen)), seen.alert.version))
+}
+
+async fn channels(app: App, call: Call) -> Result<Response, ApiError> {
+    let channels = service(&app, &call)?.channels().await.map_err(|error| refused(error, &call.context))?;
+    Ok(fresh(json_answer(&wire::Channels::from(channels.as_slice()))))
+}
+
+async fn test_channel(app: App, call: Call) -> Result<Response, ApiError> {
+    let (service, context) = (service(&app, &call)?, call.context.clone());
+    let channel = wire::channel_from_wire(&call.json_body(&app).await?)?;
+    let message = service.test_channel(&context, &channel).await.map_err(|error| refused(error, &context))?;
+    Ok(fresh(json_answer(&wire::ChannelTest { delivered: message.is_none(), message })))
+}
+
+async fn deliveries(app: App, call: Call) -> Result<Response, ApiError> {
+    let service = service(&app, &call)?;
+    let (monitor_id, filter) = wire::deliveries_from_parameters(call.query_string())?;
+    let found = service.deliveries(&call.identity(), &call.context, monitor_id.as_deref(), &filter).await;
+    let found = found.map_err(|error| refused(error, &call.context))?;
+    Ok(fresh(json_answer(&wire::Deliveries::from(found.as_slice()))))
+}
+
+async fn replay(app: App, mut call: Call) -> Result<Response, ApiError> {
+    let (service, id) = (service(&app, &call)?, call.path_parameter().await?);
+    let delivery = service.replay(&call.identity(), &call.context, &id).await;
+    let delivery = delivery.map_err(|error| refused(error, &call.context))?;
+    Ok(fresh(json_answer(&wire::Delivery::from(&delivery))))
 }
 
 async fn detectors(app: App, call: Call) -> Result<Response, ApiError> {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use terrane_app::anomaly::SeriesKey;
+use terrane_app::ports::channels::{Channel, ChannelType};
 use terrane_app::ports::jobs::Maker;
 use terrane_app::ports::monitors::{
-    Alert, AlertConfig, AlertState, Monitor, MonitorDefinition, MonitorRun, RunOutcome, ScoredStep, StoredDetection,
+    Alert, AlertConfig, AlertState, EscalationRule, Monitor, MonitorDefinition, MonitorRun, RunOutcome, ScoredStep,
+    StoredDetection,
 };
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_app::ports::store::StoreError;
@@ -16,7 +18,7 @@ use crate::database::Row;
 use crate::row::{self, auth_method, maybe_text, maybe_time, micros, odd, signed, text, time, unsigned, words};
 use crate::statement::{Bound, Statement};
 
-pub(crate) const MONITORS: [&str; 29] = [
+pub(crate) const MONITORS: [&str; 31] = [
     "id",
     "name",
     "cube",
@@ -32,6 +34,8 @@ pub(crate) const MONITORS: [&str; 29] = [
     "min_severity",
     "resolve_after_steps",
     "escalations",
+    "channels",
+    "grouping_minutes",
     "owner",
     "auth_method",
     "scopes",
@@ -47,10 +51,11 @@ pub(crate) const MONITORS: [&str; 29] = [
     "judged_until",
     "seen_as",
 ];
-pub(crate) const MONITOR_NUMBERS: [&str; 9] = [
+pub(crate) const MONITOR_NUMBERS: [&str; 10] = [
     "training_size",
     "is_enabled",
     "resolve_after_steps",
+    "grouping_minutes",
     "version",
     "created_at",
     "updated_at",
@@ -158,7 +163,9 @@ pub(super) fn monitor_row(monitor: &Monitor) -> Vec<Bound> {
         i64::from(definition.is_enabled).into(),
         definition.alerts.min_severity.as_str().into(),
         i64::from(definition.alerts.resolve_after_steps).into(),
-        (&*Json::from(definition.alerts.escalate_after_minutes.clone()).to_string()).into(),
+        (&*escalations_text(&definition.alerts.escalations)).into(),
+        (&*channels_json(&definition.alerts.channels).to_string()).into(),
+        i64::from(definition.alerts.grouping_minutes).into(),
         (&*row::caller_text(&owner.caller)).into(),
         owner.caller.auth_method.as_str().into(),
         (&*words(owner.scopes)).into(),
@@ -176,7 +183,7 @@ pub(super) fn monitor_row(monitor: &Monitor) -> Vec<Bound> {
     ]
 }
 
-pub(super) fn monitor(row: &Row) -> Result<Monitor, StoreError> {
+pub(crate) fn monitor(row: &Row) -> Result<Monitor, StoreError> {
     let small = |column| row.integer(column).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     let min_severity = FindingSeverity::named(&row.text("min_severity")?);
     let definition = MonitorDefinition {
@@ -194,7 +201,9 @@ pub(super) fn monitor(row: &Row) -> Result<Monitor, StoreError> {
         alerts: AlertConfig {
             min_severity: min_severity.ok_or_else(|| odd("a severity"))?,
             resolve_after_steps: small("resolve_after_steps")?,
-            escalate_after_minutes: list(row, "escalations")?,
+            escalations: escalations(row)?,
+            channels: channels(&list(row, "channels")?)?,
+            grouping_minutes: small("grouping_minutes")?,
         },
     };
     let caller = row::caller(&row.text("owner")?)?;
@@ -244,7 +253,7 @@ pub(super) fn write_detection(detection: &StoredDetection) -> Statement {
         .bind(micros(detection.detected_at))
 }
 
-pub(super) fn detection(row: &Row) -> Result<StoredDetection, StoreError> {
+pub(crate) fn detection(row: &Row) -> Result<StoredDetection, StoreError> {
     Ok(StoredDetection {
         id: text(row, "id")?,
         monitor_id: text(row, "monitor_id")?,
@@ -314,8 +323,44 @@ pub(super) fn alert(row: &Row) -> Result<Alert, StoreError> {
     })
 }
 
+fn channels_json(channels: &[Channel]) -> Json {
+    channels.iter().map(|channel| Json::from(vec![channel.kind.as_str(), &*channel.target])).collect()
+}
+
+fn channels(pairs: &[(String, String)]) -> Result<Vec<Channel>, StoreError> {
+    let read = |(kind, target): &(String, String)| {
+        let kind = ChannelType::named(kind).ok_or_else(|| odd("a type of channel"))?;
+        Ok(Channel { kind, target: target.as_str().into() })
+    };
+    pairs.iter().map(read).collect()
+}
+
+/// Returns the rules as a JSON list of minutes, or of minutes with channels.
+fn escalations_text(rules: &[EscalationRule]) -> String {
+    let text = |rule: &EscalationRule| match rule.notify.is_empty() {
+        true => Json::from(rule.after_minutes),
+        false => Json::from(vec![Json::from(rule.after_minutes), channels_json(&rule.notify)]),
+    };
+    rules.iter().map(text).collect::<Json>().to_string()
+}
+
+fn escalations(row: &Row) -> Result<Vec<EscalationRule>, StoreError> {
+    let rule = |value: Json| match &value {
+        Json::Number(_) => {
+            let after_minutes = serde_json::from_value(value).map_err(|_| odd("minutes"))?;
+            Ok(EscalationRule { after_minutes, notify: Vec::new() })
+        }
+        _ => {
+            let (after_minutes, pairs): (u32, Vec<(String, String)>) =
+                serde_json::from_value(value).map_err(|_| odd("a rule of escalation"))?;
+            Ok(EscalationRule { after_minutes, notify: channels(&pairs)? })
+        }
+    };
+    list::<Json>(row, "escalations")?.into_iter().map(rule).collect()
+}
+
 /// Returns the values of a series as a JSON list of names and values.
-pub(super) fn series_text(series: &SeriesKey) -> String {
+pub(crate) fn series_text(series: &SeriesKey) -> String {
     let parts: Vec<(&str, Option<&str>)> = series.iter().map(|(name, value)| (&**name, value.as_deref())).collect();
     serde_json::to_string(&parts).unwrap_or_default()
 }

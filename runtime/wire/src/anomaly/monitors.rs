@@ -10,13 +10,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::anomaly::{SeriesKey, TRAINING_SIZE};
-use terrane_app::monitors::{MAX_LISTED, ScoredRange, SeenAlert, SeenDetection};
+use terrane_app::monitors::{ScoredRange, SeenAlert, SeenDetection};
+use terrane_app::ports::channels::{Channel, ChannelType};
 use terrane_app::ports::monitors::{
-    AlertConfig, AlertFilter, AlertState, DetectionFilter, Monitor as Record, MonitorDefinition, MonitorRun as Run,
+    AlertConfig, AlertFilter, AlertState, DetectionFilter, EscalationRule, Monitor as Record, MonitorDefinition,
+    MonitorRun as Run,
 };
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::types::Granularity;
 
+use super::channels::{AlertChannel, ChannelAnswer, channel, channel_type};
+use super::parameters::{DEFAULT_LIMIT, limit};
 use super::time;
 use crate::fields::{FieldError, Fields, Path};
 use crate::query::GranularityName;
@@ -38,16 +42,10 @@ const MONITOR: &[&str] = &[
 ];
 const ALERTS: &[&str] =
     &["channels", "min_severity", "resolve_after_steps", "grouping_window_minutes", "escalation_rules"];
-const CHANNEL: &[&str] = &["type", "target"];
 const RULE: &[&str] = &["after_minutes", "notify"];
 const RANGE: &[&str] = &["from", "to"];
 const DETECTIONS: &[&str] = &["monitor_id", "start_date", "end_date", "min_severity", "limit"];
 const ALERT_LIST: &[&str] = &["monitor_id", "status", "min_severity", "limit"];
-const IN_APP: &str = "in_app";
-const OTHER_CHANNELS: &str = "only channels of the type `in_app` are supported: alerts are listed by \
-                              `GET /api/v1/anomaly/alerts`";
-const NO_GROUPING: &str = "`grouping_window_minutes` is not supported: alerts are not sent to channels that group them";
-const DEFAULT_LIMIT: u32 = 100;
 const DAY_MS: i64 = 86_400_000;
 
 /// A monitor to store.
@@ -81,33 +79,28 @@ pub struct MonitorRequest {
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AlertRules {
-    /// Channels of the type `in_app`, which need no target.
+    /// The channels that messages go to, at most 10. All alerts are listed by this server as well.
     pub channels: Option<Vec<AlertChannel>>,
     /// Detections below this severity cause no alert. Default: `LOW`.
     pub min_severity: Option<SeverityName>,
     /// The normal steps after which an alert is resolved, 1–1000. Default: 3.
     pub resolve_after_steps: Option<u32>,
+    /// The minutes for which the first message about new alerts waits for others, 0–1440. Default: 0.
+    pub grouping_window_minutes: Option<u32>,
     /// At most 10, with ascending minutes.
-    pub escalation_rules: Option<Vec<EscalationRule>>,
-}
-
-/// A channel of alerts.
-#[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct AlertChannel {
-    /// `in_app`.
-    pub r#type: String,
-    pub target: Option<String>,
+    pub escalation_rules: Option<Vec<EscalationRequest>>,
 }
 
 /// An alert that is not acknowledged is escalated.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct EscalationRule {
+pub struct EscalationRequest {
     /// Minutes after the alert was triggered, 1–10080.
     pub after_minutes: u32,
-    /// `in_app`.
-    pub notify: Option<String>,
+    /// A type, which stands for the monitor's channels of that type; a channel; or a list of these. Default: the
+    /// monitor's channels.
+    #[schemars(schema_with = "schema::any")]
+    pub notify: Option<Json>,
 }
 
 /// The range of a run; both ends are inclusive.
@@ -151,7 +144,7 @@ pub struct Monitor<'a> {
     pub granularity: &'static str,
     pub training_size: u32,
     pub enabled: bool,
-    pub alert_config: AlertRulesAnswer,
+    pub alert_config: AlertRulesAnswer<'a>,
     /// The user under whose policies the monitor runs.
     pub owner: &'a str,
     /// The `ETag` without its quotes.
@@ -170,24 +163,21 @@ pub struct Monitor<'a> {
 
 /// The rules of a monitor's alerts.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct AlertRulesAnswer {
-    pub channels: Vec<ChannelAnswer>,
+pub struct AlertRulesAnswer<'a> {
+    pub channels: Vec<ChannelAnswer<'a>>,
     #[schemars(with = "SeverityName")]
     pub min_severity: &'static str,
     pub resolve_after_steps: u32,
-    pub escalation_rules: Vec<EscalationAnswer>,
-}
-
-/// A channel of alerts.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ChannelAnswer {
-    pub r#type: &'static str,
+    pub grouping_window_minutes: u32,
+    pub escalation_rules: Vec<EscalationAnswer<'a>>,
 }
 
 /// An escalation of alerts that are not acknowledged.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct EscalationAnswer {
+pub struct EscalationAnswer<'a> {
     pub after_minutes: u32,
+    /// Empty for the monitor's channels.
+    pub notify: Vec<ChannelAnswer<'a>>,
 }
 
 /// A round of a monitor.
@@ -335,14 +325,16 @@ fn small(fields: &Fields<'_>, path: &Path<'_>, name: &'static str) -> Result<Opt
 }
 
 fn alert_rules(value: Option<&Json>, path: &Path<'_>) -> Result<AlertConfig, FieldError> {
-    let rules =
-        AlertConfig { min_severity: FindingSeverity::Low, resolve_after_steps: 3, escalate_after_minutes: Vec::new() };
+    let rules = AlertConfig {
+        min_severity: FindingSeverity::Low,
+        resolve_after_steps: 3,
+        escalations: Vec::new(),
+        channels: Vec::new(),
+        grouping_minutes: 0,
+    };
     let Some(value) = value else { return Ok(rules) };
     let fields = Fields::new(value, path, "the rules of alerts, which are a JSON object", ALERTS)?;
-    fields.list("channels", "a list of channels", channel)?;
-    if fields.get("grouping_window_minutes").is_some() {
-        return Err(path.field("grouping_window_minutes").unsupported(NO_GROUPING));
-    }
+    let channels: Vec<Channel> = fields.list("channels", "a list of channels", channel)?;
     let min_severity = match fields.string("min_severity", "a severity")? {
         Some(word) => severity(word, &path.field("min_severity"))?,
         None => rules.min_severity,
@@ -350,24 +342,40 @@ fn alert_rules(value: Option<&Json>, path: &Path<'_>) -> Result<AlertConfig, Fie
     Ok(AlertConfig {
         min_severity,
         resolve_after_steps: small(&fields, path, "resolve_after_steps")?.unwrap_or(rules.resolve_after_steps),
-        escalate_after_minutes: fields.list("escalation_rules", "a list of rules", escalation)?,
+        escalations: fields
+            .list("escalation_rules", "a list of rules", |value, path| escalation(value, path, &channels))?,
+        grouping_minutes: small(&fields, path, "grouping_window_minutes")?.unwrap_or(rules.grouping_minutes),
+        channels,
     })
 }
 
-fn channel(value: &Json, path: &Path<'_>) -> Result<(), FieldError> {
-    let fields = Fields::new(value, path, "a channel, which is a JSON object", CHANNEL)?;
-    if fields.required_string("type", "the type of a channel")? != IN_APP {
-        return Err(path.field("type").unsupported(OTHER_CHANNELS));
-    }
-    fields.string("target", "a target").map(|_| ())
+fn escalation(value: &Json, path: &Path<'_>, channels: &[Channel]) -> Result<EscalationRule, FieldError> {
+    let fields = Fields::new(value, path, "a rule, which is a JSON object", RULE)?;
+    let after_minutes = small(&fields, path, "after_minutes")?.ok_or_else(|| path.missing("after_minutes"))?;
+    let path = path.field("notify");
+    let notify = match fields.get("notify") {
+        None => Vec::new(),
+        Some(Json::Array(_)) => {
+            let lists = fields.list("notify", "a list of channels", |value, path| notified(value, path, channels))?;
+            lists.concat()
+        }
+        Some(value) => notified(value, &path, channels)?,
+    };
+    Ok(EscalationRule { after_minutes, notify })
 }
 
-fn escalation(value: &Json, path: &Path<'_>) -> Result<u32, FieldError> {
-    let fields = Fields::new(value, path, "a rule, which is a JSON object", RULE)?;
-    if fields.string("notify", "a type of channel")?.is_some_and(|notify| notify != IN_APP) {
-        return Err(path.field("notify").unsupported(OTHER_CHANNELS));
+/// Reads a channel, or a type that stands for the monitor's channels of that type.
+fn notified(value: &Json, path: &Path<'_>, channels: &[Channel]) -> Result<Vec<Channel>, FieldError> {
+    let Json::String(word) = value else { return Ok(vec![channel(value, path)?]) };
+    let kind = channel_type(word, path)?;
+    if kind == ChannelType::InApp {
+        return Ok(vec![Channel { kind, target: "".into() }]);
     }
-    small(&fields, path, "after_minutes")?.ok_or_else(|| path.missing("after_minutes"))
+    let notified: Vec<Channel> = channels.iter().filter(|channel| channel.kind == kind).cloned().collect();
+    match notified.is_empty() {
+        true => Err(path.invalid_value(word, "the type of a channel in `alert_config.channels`, or a channel")),
+        false => Ok(notified),
+    }
 }
 
 fn severity(word: &str, path: &Path<'_>) -> Result<FindingSeverity, FieldError> {
@@ -456,16 +464,15 @@ fn date(text: &str, path: &Path<'_>) -> Result<i64, FieldError> {
     start.map(|start| start.as_millisecond()).ok_or_else(|| path.invalid_value(text, "a date, like 2024-01-31,"))
 }
 
-fn limit(text: &str, path: &Path<'_>) -> Result<u32, FieldError> {
-    let limit = text.parse::<u32>().ok().filter(|limit| (1..=MAX_LISTED).contains(limit));
-    limit.ok_or_else(|| path.invalid_value(text, format!("an integer from 1 to {MAX_LISTED}")))
-}
-
 impl<'a> From<&'a Record> for Monitor<'a> {
     fn from(record: &'a Record) -> Self {
         let definition = &record.definition;
         let rules = &definition.alerts;
-        let escalation = |minutes: &u32| EscalationAnswer { after_minutes: *minutes };
+        let channels = |channels: &'a [Channel]| channels.iter().map(ChannelAnswer::from).collect();
+        let escalation = |rule: &'a EscalationRule| EscalationAnswer {
+            after_minutes: rule.after_minutes,
+            notify: channels(&rule.notify),
+        };
         Monitor {
             id: &record.id,
             name: &definition.name,
@@ -480,10 +487,11 @@ impl<'a> From<&'a Record> for Monitor<'a> {
             training_size: definition.training_size,
             enabled: definition.is_enabled,
             alert_config: AlertRulesAnswer {
-                channels: vec![ChannelAnswer { r#type: IN_APP }],
+                channels: channels(&rules.channels),
                 min_severity: rules.min_severity.as_str(),
                 resolve_after_steps: rules.resolve_after_steps,
-                escalation_rules: rules.escalate_after_minutes.iter().map(escalation).collect(),
+                grouping_window_minutes: rules.grouping_minutes,
+                escalation_rules: rules.escalations.iter().map(escalation).collect(),
             },
             owner: &record.owner.caller.user_id,
             version: record.version,

@@ -250,9 +250,10 @@ impl ErrorBody {
     pub fn from_monitor(error: MonitorError, scopes: Scopes) -> Self {
         let message = error.to_string();
         match error {
-            MonitorError::Unknown | MonitorError::UnknownDetection | MonitorError::UnknownAlert => {
-                ErrorBody::new(Code::NotFound, message)
-            }
+            MonitorError::Unknown
+            | MonitorError::UnknownDetection
+            | MonitorError::UnknownAlert
+            | MonitorError::UnknownDelivery => ErrorBody::new(Code::NotFound, message),
             MonitorError::NotOwner => {
                 ErrorBody::new(Code::Forbidden, message).detail("required_scope", Scope::Admin.as_str())
             }
@@ -265,7 +266,11 @@ impl ErrorBody {
                 let allowed: Vec<&str> = allowed.iter().map(|step| step.as_str()).collect();
                 ErrorBody::new(Code::Conflict, message).detail("state", state.as_str()).detail("allowed_moves", allowed)
             }
-            MonitorError::TooMany { .. } | MonitorError::Contended => ErrorBody::new(Code::Conflict, message),
+            MonitorError::Channel { field, .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", field),
+            MonitorError::TooMany { .. }
+            | MonitorError::Contended
+            | MonitorError::ChannelPaused
+            | MonitorError::NotFailed => ErrorBody::new(Code::Conflict, message),
             MonitorError::Precondition(error) => ErrorBody::from_precondition(&error),
             MonitorError::Anomaly(error) => ErrorBody::from_anomaly(error, scopes),
             MonitorError::Query(error) => ErrorBody::from_run(error, scopes),

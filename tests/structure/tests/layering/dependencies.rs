@@ -111,6 +111,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
     },
     Rule {
+        package: "terrane-channels",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-outgoing"],
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
         package: "terrane-identity",
         may_use: &["terrane-app", "terrane-compiler", "terrane-json", "terrane-outgoing"],
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
@@ -168,6 +173,7 @@ const RULES: &[Rule] = &[
             "terrane-app",
             "terrane-authoring",
             "terrane-cache",
+            "terrane-channels",
             "terrane-compiler",
             "terrane-dax",
             "terrane-expectations",
@@ -204,6 +210,7 @@ const RULES: &[Rule] = &[
             "terrane-compiler",
             "terrane-app",
             "terrane-cache",
+            "terrane-channels",
             "terrane-graphql",
             "terrane-identity",
             "terrane-json",

@@ -6,6 +6,7 @@
 mod alerts;
 mod auth;
 mod bad_input;
+mod channels;
 mod clients;
 mod commands;
 mod data_check;

@@ -12,7 +12,7 @@ use terrane_system_tests::{Program, Scratch, Server, request_as};
 use crate::BINARY;
 
 const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\ncache: {enabled: false}\n";
-const CUBE: &str = r#"cubes:
+pub(crate) const CUBE: &str = r#"cubes:
   - name: orders
     sql: "SELECT * FROM read_csv('orders.csv')"
     dimensions:
@@ -26,18 +26,18 @@ const CUBE: &str = r#"cubes:
       - {name: revenue, type: sum, sql: amount}
       - {name: average, type: avg, sql: amount}
 "#;
-const POLICIES: &str = r#"policies:
+pub(crate) const POLICIES: &str = r#"policies:
   - {name: region, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.region = {{ user.attributes.region }}"}
   - {name: secret, cubes: [orders], when: {roles: [seller]}, deny: [secret]}
 "#;
-const MONITORS: &str = "/api/v1/anomaly/monitors";
+pub(crate) const MONITORS: &str = "/api/v1/anomaly/monitors";
 const CALLERS: [(&str, &str, &str); 4] =
     [("boss", "boss", "-"), ("eu", "seller", "EU"), ("us", "seller", "US"), ("eu2", "seller", "EU")];
 /// The day on which the web channel of the EU sells nothing.
-const BAD_DAY: &str = "2024-03-20";
+pub(crate) const BAD_DAY: &str = "2024-03-20";
 
 /// Returns three months of orders: each day, region and channel has about as many.
-fn rows() -> String {
+pub(crate) fn rows() -> String {
     let mut rows = "id,region,channel,secret,day,amount\n".to_owned();
     let (mut id, mut number) = (0, 7_u64);
     let first: jiff::civil::Date = "2024-01-01".parse().unwrap();
@@ -97,7 +97,7 @@ impl Shop {
     }
 }
 
-fn key(project: &Scratch, name: &str, role: &str, region: &str) -> String {
+pub(crate) fn key(project: &Scratch, name: &str, role: &str, region: &str) -> String {
     let attribute = format!("region={region}");
     let arguments = ["--name", name, "--roles", role, "--attribute", &attribute, "--scopes", "read,write", "--json"];
     let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(&arguments).run().unwrap();
@@ -105,7 +105,7 @@ fn key(project: &Scratch, name: &str, role: &str, region: &str) -> String {
     key["key"].as_str().unwrap().to_owned()
 }
 
-fn definition() -> Value {
+pub(crate) fn definition() -> Value {
     json!({
         "name": "Orders of a day", "cube_name": "orders", "measure_name": "count", "schedule": "0 6 * * *",
         "timezone": "Europe/Berlin", "training_size": 50, "sensitivity": 4,

@@ -1,4 +1,4 @@
-//! `terrane anomaly monitors` and `terrane anomaly alerts`: the records of all callers, in the state database of this
+//! `terrane anomaly monitors`, `alerts` and `deliveries`: the records of all callers, in the state database of this
 //! machine.
 //!
 //! In: a project. Out: a table, or JSON. Absent: changes, which callers make over HTTP with their own rights.
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use comfy_table::{Table, presets};
 use terrane_app::monitors::{MAX_LISTED, SeenAlert};
+use terrane_app::ports::deliveries::{Delivery, DeliveryFilter, DeliveryRecords as _};
 use terrane_app::ports::monitors::{AlertFilter, Monitor, MonitorRecords as _};
 use terrane_app::ports::store::StoreError;
 use terrane_terminal::TerminalText;
@@ -92,6 +93,49 @@ pub(super) async fn alerts(project: &Project, json: bool) -> Result<(), Failure>
                 format!("{} to {}", alert.first_step, alert.last_step),
                 alert.triggered_at.clone(),
                 alert.acknowledged_by.unwrap_or_default().to_owned(),
+            ]
+            .map(|cell| TerminalText::spaced(&cell)),
+        );
+    }
+    print(&format!("{table}\n"));
+    Ok(())
+}
+
+/// Lists the messages of all monitors, newest first.
+///
+/// # Errors
+/// The state database cannot be read.
+pub(super) async fn deliveries(project: &Project, json: bool) -> Result<(), Failure> {
+    let store = wiring::state(project).await?;
+    let filter = DeliveryFilter { limit: MAX_LISTED, ..DeliveryFilter::default() };
+    let mut found: Vec<Delivery> = Vec::new();
+    for monitor in store.monitors().await.map_err(failed)? {
+        found.extend(store.deliveries(&monitor.id, &filter).await.map_err(failed)?);
+    }
+    found.sort_by_key(|delivery| std::cmp::Reverse((delivery.message.at, delivery.sequence)));
+    let shown = wire::Deliveries::from(found.as_slice());
+    if json {
+        print(&json_line(&shown));
+        return Ok(());
+    }
+    if found.is_empty() {
+        print_error("no deliveries\n");
+        return Ok(());
+    }
+    let mut table =
+        table(["ID", "STATUS", "KIND", "CHANNEL", "TARGET", "ATTEMPTS", "WRITTEN", "NEXT ATTEMPT", "ERROR"]);
+    for delivery in &shown.deliveries {
+        table.add_row(
+            [
+                delivery.id.to_owned(),
+                delivery.status.to_owned(),
+                delivery.kind.to_owned(),
+                delivery.channel.r#type.to_owned(),
+                delivery.channel.target.unwrap_or_default().to_owned(),
+                delivery.attempts.to_string(),
+                delivery.created_at.clone(),
+                delivery.next_attempt_at.clone().unwrap_or_default(),
+                delivery.last_error.unwrap_or_default().to_owned(),
             ]
             .map(|cell| TerminalText::spaced(&cell)),
         );

@@ -1,7 +1,8 @@
 //! Descriptions of the routes of anomalies.
 
 use terrane_wire::anomaly::{
-    Alert, Alerts, Detections, Detectors, Monitor, MonitorRequest, MonitorRun, MonitorRunRequest, Monitors, RootCause,
+    Alert, AlertChannel, Alerts, ChannelTest, Channels, Deliveries, Delivery, Detections, Detectors, Monitor,
+    MonitorRequest, MonitorRun, MonitorRunRequest, Monitors, RootCause,
 };
 use terrane_wire::{Code, schema};
 
@@ -192,6 +193,54 @@ const fn of_move(id: &'static str, summary: &'static str) -> Doc {
 pub(super) static ACKNOWLEDGE: Doc = of_move("acknowledge_alert", "Acknowledge an alert; it is not escalated any more");
 pub(super) static INVESTIGATE: Doc = of_move("investigate_alert", "Mark an alert as under investigation");
 pub(super) static RESOLVE: Doc = of_move("resolve_alert", "Resolve an alert; later anomalous steps open a new one");
+
+pub(super) static CHANNELS: Doc = Doc {
+    id: "channels",
+    tag: TAG,
+    summary: "The configured channels, and whether they work",
+    parameters: &[],
+    body: None,
+    answers: &[described(200, "by type", &[Content::Json(schema::of::<Channels<'static>>())])],
+    errors: &[Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+pub(super) static TEST_CHANNEL: Doc = Doc {
+    id: "test_channel",
+    tag: TAG,
+    summary: "Send a test message to a channel, at most one a second",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<AlertChannel>())),
+    answers: &[described(200, "the result", &[Content::Json(schema::of::<ChannelTest>())])],
+    errors: &[Code::InvalidQuery, Code::Conflict, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+pub(super) static DELIVERIES: Doc = Doc {
+    id: "deliveries",
+    tag: TAG,
+    summary: "The messages of the monitors that the caller may change",
+    parameters: &[
+        OF_MONITOR,
+        Parameter::query("status", ParameterKind::String, "`waiting`, `delivered` or `failed`"),
+        LIMIT,
+    ],
+    body: None,
+    answers: &[described(200, "newest first", &[Content::Json(schema::of::<Deliveries<'static>>())])],
+    errors: &[Code::InvalidQuery, Code::Forbidden, Code::NotFound, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
+pub(super) static REPLAY: Doc = Doc {
+    id: "replay_delivery",
+    tag: TAG,
+    summary: "Send a failed message again",
+    parameters: &[Parameter::path("delivery_id", "the id of a delivery")],
+    body: None,
+    answers: &[described(200, "the delivery", &[Content::Json(schema::of::<Delivery<'static>>())])],
+    errors: &[Code::InvalidQuery, Code::NotFound, Code::Conflict, Code::StateUnavailable],
+    detail_errors: &[],
+};
 
 pub(super) static DETECTORS: Doc = Doc {
     id: "detectors",

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use terrane_app::ports::jobs::Maker;
 use terrane_app::ports::leases::Leases as _;
 use terrane_app::ports::monitors::{
-    AlertConfig, AlertFilter, AlertState, DetectionFilter, Monitor, MonitorDefinition, MonitorRecords as _,
-    MonitorRound, MonitorRun, RunOutcome, ScoredStep,
+    AlertConfig, AlertFilter, AlertState, DetectionFilter, EscalationRule, Monitor, MonitorDefinition,
+    MonitorRecords as _, MonitorRound, MonitorRun, RunOutcome, ScoredStep,
 };
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_app::security::Scopes;
@@ -46,7 +46,9 @@ fn monitor(id: &str, version: u64) -> Monitor {
             alerts: AlertConfig {
                 min_severity: FindingSeverity::Low,
                 resolve_after_steps: 2,
-                escalate_after_minutes: vec![1, 5],
+                escalations: [1, 5].map(|after_minutes| EscalationRule { after_minutes, notify: Vec::new() }).to_vec(),
+                channels: Vec::new(),
+                grouping_minutes: 0,
             },
         },
         owner: Maker { caller, scopes: Scopes::READ, credential: "key:1".into(), tenant: Some("acme".into()) },
@@ -135,7 +137,7 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         // Alerts are escalated twice, and normal steps resolve them.
         let lease = store.acquire("monitors", "w1", Duration::from_secs(60)).await.unwrap().unwrap();
         for (at, escalated) in [(200 + 59, 0), (200 + 60, 2), (200 + 61, 0), (200 + 300, 2), (200 + 900, 0)] {
-            assert_eq!(store.escalate_alerts(second(at), 10, &lease).await.unwrap(), Some(escalated), "{at}");
+            assert_eq!(store.escalate_alerts(second(at), 10, &lease, &new_id).await.unwrap(), Some(escalated), "{at}");
         }
         let ends = vec![step(Some("EU"), 3, false), step(Some("EU"), 4, false), step(None, 2, true)];
         assert!(store.write_round(&round(ends, 400), Some(&lease), &new_id).await.unwrap());
@@ -146,15 +148,15 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         store.release(&lease).await.unwrap();
         store.acquire("monitors", "w2", Duration::from_secs(60)).await.unwrap().unwrap();
         assert!(!store.write_round(&round(Vec::new(), 500), Some(&lease), &new_id).await.unwrap());
-        assert_eq!(store.escalate_alerts(second(9_999), 10, &lease).await.unwrap(), None);
+        assert_eq!(store.escalate_alerts(second(9_999), 10, &lease, &new_id).await.unwrap(), None);
         let unknown = MonitorRound { monitor_id: "x".into(), ..round(Vec::new(), 500) };
         assert!(!store.write_round(&unknown, None, &new_id).await.unwrap());
         // A moved alert is written by its version.
         let alert = store.alerts("m", "view", &any).await.unwrap().remove(0);
         let mut moved = alert.clone();
         moved.version += 1;
-        assert!(store.replace_alert(&moved, entry("move")).await.unwrap());
-        assert!(!store.replace_alert(&moved, entry("move")).await.unwrap());
+        assert!(store.replace_alert(&moved, second(9_999), entry("move"), &new_id).await.unwrap());
+        assert!(!store.replace_alert(&moved, second(9_999), entry("move"), &new_id).await.unwrap());
         assert_eq!(store.alert(&alert.id).await.unwrap(), Some(moved));
         assert!(store.remove_monitor("m", 1, entry("remove")).await.unwrap());
         assert!(store.alerts("m", "view", &any).await.unwrap().is_empty());

@@ -1,0 +1,169 @@
+//! Channels and deliveries for callers: checks, tests, lists, and sending again.
+//!
+//! In: a caller and its request. Out: records. The deliveries of a monitor are for its owner and for `admin`, since they
+//! show targets. A test message obeys the pace of its channel, and is in the audit log.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use terrane_compiler::types::Granularity;
+
+use super::delivery::{LIFETIME, PACE};
+use super::error::MonitorError;
+use super::{MonitorService, check};
+use crate::domain::{Identity, RequestContext, Scope};
+use crate::jobs::is_own;
+use crate::ports::channels::{AlertMessage, Channel, ChannelType, ConfiguredChannel, MessageKind, MessageSubject};
+use crate::ports::deliveries::{Delivery, DeliveryFilter, Lane};
+use crate::ports::monitors::{Monitor, MonitorDefinition};
+
+/// A configured channel with its state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenChannel {
+    pub channel: ConfiguredChannel,
+    /// `None`: the last message was accepted, or none was sent.
+    pub lane: Option<Lane>,
+}
+
+impl MonitorService {
+    /// Returns the configured channels, and whether they work.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub async fn channels(&self) -> Result<Vec<SeenChannel>, MonitorError> {
+        let lanes = self.ports.deliveries.lanes().await?;
+        let state = |channel: &ConfiguredChannel| {
+            let name = channel.name.as_ref()?;
+            let is_own = |lane: &&Lane| lane.channel.kind == channel.kind && lane.channel.target == *name;
+            lanes.iter().find(is_own).cloned()
+        };
+        let configured = self.ports.channels.configured();
+        Ok(configured.into_iter().map(|channel| SeenChannel { lane: state(&channel), channel }).collect())
+    }
+
+    /// Sends a test message, and returns the reason why the receiver did not accept it. If it did, a channel that was
+    /// disabled is usable again.
+    ///
+    /// # Errors
+    /// The channel cannot be used, or is paused.
+    pub async fn test_channel(
+        &self,
+        request: &RequestContext,
+        channel: &Channel,
+    ) -> Result<Option<String>, MonitorError> {
+        self.check_channel("target", channel)?;
+        if channel.kind == ChannelType::InApp {
+            return Ok(None);
+        }
+        let now = self.ports.clock.now();
+        let until = now.saturating_add(PACE).unwrap_or(now);
+        let mut entry = self.ports.access.entry("channel_tested", request, "channels".to_owned());
+        entry.after = Some(check::channel_details(channel));
+        if !self.ports.deliveries.take_lane(channel, now, until, entry).await? {
+            return Err(MonitorError::ChannelPaused);
+        }
+        if let Err(error) = self.ports.channels.send(channel, &test_message(self.new_id(), now)).await {
+            return Ok(Some(error.reason().to_owned()));
+        }
+        self.ports.deliveries.enable_lane(channel).await?;
+        Ok(None)
+    }
+
+    /// Returns the deliveries of the monitors that the caller may change, newest first.
+    ///
+    /// # Errors
+    /// The filter names a monitor that the caller may not change, or the state database cannot be read.
+    pub async fn deliveries(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        monitor_id: Option<&str>,
+        filter: &DeliveryFilter,
+    ) -> Result<Vec<Delivery>, MonitorError> {
+        let monitors = match monitor_id {
+            Some(id) => vec![self.changeable(identity, request, id).await?],
+            None => self.ports.records.monitors().await?,
+        };
+        let mut found = Vec::new();
+        for monitor in monitors.iter().filter(|monitor| may_change(monitor, identity, request)) {
+            found.extend(self.ports.deliveries.deliveries(&monitor.id, filter).await?);
+        }
+        found.sort_by(|a, b| (b.message.at, b.sequence, &b.message.id).cmp(&(a.message.at, a.sequence, &a.message.id)));
+        found.truncate(filter.limit as usize);
+        Ok(found)
+    }
+
+    /// Puts a failed delivery back, to be sent at once.
+    ///
+    /// # Errors
+    /// There is none of that id that the caller may change, or it has not failed.
+    pub async fn replay(
+        &self,
+        identity: &Identity,
+        request: &RequestContext,
+        id: &str,
+    ) -> Result<Delivery, MonitorError> {
+        let delivery = self.ports.deliveries.delivery(id).await?.ok_or(MonitorError::UnknownDelivery)?;
+        let monitor = self.ports.records.monitor(&delivery.message.subject.monitor_id).await?;
+        monitor.filter(|monitor| may_change(monitor, identity, request)).ok_or(MonitorError::UnknownDelivery)?;
+        self.check_channel("target", &delivery.channel)?;
+        let now = self.ports.clock.now();
+        let expires_at = now.saturating_add(LIFETIME).unwrap_or(now);
+        let mut entry = self.ports.access.entry("delivery_replayed", request, format!("delivery:{id}"));
+        entry.after = Some(check::channel_details(&delivery.channel));
+        match self.ports.deliveries.replay_delivery(id, now, expires_at, entry).await? {
+            true => self.ports.deliveries.delivery(id).await?.ok_or(MonitorError::UnknownDelivery),
+            false => Err(MonitorError::NotFailed),
+        }
+    }
+
+    /// Checks the channels of a definition.
+    pub(super) fn check_channels(&self, definition: &MonitorDefinition) -> Result<(), MonitorError> {
+        let alerts = &definition.alerts;
+        for (place, channel) in alerts.channels.iter().enumerate() {
+            self.check_channel(&format!("alert_config.channels[{place}].target"), channel)?;
+        }
+        for (place, rule) in alerts.escalations.iter().enumerate() {
+            for channel in &rule.notify {
+                self.check_channel(&format!("alert_config.escalation_rules[{place}].notify"), channel)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_channel(&self, field: &str, channel: &Channel) -> Result<(), MonitorError> {
+        if channel.kind == ChannelType::InApp {
+            return Ok(());
+        }
+        let checked = self.ports.channels.check(channel);
+        checked.map_err(|error| MonitorError::Channel { field: field.to_owned(), error })
+    }
+}
+
+/// Returns a message that is about no monitor.
+fn test_message(id: Arc<str>, at: Timestamp) -> AlertMessage {
+    let none = || Arc::from("");
+    let subject = MessageSubject {
+        monitor_id: none(),
+        monitor: none(),
+        cube: none(),
+        measure: none(),
+        granularity: Granularity::Day,
+    };
+    AlertMessage { id, kind: MessageKind::Test, at, subject, alerts: Vec::new(), more: 0 }
+}
+
+/// Returns whether a caller owns a monitor or has `admin`.
+pub(super) fn may_change(monitor: &Monitor, identity: &Identity, request: &RequestContext) -> bool {
+    is_own(&monitor.owner, identity) || request.scopes.hold(Scope::Admin)
+}
+
+/// Removes the targets of channels, which may be secret.
+pub(super) fn without_targets(mut monitor: Monitor) -> Monitor {
+    let alerts = &mut monitor.definition.alerts;
+    let notified = alerts.escalations.iter_mut().flat_map(|rule| &mut rule.notify);
+    for channel in alerts.channels.iter_mut().chain(notified) {
+        channel.target = Arc::from("");
+    }
+    monitor
+}

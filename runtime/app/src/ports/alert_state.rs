@@ -1,0 +1,36 @@
+//! The states of an alert, which monitors and messages name.
+
+/// The states of an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlertState {
+    Triggered,
+    Acknowledged,
+    Investigating,
+    Resolved,
+    Escalated,
+}
+
+impl AlertState {
+    pub const ALL: [AlertState; 5] = [
+        AlertState::Triggered,
+        AlertState::Acknowledged,
+        AlertState::Investigating,
+        AlertState::Resolved,
+        AlertState::Escalated,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AlertState::Triggered => "TRIGGERED",
+            AlertState::Acknowledged => "ACKNOWLEDGED",
+            AlertState::Investigating => "INVESTIGATING",
+            AlertState::Resolved => "RESOLVED",
+            AlertState::Escalated => "ESCALATED",
+        }
+    }
+
+    /// Returns `None` for an unknown word.
+    pub fn named(word: &str) -> Option<Self> {
+        AlertState::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}

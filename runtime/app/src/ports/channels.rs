@@ -1,0 +1,206 @@
+//! The port to channels: where messages about alerts are sent.
+//!
+//! In: a channel and a message. Out: acceptance by the receiver, or a [`SendError`] that says whether another attempt
+//! can succeed. An adapter knows the formats and the secrets of the channels that the operator configured. Absent:
+//! attempts and their order (`monitors::delivery`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use terrane_compiler::types::Granularity;
+
+use super::alert_state::AlertState;
+use super::severity::FindingSeverity;
+use crate::anomaly::SeriesKey;
+
+/// The types of channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ChannelType {
+    /// The list of alerts of this server. It needs no messages.
+    InApp,
+    Webhook,
+    Slack,
+    PagerDuty,
+    Email,
+    Sms,
+}
+
+impl ChannelType {
+    pub const ALL: [ChannelType; 6] = [
+        ChannelType::InApp,
+        ChannelType::Webhook,
+        ChannelType::Slack,
+        ChannelType::PagerDuty,
+        ChannelType::Email,
+        ChannelType::Sms,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ChannelType::InApp => "in_app",
+            ChannelType::Webhook => "webhook",
+            ChannelType::Slack => "slack",
+            ChannelType::PagerDuty => "pagerduty",
+            ChannelType::Email => "email",
+            ChannelType::Sms => "sms",
+        }
+    }
+
+    /// Returns `None` for an unknown word.
+    pub fn named(word: &str) -> Option<Self> {
+        ChannelType::ALL.into_iter().find(|channel| channel.as_str() == word)
+    }
+}
+
+/// A channel of a monitor.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Channel {
+    pub kind: ChannelType,
+    /// The name of a configured channel, a URL, an email address, or a phone number. Empty for `in_app`.
+    pub target: Arc<str>,
+}
+
+/// A channel that the operator configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredChannel {
+    pub kind: ChannelType,
+    /// `None`: the target is an address, as for `email` and `sms`.
+    pub name: Option<Arc<str>>,
+    /// The receiver may get numbers and the values of dimensions.
+    pub is_cleared: bool,
+}
+
+/// The reason why a message has been written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    Triggered,
+    /// The severity rose.
+    Raised,
+    Escalated,
+    Acknowledged,
+    Resolved,
+    /// A caller tests the channel.
+    Test,
+}
+
+impl MessageKind {
+    pub const ALL: [MessageKind; 6] = [
+        MessageKind::Triggered,
+        MessageKind::Raised,
+        MessageKind::Escalated,
+        MessageKind::Acknowledged,
+        MessageKind::Resolved,
+        MessageKind::Test,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MessageKind::Triggered => "triggered",
+            MessageKind::Raised => "raised",
+            MessageKind::Escalated => "escalated",
+            MessageKind::Acknowledged => "acknowledged",
+            MessageKind::Resolved => "resolved",
+            MessageKind::Test => "test",
+        }
+    }
+
+    /// Returns `None` for an unknown word.
+    pub fn named(word: &str) -> Option<Self> {
+        MessageKind::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// A message about alerts of one monitor. Everything in it is fixed before the first attempt, so that all attempts send
+/// the same text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlertMessage {
+    /// The receiver can tell repeated attempts by it.
+    pub id: Arc<str>,
+    pub kind: MessageKind,
+    pub at: Timestamp,
+    pub subject: MessageSubject,
+    pub alerts: Vec<MessageAlert>,
+    /// Alerts that the message has no place for.
+    pub more: u32,
+}
+
+/// The monitor that a message is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageSubject {
+    pub monitor_id: Arc<str>,
+    pub monitor: Arc<str>,
+    pub cube: Arc<str>,
+    pub measure: Arc<str>,
+    pub granularity: Granularity,
+}
+
+/// An alert in a message, as it was when the message was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageAlert {
+    pub id: Arc<str>,
+    pub state: AlertState,
+    pub severity: FindingSeverity,
+    pub series: SeriesKey,
+    /// The first and the last anomalous step, in milliseconds since 1970-01-01T00:00:00.
+    pub first_step_ms: i64,
+    pub last_step_ms: i64,
+    pub value: Option<f64>,
+    pub expected: Option<f64>,
+}
+
+/// The reason why a channel of a monitor cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChannelError {
+    /// No channel of the type is configured.
+    #[error("no channel of the type `{}` is configured in `anomaly.channels`", kind.as_str())]
+    NotConfigured { kind: ChannelType },
+    #[error(
+        "no {} channel named `{name}` is configured in `anomaly.channels`; configured: {}", kind.as_str(), known.join(", ")
+    )]
+    UnknownName { kind: ChannelType, name: Arc<str>, known: Vec<Arc<str>> },
+    /// The address is invalid, or requests may not go to it.
+    #[error("{problem}")]
+    Target { problem: String },
+}
+
+/// The reason why a receiver did not accept a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendError {
+    /// Another attempt may succeed, not before the delay that the receiver asked for.
+    Temporary { reason: String, after: Option<Duration> },
+    /// The receiver refuses this message.
+    Refused { reason: String },
+    /// The receiver refuses all messages.
+    Disabled { reason: String },
+}
+
+impl SendError {
+    pub fn reason(&self) -> &str {
+        match self {
+            SendError::Temporary { reason, .. } | SendError::Refused { reason } | SendError::Disabled { reason } => {
+                reason
+            }
+        }
+    }
+}
+
+/// Sends messages.
+#[async_trait]
+pub trait AlertChannels: Send + Sync {
+    /// Returns the channels of the configuration.
+    fn configured(&self) -> Vec<ConfiguredChannel>;
+
+    /// Checks a channel as far as that is possible without a request.
+    ///
+    /// # Errors
+    /// No message to the channel can ever be accepted.
+    fn check(&self, channel: &Channel) -> Result<(), ChannelError>;
+
+    /// Sends a message. Returns when the receiver has accepted it.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    async fn send(&self, channel: &Channel, message: &AlertMessage) -> Result<(), SendError>;
+}

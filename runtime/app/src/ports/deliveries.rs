@@ -1,0 +1,133 @@
+//! The port to deliveries: messages that wait for their channel, or that were sent.
+//!
+//! In: the results of attempts. Out: the messages that are due. A message is written in the transaction that changes its
+//! alerts (`MonitorRecords`). The messages of a monitor to a channel are sent in their order, and a channel that
+//! fails is left alone for a while. Absent: the rules of both (`monitors::delivery`).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::audit::AuditEntry;
+use super::channels::{AlertMessage, Channel};
+use super::leases::Lease;
+use super::store::StoreError;
+
+/// The states of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryState {
+    Waiting,
+    Delivered,
+    /// It is stored and can be sent again by a caller.
+    Failed,
+}
+
+impl DeliveryState {
+    pub const ALL: [DeliveryState; 3] = [DeliveryState::Waiting, DeliveryState::Delivered, DeliveryState::Failed];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DeliveryState::Waiting => "waiting",
+            DeliveryState::Delivered => "delivered",
+            DeliveryState::Failed => "failed",
+        }
+    }
+
+    /// Returns `None` for an unknown word.
+    pub fn named(word: &str) -> Option<Self> {
+        DeliveryState::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+/// A message to one channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery {
+    pub message: AlertMessage,
+    pub channel: Channel,
+    /// The place among the messages of the monitor.
+    pub sequence: u64,
+    pub state: DeliveryState,
+    /// The time of the next attempt.
+    pub due_at: Timestamp,
+    /// A message that is not accepted by then has failed.
+    pub expires_at: Timestamp,
+    /// Attempts that were begun.
+    pub attempts: u32,
+    /// The reason why the last attempt failed.
+    pub last_error: Option<Arc<str>>,
+    /// The time at which it was delivered, or failed for good.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// The state of a channel, for all monitors that use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    pub channel: Channel,
+    /// Failed attempts since the last success.
+    pub failures: u32,
+    /// The time before which nothing is sent.
+    pub resumes_at: Option<Timestamp>,
+    /// The reason why the receiver refuses all messages.
+    pub disabled: Option<Arc<str>>,
+}
+
+/// A delivery whose attempt is due, with the state of its channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DueDelivery {
+    pub delivery: Delivery,
+    pub lane: Lane,
+}
+
+/// A selection of deliveries, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeliveryFilter {
+    pub state: Option<DeliveryState>,
+    pub limit: u32,
+}
+
+/// Deliveries and the states of channels.
+#[async_trait]
+pub trait DeliveryRecords: Send + Sync {
+    /// Returns the time of the next attempt.
+    async fn next_delivery(&self) -> Result<Option<Timestamp>, StoreError>;
+    /// Returns the deliveries that are due, oldest first: for each monitor and channel the first that waits, if the
+    /// channel is not paused.
+    async fn due_deliveries(&self, now: Timestamp, limit: u32) -> Result<Vec<DueDelivery>, StoreError>;
+    /// Counts an attempt of each delivery, and returns what is sent: from now on no change of an alert changes the
+    /// message. `None`: the lease is stale.
+    async fn claim_deliveries(
+        &self,
+        due: &[DueDelivery],
+        lease: &Lease,
+    ) -> Result<Option<Vec<DueDelivery>>, StoreError>;
+    /// Writes the results of attempts. Returns false and writes nothing if the lease is stale.
+    async fn write_attempts(&self, attempts: &[DueDelivery], lease: &Lease) -> Result<bool, StoreError>;
+    /// Deletes the deliveries that ended before a time.
+    async fn prune_deliveries(&self, before: Timestamp) -> Result<u64, StoreError>;
+
+    /// Returns the deliveries of a monitor.
+    async fn deliveries(&self, monitor_id: &str, filter: &DeliveryFilter) -> Result<Vec<Delivery>, StoreError>;
+    async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError>;
+    /// Puts a failed delivery back, and ends the pause of its channel. Returns false if it has not failed.
+    async fn replay_delivery(
+        &self,
+        id: &str,
+        now: Timestamp,
+        expires_at: Timestamp,
+        entry: AuditEntry,
+    ) -> Result<bool, StoreError>;
+
+    /// Returns the channels that failed last time, or refuse all messages.
+    async fn lanes(&self) -> Result<Vec<Lane>, StoreError>;
+    /// Takes the turn of a channel for a test message, until a time. Returns false if the channel is paused.
+    async fn take_lane(
+        &self,
+        channel: &Channel,
+        now: Timestamp,
+        until: Timestamp,
+        entry: AuditEntry,
+    ) -> Result<bool, StoreError>;
+    /// Marks a channel as usable.
+    async fn enable_lane(&self, channel: &Channel) -> Result<(), StoreError>;
+}

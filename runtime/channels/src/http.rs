@@ -1,0 +1,101 @@
+//! Requests to receivers, and the meaning of their answers.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use terrane_app::ports::channels::{ChannelError, SendError};
+use terrane_outgoing::{Accepted, OutgoingClient, OutgoingError};
+
+/// Sends JSON texts.
+pub(super) struct Sender {
+    pub(super) outgoing: OutgoingClient,
+}
+
+impl Sender {
+    /// Checks a URL as far as that is possible without a look-up.
+    pub(super) fn check(&self, url: &str) -> Result<(), ChannelError> {
+        let checked = self.outgoing.endpoint(url).map(|_| ());
+        checked.map_err(|error| ChannelError::Target { problem: error.to_string() })
+    }
+
+    /// Sends a body with headers that may depend on it. The address is checked again, since its name may lead elsewhere
+    /// now.
+    pub(super) async fn post(
+        &self,
+        url: &str,
+        body: String,
+        headers: impl FnOnce(&str) -> Vec<(&'static str, String)>,
+    ) -> Result<(), SendError> {
+        let endpoint = self.outgoing.endpoint(url).map_err(failed)?;
+        let headers = headers(&body);
+        let accepted = self.outgoing.post_json(&endpoint, body, &headers).await.map_err(failed)?;
+        meaning(endpoint.host(), &accepted)
+    }
+}
+
+fn failed(error: OutgoingError) -> SendError {
+    let reason = error.to_string();
+    match error {
+        OutgoingError::Unreachable { .. } | OutgoingError::TimedOut { .. } => {
+            SendError::Temporary { reason, after: None }
+        }
+        _ => SendError::Disabled { reason },
+    }
+}
+
+fn meaning(host: &str, accepted: &Accepted) -> Result<(), SendError> {
+    let reason = format!("{host} responded with status {}", accepted.status);
+    match accepted.status {
+        200..=299 => Ok(()),
+        // Too early, too many, or an error of the receiver's.
+        408 | 409 | 425 | 429 | 500..=599 => {
+            Err(SendError::Temporary { reason, after: accepted.retry_after.as_deref().and_then(delay) })
+        }
+        // The key is wrong, or the receiver is gone.
+        401 | 403 | 404 | 410 => Err(SendError::Disabled { reason }),
+        300..=399 => Err(SendError::Refused { reason: format!("{reason}; redirects are not followed") }),
+        _ => Err(SendError::Refused { reason }),
+    }
+}
+
+/// Reads `Retry-After`: seconds, or a date.
+fn delay(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
+    Duration::try_from(date.timestamp().duration_since(Timestamp::now())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use super::*;
+
+    #[test]
+    fn delays_are_seconds_or_dates() {
+        assert_eq!(delay("120"), Some(Duration::from_secs(120)));
+        assert_eq!(delay("soon"), None);
+        assert_eq!(delay("Sun, 06 Nov 1994 08:49:37 GMT"), None, "a date that is over");
+        let next_year = jiff::Zoned::now().checked_add(jiff::Span::new().years(1)).unwrap();
+        let date = jiff::fmt::rfc2822::to_string(&next_year).unwrap();
+        assert!(delay(&date).is_some(), "{date}");
+    }
+
+    #[test]
+    fn statuses_say_whether_to_try_again() {
+        let answer = |status| meaning("hooks.example", &Accepted { status, retry_after: Some("7".to_owned()) });
+        assert_eq!(answer(204), Ok(()));
+        for status in [408, 409, 425, 429, 500, 503] {
+            let after = Some(Duration::from_secs(7));
+            assert!(matches!(answer(status), Err(SendError::Temporary { after: found, .. }) if found == after));
+        }
+        for status in [401, 403, 404, 410] {
+            assert!(matches!(answer(status), Err(SendError::Disabled { .. })), "{status}");
+        }
+        for status in [301, 307, 400, 413, 422] {
+            assert!(matches!(answer(status), Err(SendError::Refused { .. })), "{status}");
+        }
+    }
+}

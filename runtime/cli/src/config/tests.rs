@@ -433,6 +433,6 @@ fn channels_are_checked_by_their_type() {
         ("{type: sms, url: x}, {type: sms, url: y}", "two channels of the type `sms`"),
     ] {
         let (_, problems) = read(channels);
-        assert!(problems.iter().any(|found| found.message.contains(problem)), "{channels}: {problems:?}");
+        assert!(problems.iter().any(|found| found.contains(problem)), "{channels}: {problems:?}");
     }
 }

@@ -1,5 +1,5 @@
 //! Prepares the tools that the system tests use as clients: generators of clients, libraries that read
-//! Arrow, and an SMTP server.
+//! Arrow, what the packages in `sdk` are tested with, and an SMTP server.
 //!
 //! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
 //! each tool that is missing. Deliberately absent: failing, since the tests of a missing tool are skipped by name, and
@@ -9,10 +9,11 @@ use crate::context::Context;
 use crate::{npm, python};
 
 /// The Python environments: the folder of the tools and of the pinned packages, and the name of the tools.
-const PYTHON: [(&str, &str); 5] = [
+const PYTHON: [(&str, &str); 6] = [
     ("openapi-client", "openapi-python-client"),
     ("data-frames", "pandas and polars"),
     ("graphql-client", "gql"),
+    ("python-client", "httpx and pytest"),
     ("smtp-server", "aiosmtpd"),
     ("xmla-client", "netas-xmla-with-dax"),
 ];
@@ -30,5 +31,6 @@ pub(crate) fn prepare(context: &Context) {
         }
     }
     npm::prepare(context, "openapi-typescript", "tests/system/clients", "generated-clients");
+    npm::prepare(context, "typescript", "tests/system/typescript", "typescript-client");
     npm::prepare(context, "graphql-http", "tests/system/graphql", "graphql-clients");
 }

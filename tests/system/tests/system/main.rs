@@ -24,6 +24,7 @@ mod models;
 mod monitors;
 mod operating;
 mod overload;
+mod packages;
 mod plugin_kit;
 mod policies;
 mod preaggregations;

@@ -163,15 +163,15 @@ impl AnomalyService {
         let time = time_dimension(&session, request).await?;
         let from = request.from.as_ref().map(|text| moment(text, request.granularity)).transpose()?;
         let query = query(request, &time, from)?;
-        let limit = self.queries.max_limit();
+        let limit = session.max_rows();
         let query = SemanticQuery { limit: Some(limit), ..query };
         let answer = session.prepare(&query).await?.run().await?;
         if answer.truncated != Some(false) {
             let rows = answer.returned_rows;
-            return Err(if rows < limit {
-                AnomalyError::FewerRows { rows }
-            } else {
-                AnomalyError::TooManyPoints { limit }
+            return Err(match session.exceeded_rows(limit) {
+                _ if rows < limit => AnomalyError::FewerRows { rows },
+                Some(exceeded) => AnomalyError::Run(exceeded),
+                None => AnomalyError::TooManyPoints { limit },
             });
         }
         let all = series::begun(series::of_batches(&answer.batches, request.dimensions.len())?);

@@ -436,7 +436,11 @@ impl MonitorService {
     ) -> Result<CronSchedule, MonitorError> {
         check(definition)?;
         self.check_channels(definition)?;
-        self.ports.anomalies.detector(&definition.detector).await?;
+        let detector = self.ports.anomalies.detector(&definition.detector).await?;
+        if definition.training_size < detector.min_points {
+            let problem = format!("must be at least {} for the detector `{}`", detector.min_points, detector.kind);
+            return Err(MonitorError::Invalid { field: "training_size", problem });
+        }
         self.view(request, definition).await?;
         let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
         match schedule.next(self.ports.clock.now()) {

@@ -90,6 +90,10 @@ impl ProfilingService {
         request: ProfileRequest<'_>,
     ) -> Result<CubeProfile, QueryRunError> {
         let ProfileRequest { cube, range, config, dimension } = request;
+        let is_bounded = matches!(range, Some(DateRange::Between(Some(_), _) | DateRange::Words(_)));
+        if !is_bounded {
+            session.guardrails().check_time_filter(std::slice::from_ref(cube))?;
+        }
         let mut columns = session.profile_columns(cube, range).await?;
         if let Some(name) = dimension {
             columns.retain(|column| !column.is_measure && *column.name == *name);

@@ -154,8 +154,8 @@ impl QuestionService {
                 let query = wanted.query(access).map_err(QueryRunError::from)?;
                 let answer = match async { session.prepare(&query).await?.run().await }.await {
                     Ok(answer) => answer,
-                    // A masked dimension cannot be filtered.
-                    Err(QueryRunError::Query(_) | QueryRunError::Denied(_)) => continue,
+                    // A masked dimension cannot be filtered, and a guardrail may forbid to look values up.
+                    Err(QueryRunError::Query(_) | QueryRunError::Denied(_) | QueryRunError::Guardrail(_)) => continue,
                     Err(error) => return Err(error.into()),
                 };
                 let batches =

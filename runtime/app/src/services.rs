@@ -422,7 +422,8 @@ impl ServerServices {
         let history = server.cost.as_ref().map(|cost| Arc::clone(&cost.history));
         let predictor = history.clone().map(|history| {
             let queries = Arc::clone(&services.queries);
-            Arc::new(CostPredictor::new(queries, history, executions.clone(), settings.cost.prices))
+            let predictor = CostPredictor::new(queries, history, executions.clone(), settings.cost.prices);
+            Arc::new(predictor.with_budgets(ledger.clone()))
         });
         let cost = executions.zip(history.clone()).map(|(log, history)| {
             let (catalog, access) = (services.catalog.clone(), services.access.clone());

@@ -24,6 +24,7 @@ pub use monitors::{
     Alert, Alerts, Detection, Detections, Monitor, MonitorRequest, MonitorRun, MonitorRunRequest, Monitors,
     alerts_from_parameters, date_bounds, detections_from_parameters, monitor_from_wire, run_from_wire,
 };
+pub use parameters::no_fields_from_wire;
 pub use root_cause::RootCause;
 
 /// The points of a measure, each with its score.

@@ -93,6 +93,11 @@ impl BudgetLedger {
         self.log.has_price()
     }
 
+    /// Returns the highest cost of a statement that ran before, in millionths.
+    pub(super) fn estimate(&self, query_hash: &str, owner: &QueryOwner) -> Option<u64> {
+        self.log.model().highest_micros(query_hash, owner)
+    }
+
     /// Reserves a query's cost in all budgets of its caller. `estimate`: in millionths, `None` if it is unknown.
     ///
     /// # Errors
@@ -114,6 +119,27 @@ impl BudgetLedger {
             reservations.push(Reservation { account, amount, is_settled: false });
         }
         Ok(reservations)
+    }
+
+    /// Returns the budgets that have too little left for a query, without reserving anything. `estimate`: in
+    /// millionths; with `None`, a budget of which anything is left suffices.
+    ///
+    /// # Errors
+    /// The state database is unavailable.
+    pub async fn exceeded(
+        &self,
+        owner: &QueryOwner,
+        guardrails: &Guardrails,
+        estimate: Option<u64>,
+    ) -> Result<Vec<GuardrailExceeded>, StoreError> {
+        let mut exceeded = Vec::new();
+        for period in [BudgetPeriod::Day, BudgetPeriod::Month] {
+            let Some(limit_micros) = period.limit(guardrails).filter(|_| self.has_price()) else { continue };
+            let (_, used) = self.usage(owner.clone(), period).await?;
+            let needed = used.spent_micros.saturating_add(estimate.unwrap_or_default().max(1));
+            exceeded.extend((needed > limit_micros).then_some(GuardrailExceeded::Budget { period, limit_micros }));
+        }
+        Ok(exceeded)
     }
 
     /// Returns what a user spent in a period.

@@ -7,6 +7,7 @@ use terrane_compiler::query::SemanticQuery;
 use super::guardrail_service::{GuardrailError, GuardrailService, effective};
 use super::guardrails::GuardrailExceeded;
 use crate::domain::RequestContext;
+use crate::ports::executed_queries::QueryOwner;
 use crate::ports::guardrails::Guardrails;
 use crate::query::{QueryKind, QueryRunError};
 
@@ -46,8 +47,14 @@ impl GuardrailService {
         let guardrails = effective(&sources);
         let context = request.with_kind(QueryKind::Explain);
         let session = self.queries.session_within(&context, guardrails);
-        let exceeded = session.prepare(query).await?.exceeded().await?;
-        let is_of_other_user = user_id.is_some_and(|user_id| *user_id != request.caller.user_id);
+        let planned = session.prepare(query).await?.planned().await?;
+        let user_id = user_id.unwrap_or(&request.caller.user_id);
+        let owner = QueryOwner { user_id: Arc::clone(user_id), tenant: request.tenant.clone() };
+        let estimate = self.budgets.estimate(&planned.query_hash, &owner);
+        let budgets = self.budgets.exceeded(&owner, &guardrails, estimate).await;
+        let mut exceeded = planned.exceeded;
+        exceeded.extend(budgets.map_err(GuardrailError::from)?);
+        let is_of_other_user = *user_id != request.caller.user_id;
         Ok(GuardrailCheck { exceeded, guardrails, is_of_other_user })
     }
 }

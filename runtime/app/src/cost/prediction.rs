@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use terrane_compiler::query::SemanticQuery;
 
+use super::budget_ledger::BudgetLedger;
 use super::execution_log::ExecutionLog;
 use super::prices::Prices;
 use crate::domain::RequestContext;
@@ -88,6 +89,7 @@ pub struct CostPredictor {
     /// Queries of this process that are not in the history yet.
     log: Option<Arc<ExecutionLog>>,
     prices: Prices,
+    budgets: Option<Arc<BudgetLedger>>,
 }
 
 impl CostPredictor {
@@ -97,7 +99,13 @@ impl CostPredictor {
         log: Option<Arc<ExecutionLog>>,
         prices: Prices,
     ) -> Self {
-        CostPredictor { queries, history, log, prices }
+        CostPredictor { queries, history, log, prices, budgets: None }
+    }
+
+    /// Adds the budgets of callers.
+    #[must_use]
+    pub fn with_budgets(self, budgets: Option<Arc<BudgetLedger>>) -> Self {
+        CostPredictor { budgets, ..self }
     }
 
     /// Predicts a query.
@@ -111,8 +119,13 @@ impl CostPredictor {
     ) -> Result<CostPrediction, PredictionError> {
         let context = request.with_kind(QueryKind::Explain);
         let session = self.queries.session(&context);
-        let planned = session.prepare(query).await?.planned().await?;
+        let mut planned = session.prepare(query).await?.planned().await?;
         let guardrails = session.guardrails();
+        if let Some(budgets) = &self.budgets {
+            let owner = QueryOwner { user_id: Arc::clone(&request.caller.user_id), tenant: request.tenant.clone() };
+            let estimate = budgets.estimate(&planned.query_hash, &owner);
+            planned.exceeded.extend(budgets.exceeded(&owner, &guardrails, estimate).await?);
+        }
         let predicted = tokio::time::timeout(TIMEOUT, self.statements(request, &planned)).await;
         let is_late = predicted.is_err();
         let (statement, without_tables) = match predicted {

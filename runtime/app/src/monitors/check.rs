@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use terrane_compiler::types::Value;
 
 use super::error::MonitorError;
+use crate::anomaly::qualified;
 use crate::ports::audit::{Detail, Details};
 use crate::ports::channels::Channel;
 use crate::ports::monitors::{AlertState, EscalationRule, MonitorDefinition};
@@ -33,7 +34,7 @@ pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> 
     if !(1..=MAX_TRAINING_SIZE).contains(&definition.training_size) {
         return invalid("training_size", format!("must be from 1 to {MAX_TRAINING_SIZE}"));
     }
-    let distinct: HashSet<_> = definition.dimensions.iter().collect();
+    let distinct: HashSet<_> = definition.dimensions.iter().map(|name| qualified(&definition.cube, name)).collect();
     if definition.dimensions.len() > MAX_DIMENSIONS || distinct.len() < definition.dimensions.len() {
         return invalid("dimensions", format!("must name at most {MAX_DIMENSIONS} dimensions, each once"));
     }

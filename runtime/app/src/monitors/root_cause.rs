@@ -15,7 +15,7 @@ use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use terrane_compiler::Access;
-use terrane_compiler::model::{AggregateFunction, DimensionType, Measure, MeasureKind};
+use terrane_compiler::model::{AggregateFunction, Cube, DimensionType, Measure, MeasureKind, Model, SqlPart};
 use terrane_compiler::query::{DateRange, Filter, MemberRef, QueryError, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Operator, Value};
 
@@ -84,8 +84,9 @@ pub enum Moved {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RootSlice {
     pub filters: Vec<SliceFilter>,
-    pub before: f64,
-    pub after: f64,
+    /// `None`: the slice has no value on this side.
+    pub before: Option<f64>,
+    pub after: Option<f64>,
     pub moved: Moved,
     /// The share of the gap.
     pub share: f64,
@@ -108,6 +109,8 @@ struct Question<'q> {
     step: DateRange,
     history: DateRange,
     is_exact: bool,
+    /// The measure is the number of rows itself.
+    is_row_count: bool,
 }
 
 /// The value and the rows of a group.
@@ -136,7 +139,9 @@ pub(super) async fn explain(
     let measure = metadata::measures(&access, cube).find(|measure| *measure.name == *own_name(&definition.measure));
     let measure = measure.ok_or(MonitorError::UnknownDetection)?;
     let is_exact = adds_up(measure);
-    let rows = metadata::measures(&access, cube).find(|measure| counts_rows(measure));
+    let offered = |wanted: &Measure| metadata::measures(&access, cube).find(|measure| measure.name == wanted.name);
+    let weight = denominator(&snapshot.model, cube, measure).and_then(offered);
+    let rows = weight.or_else(|| metadata::measures(&access, cube).find(|measure| counts_rows(measure)));
     let (mut looked_at, mut left_out) = (Vec::new(), Vec::new());
     // The columns of a key of several may well have groups.
     let is_single_key = cube.dimensions.iter().filter(|dimension| dimension.primary_key).count() == 1;
@@ -176,6 +181,7 @@ pub(super) async fn explain(
         step: between(at, at),
         history: between(first, last),
         is_exact,
+        is_row_count: counts_rows(measure),
         session,
     };
     // All statements together may take the time of one query.
@@ -225,7 +231,7 @@ impl Question<'_> {
             let warning = "the measure does not add up, and no measure counts the rows that would weigh its parts";
             cause.warnings.push(warning.to_owned());
         } else {
-            let frame = slices::Frame { expected, actual, scale, steps, is_exact: self.is_exact, now, history };
+            let frame = slices::Frame { expected, actual, scale, steps, is_exact: self.is_exact, history };
             let mut singles: Vec<Candidate> = Vec::new();
             for dimension in dimensions {
                 let found = match self.slices(std::slice::from_ref(&dimension), &frame).await {
@@ -269,9 +275,10 @@ impl Question<'_> {
         if now.value.is_none() {
             return vec![DataCause::NoRows];
         }
-        let usual = history.rows / steps;
-        let is_few = self.weight.is_some() && usual > 0.0 && now.rows < usual * FEW_ROWS;
-        if is_few { vec![DataCause::FewRows { rows: now.rows, usual }] } else { Vec::new() }
+        let rows = |group: Group| if self.is_row_count { group.value.unwrap_or(0.0) } else { group.rows };
+        let (rows, usual) = (rows(now), rows(history) / steps);
+        let is_few = (self.is_row_count || self.weight.is_some()) && usual > 0.0 && rows < usual * FEW_ROWS;
+        if is_few { vec![DataCause::FewRows { rows, usual }] } else { Vec::new() }
     }
 
     /// Returns the slices of dimensions; `None` if there are too many.
@@ -303,7 +310,7 @@ impl Question<'_> {
             dimensions,
             time_dimensions: vec![time],
             filters,
-            limit: Some(MAX_VALUES),
+            limit: Some(MAX_VALUES.min(self.session.max_rows())),
             timezone: self.is_utc.then(|| "UTC".into()),
             ..SemanticQuery::default()
         }
@@ -319,7 +326,7 @@ impl Question<'_> {
                 filters: own,
                 before: slice.before,
                 after: slice.after,
-                moved: if slice.after >= slice.before { Moved::Up } else { Moved::Down },
+                moved: if slice.moved >= 0.0 { Moved::Up } else { Moved::Down },
                 share: slice.share,
                 support: slice.support,
                 query,
@@ -331,6 +338,16 @@ impl Question<'_> {
 
 fn own_name(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(_, name)| name)
+}
+
+/// Returns the measure that a ratio is divided by, if it adds up and belongs to the same cube.
+fn denominator<'m>(model: &'m Model, cube: &Cube, measure: &Measure) -> Option<&'m Measure> {
+    let MeasureKind::Number(snippet) = &measure.kind else { return None };
+    let [SqlPart::Divide(_, divisor)] = &snippet.parts[..] else { return None };
+    let [SqlPart::Measure(id)] = &divisor.parts[..] else { return None };
+    let owner = model.cube(id.cube);
+    let divisor = owner.measures.get(id.index as usize)?;
+    (owner.name == cube.name && adds_up(divisor)).then_some(divisor)
 }
 
 /// Returns whether the values of a measure's groups add up to its value.

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use terrane_compiler::query::{DateRange, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension};
+use terrane_compiler::query::{
+    DateRange, MemberRef, OrderBy, PreAggregations, QueryError, SemanticQuery, TimeDimension,
+};
 use terrane_compiler::types::Granularity;
 
 use super::error::MonitorError;
@@ -15,11 +17,15 @@ use super::{MonitorService, run_of};
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, qualified, series, time_dimension_of};
 use crate::domain::RequestContext;
+use crate::ports::detectors::DetectorKind;
 use crate::ports::monitors::{Monitor, MonitorDefinition, MonitorRound, RunOutcome, ScoredStep};
 use crate::query::QuerySession;
 
 /// The range of the statement whose digest names a caller's view. Any fixed range will do.
 const VIEW_RANGE: [&str; 2] = ["2000-01-01", "2000-01-02"];
+
+/// The reason of a round before the data is there.
+const LATE: &str = "the data of the expected step is not there yet";
 
 /// A range of steps to judge, as dates or timestamps, both inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +55,8 @@ struct Scored {
     steps: Vec<ScoredStep>,
     until_ms: Option<i64>,
     detector: Arc<str>,
-    /// The data of the expected step is not there.
-    is_late: bool,
+    /// The reason why nothing was judged.
+    reason: Option<String>,
 }
 
 impl MonitorService {
@@ -70,7 +76,7 @@ impl MonitorService {
                 steps: Vec::new(),
                 until_ms: None,
                 detector: "".into(),
-                is_late: false,
+                reason: None,
             });
             MonitorRound {
                 monitor_id: Arc::clone(&monitor.id),
@@ -98,9 +104,9 @@ impl MonitorService {
             Ok::<_, MonitorError>((scored, view))
         };
         Ok(match judged.await {
-            Ok((judged, view)) if judged.is_late && judged.steps.is_empty() => {
-                let message = Some("the data of the expected step is not there yet".to_owned());
-                round(run_of(now, RunOutcome::NoData, message), Some(judged), Some(view))
+            Ok((judged, view)) if judged.reason.is_some() => {
+                let reason = judged.reason.clone();
+                round(run_of(now, RunOutcome::NoData, reason), Some(judged), Some(view))
             }
             Ok((judged, view)) => round(run_of(now, RunOutcome::Scored, None), Some(judged), Some(view)),
             Err(MonitorError::Store(error)) => return Err(error.into()),
@@ -128,12 +134,20 @@ impl MonitorService {
                 false => session.now(),
             };
             let expected = Bucket::of(now, granularity).earlier(1, granularity);
-            let since = monitor.judged_until_ms.filter(|_| range.is_none()).and_then(Bucket::at_ms);
+            let judged = monitor.judged_until_ms.filter(|_| range.is_none()).and_then(Bucket::at_ms);
+            let first = range.and_then(|range| Bucket::holding(range.from.as_ref()?, granularity));
+            // Callers who may not read all of time get the newest step within the history before the present.
+            let recent = || expected.and_then(|expected| expected.earlier(definition.training_size, granularity));
+            let recent = || session.guardrails().require_time_filter.then(recent).flatten();
+            let since = judged.or(first).or_else(recent);
             let newest = self.newest_step(&session, definition, &time, since, expected).await?;
             (time, newest, expected)
         };
-        let none = |is_late| Scored { steps: Vec::new(), until_ms: None, detector: "".into(), is_late };
-        let Some(newest) = newest else { return Ok(none(true)) };
+        let none = |reason: Option<&str>| {
+            let reason = reason.map(str::to_owned);
+            Scored { steps: Vec::new(), until_ms: None, detector: "".into(), reason }
+        };
+        let Some(newest) = newest else { return Ok(none(Some(LATE))) };
         let is_late = expected.is_some_and(|expected| newest.ms() < expected.ms());
         let moment = |text: &Arc<str>| {
             Bucket::holding(text, granularity).ok_or_else(|| AnomalyError::Moment { text: Arc::clone(text) })
@@ -146,16 +160,18 @@ impl MonitorService {
             }
             None => {
                 let judged = monitor.judged_until_ms.and_then(Bucket::at_ms);
-                if is_late && judged.is_some_and(|judged| newest <= judged) {
-                    return Ok(none(true));
-                }
+                // While the expected step is missing, the newest one may have only a part of its rows.
+                let last = if is_late { newest.earlier(1, granularity) } else { Some(newest) };
+                let Some(last) = last.filter(|last| !is_late || judged.is_none_or(|judged| *last > judged)) else {
+                    return Ok(none(Some(LATE)));
+                };
                 // After a pause, at most as many steps as the history has.
-                let oldest = newest.earlier(definition.training_size, granularity).unwrap_or(newest);
-                (judged.unwrap_or(newest).max(oldest).min(newest), newest)
+                let oldest = last.earlier(definition.training_size, granularity).unwrap_or(last);
+                (judged.unwrap_or(last).max(oldest).min(last), last)
             }
         };
         if from > to {
-            return Ok(none(is_late));
+            return Ok(none(is_late.then_some(LATE)));
         }
         let request = AnomalyRequest {
             cube: Arc::clone(&definition.cube),
@@ -171,8 +187,8 @@ impl MonitorService {
             seasonality: None,
         };
         match self.ports.anomalies.run(context, &request).await {
-            Ok(run) => Ok(scored(&run, to, is_late)),
-            Err(AnomalyError::NothingToJudge { .. }) => Ok(none(is_late)),
+            Ok(run) => Ok(scored(&run, to)),
+            Err(error @ AnomalyError::NothingToJudge { .. }) => Ok(none(Some(&error.to_string()))),
             Err(error) => Err(error.into()),
         }
     }
@@ -232,11 +248,18 @@ pub(super) async fn view_query(
     let [start, end] = VIEW_RANGE.map(|date| Some(date.into()));
     let range = Some(DateRange::Between(start, end));
     let query = series_query(definition, time.parse()?, &definition.dimensions, range)?;
-    // The names of pre-aggregated tables change with each build, and say nothing about policies.
-    Ok(SemanticQuery { pre_aggregations: terrane_compiler::query::PreAggregations::Off, ..query })
+    // The names of pre-aggregated tables change with each build, and say nothing about policies; neither do the limits of
+    // a caller's guardrails.
+    Ok(SemanticQuery { pre_aggregations: PreAggregations::Off, limit: Some(1), ..query })
 }
 
-fn scored(run: &AnomalyRun, to: Bucket, is_late: bool) -> Scored {
+fn scored(run: &AnomalyRun, to: Bucket) -> Scored {
+    let is_judged = run.series.is_empty() || run.series.iter().any(|series| !series.points.is_empty());
+    let longest = run.series.iter().map(|series| series.history).max().unwrap_or_default();
+    let too_short = || {
+        let DetectorKind { kind, min_points, .. } = &run.detector;
+        format!("the history has {longest} steps with a value; {kind} needs at least {min_points}")
+    };
     let steps = run.series.iter().flat_map(|series| {
         series.points.iter().map(|point| ScoredStep {
             series: series.dimensions.clone(),
@@ -255,7 +278,7 @@ fn scored(run: &AnomalyRun, to: Bucket, is_late: bool) -> Scored {
         steps: steps.collect(),
         until_ms: Some(to.ms()),
         detector: format!("{} {}", run.detector.component, run.detector.version).into(),
-        is_late,
+        reason: (!is_judged).then(too_short),
     }
 }
 

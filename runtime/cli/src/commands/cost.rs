@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use jiff::Timestamp;
 use terrane_app::cost::{CostPorts, CostPredictor, CostService, ExecutionLog, PredictionAccuracy, Prices};
+use terrane_app::domain::{RequestContext, Scope, Scopes};
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::executed_queries::{ExecutedQueries as _, HistoryFilter, StatementTotals};
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords as _};
@@ -174,7 +175,8 @@ async fn recommend(days: Option<u16>, user: Option<&str>, json: bool, project: &
     };
     let service = CostService::new(ports, project.config.optimization.recommendation_days);
     let days = days.unwrap_or(service.recommendation_days());
-    let request = caller::read(None)?;
+    // Who may read the state database may read everything in it.
+    let request = RequestContext { scopes: Scopes::default().with(Scope::Admin), ..caller::read(None)? };
     let found = service.recommendations(&request, user.map(Into::into), days).await;
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
     let body = Recommendations::new(days, &found);

@@ -153,9 +153,10 @@ async fn resolve(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn moved(app: App, mut call: Call, step: AlertMove) -> Result<Response, ApiError> {
     let (service, precondition) = (service(&app, &call)?, precondition(call.headers()));
-    let id = call.path_parameter().await?;
-    let seen = service.move_alert(&call.context, &id, step, &precondition).await;
-    let seen = seen.map_err(|error| refused(error, &call.context))?;
+    let (id, context) = (call.path_parameter().await?, call.context.clone());
+    wire::no_fields_from_wire(&call.json_body_or_none(&app).await?)?;
+    let seen = service.move_alert(&context, &id, step, &precondition).await;
+    let seen = seen.map_err(|error| refused(error, &context))?;
     Ok(with_version(json_answer(&wire::Alert::from(&seen)), seen.alert.version))
 }
 

@@ -56,11 +56,11 @@ pub struct DataCauseAnswer {
 pub struct SliceAnswer<'a> {
     /// Values by dimension; null is a missing value.
     pub filters: BTreeMap<&'a str, Option<&'a str>>,
-    /// The expected value.
-    pub before: f64,
-    /// The value in the step.
-    pub after: f64,
-    /// `up` or `down`.
+    /// The expected value; for a measure that does not add up, the value of the history. Null if there is none.
+    pub before: Option<f64>,
+    /// The value in the step. Null if there is none.
+    pub after: Option<f64>,
+    /// The direction in which the slice moved the measure: `up` or `down`.
     pub direction: &'static str,
     /// The share of the gap; 1 is all of it.
     pub share: f64,
@@ -83,6 +83,8 @@ impl<'a> RootCause<'a> {
         let detection = Detection::from(seen);
         let kind = match (&cause.data_causes[..], &cause.slices[..]) {
             ([], []) => "broad_change",
+            // Parts of few rows are no cause of a measure that does not add up.
+            ([_, ..], _) if !cause.is_exact => "data",
             (_, []) => "data",
             _ => "slices",
         };

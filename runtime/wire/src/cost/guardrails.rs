@@ -268,7 +268,7 @@ impl From<&GuardrailCheck> for GuardrailAnswer {
             warnings.push("the guardrails of the user's groups are not known here".to_owned());
         }
         if check.guardrails.daily_budget_micros.or(check.guardrails.monthly_budget_micros).is_some() {
-            warnings.push("budgets are checked when the query runs".to_owned());
+            warnings.push("budgets are checked again when the query runs".to_owned());
         }
         GuardrailAnswer {
             allowed: check.exceeded.is_empty(),

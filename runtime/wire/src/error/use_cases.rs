@@ -272,6 +272,11 @@ impl ErrorBody {
             | MonitorError::ChannelPaused
             | MonitorError::NotFailed => ErrorBody::new(Code::Conflict, message),
             MonitorError::Precondition(error) => ErrorBody::from_precondition(&error),
+            // The detector is part of a definition, and not what the route names.
+            MonitorError::Anomaly(AnomalyError::Detector(DetectorError::Unknown { known, .. })) => {
+                let message = format!("{message}; expected one of {}", known.join(", "));
+                ErrorBody::new(Code::InvalidQuery, message).detail("field", "detector_type")
+            }
             MonitorError::Anomaly(error) => ErrorBody::from_anomaly(error, scopes),
             MonitorError::Query(error) => ErrorBody::from_run(error, scopes),
             MonitorError::Store(error) => ErrorBody::from_store(&error),

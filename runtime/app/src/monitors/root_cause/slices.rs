@@ -3,6 +3,10 @@
 //! In: groups of a step and of the history before it. Out: slices with their shares of the gap, and the smallest set of
 //! them that explains most of it. Shares of all slices of a dimension add up to 1. A set localises the gap if it
 //! explains much more of the gap than it is of the expected value: its *lift* is the difference of both shares.
+//!
+//! The slices of a measure that does not add up are weighed by rows: a slice moves the measure by its rate (weight now
+//! times the change of its value) and by the mix (change of its weight times its distance from the usual value). A group
+//! without a value has no weight. These parts explain the distance from the history's own value, of which they are shares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +38,7 @@ pub(super) struct Frame {
     /// The steps of history.
     pub(super) steps: f64,
     pub(super) is_exact: bool,
-    pub(super) now: Group,
+    /// The value of the whole history.
     pub(super) history: Group,
 }
 
@@ -42,8 +46,11 @@ pub(super) struct Frame {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Slice {
     pub(super) key: Key,
-    pub(super) before: f64,
-    pub(super) after: f64,
+    /// `None`: the group has no value on this side.
+    pub(super) before: Option<f64>,
+    pub(super) after: Option<f64>,
+    /// The difference that the slice made to the measure.
+    pub(super) moved: f64,
     pub(super) share: f64,
     pub(super) support: f64,
 }
@@ -73,25 +80,46 @@ pub(super) fn slices_of(now: Groups, history: Groups, frame: &Frame) -> Vec<Slic
     for (key, group) in history {
         all.entry(key).or_default().1 = group;
     }
+    if frame.is_exact { added(all, frame) } else { weighed(all, frame) }
+}
+
+/// Returns the slices of a measure whose values add up.
+fn added(groups: BTreeMap<Key, (Group, Group)>, frame: &Frame) -> Vec<Slice> {
     let gap = frame.actual - frame.expected;
-    let share = |part: f64| if gap == 0.0 { 0.0 } else { part / gap };
-    let of_total = |part: f64, total: f64| if total == 0.0 { 0.0 } else { part / total };
     let slice = |(key, (now, history)): (Key, (Group, Group))| {
         let after = now.value.unwrap_or(0.0);
-        if frame.is_exact {
-            let before = history.value.unwrap_or(0.0) / frame.steps * frame.scale;
-            let support = of_total(before, frame.expected);
-            return Slice { key, before, after, share: share(after - before), support };
-        }
-        let weight_now = of_total(now.rows, frame.now.rows);
-        let weight_before = of_total(history.rows, frame.history.rows);
-        let before = history.value.map_or(after, |value| value * frame.scale);
-        let after = now.value.unwrap_or(before);
-        let rate = weight_now * (after - before);
-        let mix = (weight_now - weight_before) * (before - frame.expected);
-        Slice { key, before, after, share: share(rate + mix), support: weight_before }
+        let before = history.value.unwrap_or(0.0) / frame.steps * frame.scale;
+        let (moved, support) = (after - before, part(before, frame.expected));
+        Slice { key, before: Some(before), after: Some(after), moved, share: part(moved, gap), support }
     };
-    all.into_iter().map(slice).collect()
+    groups.into_iter().map(slice).collect()
+}
+
+/// Returns the slices of a measure whose values are weighed by rows.
+fn weighed(groups: BTreeMap<Key, (Group, Group)>, frame: &Frame) -> Vec<Slice> {
+    let weight = |group: &Group| if group.value.is_some() { group.rows } else { 0.0 };
+    let total = |side: fn(&(Group, Group)) -> &Group| groups.values().map(|pair| weight(side(pair))).sum::<f64>();
+    let (all_now, all_before) = (total(|pair| &pair.0), total(|pair| &pair.1));
+    let usual = frame.history.value.unwrap_or(frame.expected);
+    let slice = |(key, (now, history)): (Key, (Group, Group))| {
+        let (weight_now, weight_before) = (part(weight(&now), all_now), part(weight(&history), all_before));
+        let before = history.value.or(now.value.map(|_| usual)).unwrap_or(usual);
+        let rate = weight_now * (now.value.unwrap_or(before) - before);
+        let mix = (weight_now - weight_before) * (before - usual);
+        let (before, after) = (history.value, now.value);
+        Slice { key, before, after, moved: rate + mix, share: 0.0, support: weight_before }
+    };
+    let mut slices: Vec<Slice> = groups.clone().into_iter().map(slice).collect();
+    let moved: f64 = slices.iter().map(|slice| slice.moved).sum();
+    // A detection against the history's own direction, as in a season, is not explained by it.
+    if moved * (frame.actual - frame.expected) > 0.0 {
+        slices.iter_mut().for_each(|slice| slice.share = part(slice.moved, moved));
+    }
+    slices
+}
+
+fn part(part: f64, total: f64) -> f64 {
+    if total == 0.0 { 0.0 } else { part / total }
 }
 
 /// Returns the smallest set of slices that explains enough; `None` if no small one does.
@@ -176,8 +204,8 @@ mod tests {
             let sum = |value: fn(&(Cell, f64, f64)) -> f64| self.cells.iter().map(value).sum::<f64>();
             let (expected, actual) = (sum(|cell| cell.1), sum(|cell| cell.2));
             let group = |value: f64| Group { value: Some(value), rows: 0.0 };
-            let (now, history) = (group(actual), group(expected * STEPS));
-            Frame { expected, actual, scale: 1.0, steps: STEPS, is_exact: true, now, history }
+            let history = group(expected * STEPS);
+            Frame { expected, actual, scale: 1.0, steps: STEPS, is_exact: true, history }
         }
 
         fn slices(&self, places: &[usize]) -> Vec<Slice> {
@@ -268,8 +296,8 @@ mod tests {
         }
         // Averages: 3 rows of 10 and 1 row of 2 became 2 rows of 9 and 2 rows of 2.
         let group = |value, rows| Group { value: Some(value), rows };
-        let (history, now) = (group(8.0, 4.0), group(5.5, 4.0));
-        let frame = Frame { expected: 8.0, actual: 5.5, scale: 1.0, steps: 1.0, is_exact: false, now, history };
+        let history = group(8.0, 4.0);
+        let frame = Frame { expected: 8.0, actual: 5.5, scale: 1.0, steps: 1.0, is_exact: false, history };
         let key = |text: &str| vec![Some(Arc::from(text))];
         let slices = slices_of(
             vec![(key("a"), group(9.0, 2.0)), (key("b"), group(2.0, 2.0))],
@@ -279,5 +307,21 @@ mod tests {
         assert!((slices.iter().map(|slice| slice.share).sum::<f64>() - 1.0).abs() < 1e-9, "{slices:?}");
         // The rate of `a` and the mix of both: (-0.5 - 0.5) and -1.5 of -2.5.
         assert!((slices[0].share - 0.4).abs() < 1e-9 && (slices[1].share - 0.6).abs() < 1e-9, "{slices:?}");
+        // Groups without a value have no weight, and values of the history are shown as they were.
+        let none = |rows| Group { value: None, rows };
+        let slices = slices_of(
+            vec![(key("a"), group(9.0, 2.0)), (key("b"), group(2.0, 2.0)), (key("c"), none(50.0))],
+            vec![(key("a"), group(10.0, 3.0)), (key("b"), group(2.0, 1.0)), (key("c"), none(1.0))],
+            &Frame { expected: 16.0, scale: 2.0, ..frame },
+        );
+        let shown: Vec<_> = slices.iter().map(|slice| (slice.before, slice.after, slice.share)).collect();
+        assert_eq!(shown[2], (None, None, 0.0));
+        assert_eq!((shown[0].0, shown[0].1), (Some(10.0), Some(9.0)));
+        assert!((shown[0].2 - 0.4).abs() < 1e-9, "{shown:?}");
+        // A value above its history but below what was expected has no parts that explain it.
+        let up = vec![(key("a"), group(11.0, 3.0)), (key("b"), group(2.0, 1.0))];
+        let history = vec![(key("a"), group(10.0, 3.0)), (key("b"), group(2.0, 1.0))];
+        let slices = slices_of(up, history, &Frame { expected: 20.0, actual: 8.75, ..frame });
+        assert!(slices.iter().all(|slice| slice.share == 0.0), "{slices:?}");
     }
 }

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use terrane_app::monitors::after_attempt;
+use terrane_app::ports::channels::{Channel, ChannelType, MessageKind, SendError};
+use terrane_app::ports::deliveries::{DeliveryFilter, DeliveryRecords as _, DeliveryState, DueDelivery};
 use terrane_app::ports::jobs::Maker;
 use terrane_app::ports::leases::Leases as _;
 use terrane_app::ports::monitors::{
-    AlertConfig, AlertFilter, AlertState, DetectionFilter, EscalationRule, Monitor, MonitorDefinition,
+    Alert, AlertConfig, AlertFilter, AlertState, DetectionFilter, EscalationRule, Monitor, MonitorDefinition,
     MonitorRecords as _, MonitorRound, MonitorRun, RunOutcome, ScoredStep,
 };
 use terrane_app::ports::severity::FindingSeverity;
@@ -161,5 +164,120 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert!(store.remove_monitor("m", 1, entry("remove")).await.unwrap());
         assert!(store.alerts("m", "view", &any).await.unwrap().is_empty());
         assert!(store.detections("m", "view", &all).await.unwrap().is_empty());
+    });
+}
+
+fn channel(target: &str) -> Channel {
+    Channel { kind: ChannelType::Webhook, target: target.into() }
+}
+
+/// Returns a monitor whose messages go to two channels, after ten minutes.
+fn sending(id: &str) -> Monitor {
+    let mut monitor = monitor(id, 1);
+    let alerts = &mut monitor.definition.alerts;
+    alerts.channels = vec![channel("a"), channel("b")];
+    alerts.escalations = vec![EscalationRule { after_minutes: 20, notify: vec![channel("c")] }];
+    alerts.grouping_minutes = 10;
+    monitor
+}
+
+#[test]
+fn messages_are_written_with_their_alerts_and_sent_in_order() {
+    on_both(|place| async move {
+        let store = place.open().await;
+        assert!(store.add_monitor(&sending("m"), 2, entry("add")).await.unwrap());
+        assert_eq!(store.monitor("m").await.unwrap(), Some(sending("m")));
+        let number = AtomicU32::new(0);
+        let new_id = || -> Arc<str> { format!("{:03}", number.fetch_add(1, Ordering::Relaxed)).into() };
+        let all = DeliveryFilter { limit: 100, ..DeliveryFilter::default() };
+        // The round is at second 200: both channels wait until 800, and a round within joins their messages.
+        store.write_round(&round(vec![step(Some("EU"), 1, true)], 300), None, &new_id).await.unwrap();
+        store.write_round(&round(vec![step(Some("US"), 1, true)], 300), None, &new_id).await.unwrap();
+        let waiting = store.deliveries("m", &all).await.unwrap();
+        assert_eq!(waiting.len(), 2, "{waiting:?}");
+        assert!(waiting.iter().all(|delivery| delivery.message.alerts.len() == 2 && delivery.due_at == second(800)));
+        assert_eq!(waiting[0].message.alerts[0].expected, Some(1e300));
+        assert_eq!(store.next_delivery().await.unwrap(), Some(second(800)));
+        assert!(store.due_deliveries(second(799), 10).await.unwrap().is_empty());
+        // Normal steps resolve the alerts; these messages come after the first ones.
+        let normal = |day| vec![step(Some("EU"), day, false), step(Some("US"), day, false)];
+        store.write_round(&round([normal(2), normal(3)].concat(), 300), None, &new_id).await.unwrap();
+        assert_eq!(store.deliveries("m", &all).await.unwrap().len(), 4);
+
+        let lease = store.acquire("deliveries", "w1", Duration::from_secs(60)).await.unwrap().unwrap();
+        let due = store.due_deliveries(second(900), 10).await.unwrap();
+        assert_eq!(due.len(), 2, "the first message of each channel: {due:?}");
+        let claimed = store.claim_deliveries(&due, &lease).await.unwrap().unwrap();
+        assert!(claimed.iter().all(|claimed| claimed.delivery.attempts == 1));
+        // One is accepted; the other channel pauses, and its second message waits behind the first.
+        let failed = Err(SendError::Temporary { reason: "busy".to_owned(), after: None });
+        let results = [Ok(()), failed];
+        let after: Vec<DueDelivery> = claimed
+            .iter()
+            .zip(results)
+            .map(|(claimed, result)| after_attempt(claimed, result, second(900), 0.5))
+            .collect();
+        assert!(store.write_attempts(&after, &lease).await.unwrap());
+        let due = store.due_deliveries(second(902), 10).await.unwrap();
+        assert_eq!(due.iter().map(|due| due.delivery.message.kind).collect::<Vec<_>>(), [MessageKind::Resolved]);
+        assert_eq!(store.lanes().await.unwrap().len(), 1);
+        let due = store.due_deliveries(second(910), 10).await.unwrap();
+        assert_eq!(due.len(), 2, "{due:?}");
+        // A channel that refuses everything is disabled until a message is put back.
+        let disabled = Err(SendError::Disabled { reason: "gone".to_owned() });
+        let paused = due.iter().find(|due| due.lane.failures > 0).unwrap();
+        let gone = after_attempt(paused, disabled, second(910), 0.5);
+        assert!(store.write_attempts(&[gone], &lease).await.unwrap());
+        let id = &paused.delivery.message.id;
+        assert_eq!(store.delivery(id).await.unwrap().unwrap().state, DeliveryState::Failed);
+        assert_eq!(store.lanes().await.unwrap()[0].disabled.as_deref(), Some("gone"));
+        let replay = |at| store.replay_delivery(id, second(at), second(at + 10), entry("replay"));
+        assert!(replay(1_000).await.unwrap());
+        assert!(!replay(1_001).await.unwrap(), "it waits already");
+        assert!(store.lanes().await.unwrap().is_empty());
+        // A worker that lost its lease writes nothing.
+        store.release(&lease).await.unwrap();
+        let newer = store.acquire("deliveries", "w2", Duration::from_secs(60)).await.unwrap();
+        assert!(newer.is_some());
+        assert!(store.claim_deliveries(&due, &lease).await.unwrap().is_none());
+        assert!(!store.write_attempts(&due, &lease).await.unwrap());
+        // A test takes the turn of a channel.
+        assert!(store.take_lane(&channel("t"), second(0), second(1), entry("test")).await.unwrap());
+        assert!(!store.take_lane(&channel("t"), second(0), second(1), entry("test")).await.unwrap());
+        assert!(store.take_lane(&channel("t"), second(1), second(2), entry("test")).await.unwrap());
+        assert_eq!(store.prune_deliveries(second(901)).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn escalations_and_moves_write_messages() {
+    on_both(|place| async move {
+        let store = place.open().await;
+        store.add_monitor(&sending("m"), 2, entry("add")).await.unwrap();
+        let number = AtomicU32::new(0);
+        let new_id = || -> Arc<str> { format!("{:03}", number.fetch_add(1, Ordering::Relaxed)).into() };
+        let rules = sending("m").definition.alerts;
+        let opened = MonitorRound { rules, ..round(vec![step(Some("EU"), 1, true)], 300) };
+        store.write_round(&opened, None, &new_id).await.unwrap();
+        let lease = store.acquire("monitors", "w1", Duration::from_secs(60)).await.unwrap().unwrap();
+        assert_eq!(store.escalate_alerts(second(200 + 1_200), 10, &lease, &new_id).await.unwrap(), Some(1));
+        let any = AlertFilter { limit: 10, ..AlertFilter::default() };
+        let alert = store.alerts("m", "view", &any).await.unwrap().remove(0);
+        let resolved = Alert {
+            state: AlertState::Resolved,
+            version: alert.version + 1,
+            resolved_at: Some(second(2_000)),
+            ..alert.clone()
+        };
+        assert!(store.replace_alert(&resolved, second(2_000), entry("move"), &new_id).await.unwrap());
+        let all = DeliveryFilter { limit: 100, ..DeliveryFilter::default() };
+        let mut written = store.deliveries("m", &all).await.unwrap();
+        written.sort_by_key(|delivery| delivery.sequence);
+        let shown: Vec<(MessageKind, &str)> =
+            written.iter().map(|delivery| (delivery.message.kind, &*delivery.channel.target)).collect();
+        use MessageKind::{Escalated, Resolved, Triggered};
+        assert_eq!(shown, [(Triggered, "a"), (Triggered, "b"), (Escalated, "c"), (Resolved, "a"), (Resolved, "b")]);
+        assert!(store.remove_monitor("m", 1, entry("remove")).await.unwrap());
+        assert!(store.deliveries("m", &all).await.unwrap().is_empty());
     });
 }

@@ -34,6 +34,12 @@ pub fn dimensions<'m>(access: &Access<'_>, cube: &'m Cube) -> impl Iterator<Item
     cube.dimensions.iter().filter(|dimension| is_offered(access, cube, &dimension.name, &dimension.presentation))
 }
 
+/// Returns whether the caller may see a dimension, by its name `cube.dimension`.
+pub fn has_dimension(access: &Access<'_>, member: &str) -> bool {
+    let found = member.split_once('.').and_then(|(owner, name)| Some((cube(access, owner)?, name)));
+    found.is_some_and(|(cube, name)| dimensions(access, cube).any(|dimension| *dimension.name == *name))
+}
+
 /// Returns the segments of a cube that the caller may see.
 pub fn segments<'m>(access: &Access<'_>, cube: &'m Cube) -> impl Iterator<Item = &'m Segment> {
     cube.segments.iter().filter(|segment| is_offered(access, cube, &segment.name, &segment.presentation))

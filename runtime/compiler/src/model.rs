@@ -206,6 +206,8 @@ pub struct Dimension {
     pub ty: DimensionType,
     pub sql: Snippet,
     pub primary_key: bool,
+    /// The table is partitioned by it, so a filter on it reads a part of the table.
+    pub is_partition: bool,
     /// Only for [`DimensionType::Time`].
     pub time: TimeKind,
     /// Allowed granularities, finest first. All eight if the author named none; empty for other types than time.

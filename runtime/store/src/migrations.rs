@@ -35,11 +35,12 @@ macro_rules! texts {
             (17, "profiles", include_str!(concat!("../migrations/", $engine, "/0017_profiles.sql"))),
             (18, "monitors", include_str!(concat!("../migrations/", $engine, "/0018_monitors.sql"))),
             (19, "deliveries", include_str!(concat!("../migrations/", $engine, "/0019_deliveries.sql"))),
+            (20, "partition filters", include_str!(concat!("../migrations/", $engine, "/0020_partition_filters.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 19] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 20] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

@@ -101,7 +101,7 @@ codes! {
         findings: Vec<Finding>
     };
     GuardrailExceeded "GUARDRAIL_EXCEEDED" 403 {
-        guardrail: String, class: String, limit: f64, requested: f64, cubes: Vec<String>
+        guardrail: String, class: String, limit: f64, requested: f64, cubes: Vec<String>, members: Vec<String>
     } [suggestion: String];
     NotFound "NOT_FOUND" 404 { field: String, nearest: Vec<String>, known: Vec<String> };
     InvalidProjectPath "INVALID_PROJECT_PATH" 400 { project_path: String, hint: String };
@@ -323,6 +323,10 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
             let cubes: Vec<&str> = cubes.iter().map(|cube| &**cube).collect();
             body.detail("cubes", cubes)
         }
+        GuardrailExceeded::PartitionFilter { partitions } => {
+            let members: Vec<&str> = partitions.iter().map(|member| &**member).collect();
+            body.detail("members", members)
+        }
     };
     body.extra("suggestion", guardrail_suggestion(error))
 }
@@ -337,6 +341,9 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
         GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
         GuardrailExceeded::TimeFilter { .. } => {
             "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()
+        }
+        GuardrailExceeded::PartitionFilter { partitions } => {
+            format!("add a filter that names values, or a start, of `{}`", partitions.join("` or `"))
         }
     }
 }

@@ -108,6 +108,7 @@ pub struct World {
     pub max_execution_seconds: Option<u64>,
     pub max_rows_returned: Option<u64>,
     pub requires_time_filter: bool,
+    pub requires_partition_filter: bool,
     pub max_cost_micros: Option<u64>,
     #[serde(skip)]
     pub executed_queries: Arc<MemoryHistory>,
@@ -322,6 +323,7 @@ impl World {
                 max_execution: self.max_execution_seconds.map(Duration::from_secs),
                 max_rows_returned: self.max_rows_returned,
                 require_time_filter: self.requires_time_filter,
+                require_partition_filter: self.requires_partition_filter,
                 max_cost_micros: self.max_cost_micros,
                 ..Guardrails::default()
             },

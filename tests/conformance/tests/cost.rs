@@ -238,7 +238,8 @@ async fn callers_read_guardrails_that_apply_to_them() {
     assert_eq!(house.ask(&admin, "PUT", OF_ADA, Some(limits)).await.0, 200);
     let (status, own) = house.ask(&ada, "GET", OF_ADA, None).await;
     let expected = json!({
-        "max_execution_seconds": 2.5, "max_rows_returned": null, "require_time_filter": true, "max_cost_per_query": null,
+        "max_execution_seconds": 2.5, "max_rows_returned": null, "require_time_filter": true,
+        "require_partition_filter": false, "max_cost_per_query": null,
         "daily_budget": null, "monthly_budget": null, "alert_at_percent": null,
     });
     assert_eq!((status, &own["guardrails"], &own["user_id"]), (200, &expected, &json!("ada")));

@@ -35,6 +35,11 @@ pub enum GuardrailExceeded {
     },
     #[error("guardrail `require_time_filter` needs a lower bound on time for `{}`", cubes.join("`, `"))]
     TimeFilter { cubes: Vec<Arc<str>> },
+    #[error("guardrail `require_partition_filter` needs a filter on `{}`", partitions.join("` or `"))]
+    PartitionFilter {
+        /// `cube.dimension`.
+        partitions: Vec<Arc<str>>,
+    },
     #[error(
         "the query is predicted to cost {}; guardrail `max_cost_per_query` allows {}",
         amount(*predicted_micros), amount(*limit_micros)
@@ -52,6 +57,7 @@ impl Guardrails {
             max_execution: narrower(self.max_execution, other.max_execution),
             max_rows_returned: narrower(self.max_rows_returned, other.max_rows_returned),
             require_time_filter: self.require_time_filter || other.require_time_filter,
+            require_partition_filter: self.require_partition_filter || other.require_partition_filter,
             max_cost_micros: narrower(self.max_cost_micros, other.max_cost_micros),
             daily_budget_micros: narrower(self.daily_budget_micros, other.daily_budget_micros),
             monthly_budget_micros: narrower(self.monthly_budget_micros, other.monthly_budget_micros),
@@ -105,6 +111,17 @@ impl Guardrails {
         }
         Err(GuardrailExceeded::TimeFilter { cubes: without_bound.to_vec() })
     }
+
+    /// Checks the partitions of cubes that are read without a filter on one of them.
+    ///
+    /// # Errors
+    /// [`GuardrailExceeded::PartitionFilter`]
+    pub fn check_partition_filter(&self, without_filter: &[Arc<str>]) -> Result<(), GuardrailExceeded> {
+        if !self.require_partition_filter || without_filter.is_empty() {
+            return Ok(());
+        }
+        Err(GuardrailExceeded::PartitionFilter { partitions: without_filter.to_vec() })
+    }
 }
 
 impl GuardrailExceeded {
@@ -114,6 +131,7 @@ impl GuardrailExceeded {
             GuardrailExceeded::ExecutionTime { .. } => "max_execution_seconds",
             GuardrailExceeded::Rows { .. } => "max_rows_returned",
             GuardrailExceeded::TimeFilter { .. } => "require_time_filter",
+            GuardrailExceeded::PartitionFilter { .. } => "require_partition_filter",
             GuardrailExceeded::Cost { .. } => "max_cost_per_query",
             GuardrailExceeded::Budget { period, .. } => budget_name(*period),
         }
@@ -122,7 +140,9 @@ impl GuardrailExceeded {
     pub fn class(&self) -> GuardrailClass {
         match self {
             GuardrailExceeded::ExecutionTime { .. } => GuardrailClass::Enforced,
-            GuardrailExceeded::Rows { .. } | GuardrailExceeded::TimeFilter { .. } => GuardrailClass::Planned,
+            GuardrailExceeded::Rows { .. }
+            | GuardrailExceeded::TimeFilter { .. }
+            | GuardrailExceeded::PartitionFilter { .. } => GuardrailClass::Planned,
             GuardrailExceeded::Cost { .. } | GuardrailExceeded::Budget { .. } => GuardrailClass::Predicted,
         }
     }
@@ -145,6 +165,7 @@ pub(super) fn guardrail_details(guardrails: &Guardrails) -> Details {
         ("max_execution_seconds", guardrails.max_execution.map(|limit| limit.as_secs_f64().to_string()).into()),
         ("max_rows_returned", rows.into()),
         ("require_time_filter", guardrails.require_time_filter.into()),
+        ("require_partition_filter", guardrails.require_partition_filter.into()),
         ("max_cost_per_query", guardrails.max_cost_micros.map(amount).into()),
         ("daily_budget", guardrails.daily_budget_micros.map(amount).into()),
         ("monthly_budget", guardrails.monthly_budget_micros.map(amount).into()),

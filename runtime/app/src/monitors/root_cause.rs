@@ -344,10 +344,19 @@ fn own_name(name: &str) -> &str {
 fn denominator<'m>(model: &'m Model, cube: &Cube, measure: &Measure) -> Option<&'m Measure> {
     let MeasureKind::Number(snippet) = &measure.kind else { return None };
     let [SqlPart::Divide(_, divisor)] = &snippet.parts[..] else { return None };
-    let [SqlPart::Measure(id)] = &divisor.parts[..] else { return None };
-    let owner = model.cube(id.cube);
-    let divisor = owner.measures.get(id.index as usize)?;
-    (owner.name == cube.name && adds_up(divisor)).then_some(divisor)
+    let id = match &divisor.parts[..] {
+        [SqlPart::Measure(id)] => id,
+        [SqlPart::Text(before), SqlPart::Measure(id), SqlPart::Text(after)] if is_nullif(before, after) => id,
+        _ => return None,
+    };
+    let divisor = model.measure(*id);
+    (model.cube(id.cube).name == cube.name && adds_up(divisor)).then_some(divisor)
+}
+
+/// Returns whether these texts make `NULLIF(…, 0)`.
+fn is_nullif(before: &str, after: &str) -> bool {
+    let bare = |text: &str| text.replace(char::is_whitespace, "");
+    bare(before).eq_ignore_ascii_case("NULLIF(") && bare(after) == ",0)"
 }
 
 /// Returns whether the values of a measure's groups add up to its value.

@@ -16,7 +16,7 @@ use terrane_compiler::explanation::{Explanation, explain};
 use terrane_compiler::governance::inspect;
 use terrane_compiler::query::{FactMatch, PreAggregations, SemanticQuery};
 use terrane_compiler::sql::{CompiledSql, MAX_WHOLE_ROWS, ResultColumn};
-use terrane_compiler::{compile, compile_count, compile_inline, compile_totals};
+use terrane_compiler::{Access, compile, compile_count, compile_inline, compile_totals};
 
 use super::answer::{self, Answer, AnswerStream, Freshness, Opened, Totals, first_integer, row_count};
 use super::authorization::Authorization;
@@ -31,6 +31,7 @@ use super::session::QuerySession;
 use super::{QueryRunError, key, milliseconds, outcome_of};
 use crate::cost::GuardrailExceeded;
 use crate::data_versions::DataVersion;
+use crate::metadata;
 use crate::ports::executed_queries::QueryOwner;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
@@ -301,9 +302,15 @@ impl Prepared<'_> {
         let most_rows = sql.most_rows.into_iter().chain(sql.limit).min();
         let mut exceeded = Vec::new();
         exceeded.extend(has_groups.then(|| guardrails.check_rows(most_rows).err()).flatten());
-        if guardrails.require_time_filter {
+        if guardrails.require_time_filter || guardrails.require_partition_filter {
             let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
-            exceeded.extend(guardrails.check_time_filter(&inspection.facts().without_time_bound).err());
+            let facts = inspection.facts();
+            exceeded.extend(guardrails.check_time_filter(&facts.without_time_bound).err());
+            // A partition that the caller may not see can neither be filtered nor named.
+            let access = Access::of(&snapshot.model, &context.caller);
+            let is_visible = |member: &&Arc<str>| metadata::has_dimension(&access, member);
+            let visible: Vec<Arc<str>> = facts.without_partition_filter.iter().filter(is_visible).cloned().collect();
+            exceeded.extend(guardrails.check_partition_filter(&visible).err());
         }
         if guardrails.max_cost_micros.is_some()
             && let Some(log) = &self.session.service.executions

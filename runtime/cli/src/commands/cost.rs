@@ -260,7 +260,7 @@ async fn guardrails(json: bool, project: &Project) -> Result<(), Failure> {
 
 fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
-    let header = ["OF", "NAME", "SECONDS", "ROWS", "TIME FILTER", "COST", "DAY", "MONTH", "BY", "AT"];
+    let header = ["OF", "NAME", "SECONDS", "ROWS", "FILTERS", "COST", "DAY", "MONTH", "BY", "AT"];
     table.load_style(comfy_table::presets::NOTHING).set_header(header);
     for record in records {
         let limits = GuardrailLimits::from(&record.limits.unwrap_or_default());
@@ -269,7 +269,11 @@ fn guardrail_table(records: &[GuardrailRecord]) -> comfy_table::Table {
             TerminalText::spaced(record.subject.name()).into_string(),
             limits.max_execution_seconds.map_or_else(String::new, |limit| limit.to_string()),
             limits.max_rows_returned.map_or_else(String::new, |rows| rows.to_string()),
-            if limits.require_time_filter { "required".to_owned() } else { String::new() },
+            [(limits.require_time_filter, "time"), (limits.require_partition_filter, "partition")]
+                .into_iter()
+                .filter_map(|(is_required, filter)| is_required.then_some(filter))
+                .collect::<Vec<_>>()
+                .join(", "),
             limits.max_cost_per_query.map_or_else(String::new, |cost| cost.to_string()),
             limits.daily_budget.map_or_else(String::new, |amount| amount.to_string()),
             limits.monthly_budget.map_or_else(String::new, |amount| amount.to_string()),

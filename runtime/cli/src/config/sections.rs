@@ -193,6 +193,7 @@ fn guardrails(s: &mut Section<'_>) -> Guardrails {
         max_execution: s.checked("max_execution_seconds", SECONDS, seconds).map(Duration::from_secs_f64),
         max_rows_returned: s.integer("max_rows_returned", 1..=u64::MAX),
         require_time_filter: s.boolean("require_time_filter").unwrap_or(false),
+        require_partition_filter: s.boolean("require_partition_filter").unwrap_or(false),
         max_cost_micros: s.checked("max_cost_per_query", COST, cost),
         daily_budget_micros: s.checked("daily_budget", COST, cost),
         monthly_budget_micros: s.checked("monthly_budget", COST, cost),

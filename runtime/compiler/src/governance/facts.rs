@@ -21,6 +21,9 @@ pub struct QueryFacts {
     pub limit: u64,
     /// The cubes that are aggregated or listed without a lower bound of any of their times.
     pub without_time_bound: Vec<Arc<str>>,
+    /// The partitioned cubes that are aggregated or listed without a filter on a partition, with their partitions as
+    /// `cube.dimension`.
+    pub without_partition_filter: Vec<Arc<str>>,
 }
 
 /// One use of one member. A member that is used in two ways occurs twice.

@@ -14,7 +14,7 @@ use super::facts::{Condition, FilterFact, MemberUse, QueryFacts, Usage};
 use crate::access::Authorized;
 use crate::environment::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, ColumnName, Cube, CubeId, DimensionId, DimensionType, Governed, MeasureId,
+    Aggregate, AggregateFunction, ColumnName, Cube, CubeId, Dimension, DimensionId, DimensionType, Governed, MeasureId,
     MeasureKind, MetricId, Model, SegmentId, Snippet, SqlPart,
 };
 use crate::plan::{Fact, JoinTree, LogicalPlan, RowGuard, SecuredPlan, plan, secure};
@@ -61,6 +61,7 @@ pub fn inspect<'m>(
         filters: filters(model, &resolved),
         limit: resolved.limit,
         without_time_bound: without_time_bound(secured.plan()),
+        without_partition_filter: without_partition_filter(secured.plan()),
     };
     Ok(Inspection { model, caller, facts, read, named })
 }
@@ -375,13 +376,35 @@ fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
+/// Returns the partitions of the cubes whose facts have a filter on none of theirs.
+fn without_partition_filter(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
+    let model = plan.model;
+    let is_partition = |dimension: &Dimension| dimension.is_partition;
+    let is_filtered = |fact: &Fact<'_>| {
+        fact.row_filters.iter().any(|filter| is_bounded(model, fact.tree.cube, filter, &is_partition))
+    };
+    let open = plan.facts.iter().filter(|fact| !is_filtered(fact)).map(|fact| model.cube(fact.tree.cube));
+    let names: BTreeSet<Arc<str>> = open
+        .flat_map(|cube| {
+            let partitions = cube.dimensions.iter().filter(|dimension| is_partition(dimension));
+            partitions.map(|dimension| format!("{}.{}", cube.name, dimension.name).into())
+        })
+        .collect();
+    names.into_iter().collect()
+}
+
 /// Returns whether a condition sets a lower bound of a time of the cube.
 fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
+    is_bounded(model, cube, predicate, &|dimension| dimension.ty == DimensionType::Time)
+}
+
+/// Returns whether a condition names values, or sets a lower bound, of a dimension of the cube that a function accepts.
+fn is_bounded(model: &Model, cube: CubeId, predicate: &Predicate, is_wanted: &impl Fn(&Dimension) -> bool) -> bool {
     match predicate {
-        Predicate::And(all) => all.iter().any(|inner| starts(model, cube, inner)),
-        Predicate::Or(all) => !all.is_empty() && all.iter().all(|inner| starts(model, cube, inner)),
+        Predicate::And(all) => all.iter().any(|inner| is_bounded(model, cube, inner, is_wanted)),
+        Predicate::Or(all) => !all.is_empty() && all.iter().all(|inner| is_bounded(model, cube, inner, is_wanted)),
         Predicate::Test { operand: Operand::Dimension { id, .. }, test } => {
-            id.cube == cube && model.dimension(*id).ty == DimensionType::Time && has_start(test)
+            id.cube == cube && is_wanted(model.dimension(*id)) && has_start(test)
         }
         Predicate::Test { .. } | Predicate::Not(_) => false,
     }

@@ -266,6 +266,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             ty: item.ty,
             sql: Snippet::default(),
             primary_key: item.primary_key,
+            is_partition: item.is_partition,
             time: item.time,
             granularities: item.granularities.clone(),
             column_type: LogicalType::Unknown,

@@ -147,6 +147,12 @@ pub(super) static DIMENSION: MappingKeys = MappingKeys::new(
             "Of `time`: whether ranges without a dimension mean it. Default: true where it is the only one.",
         ),
         Key::optional(
+            "partition",
+            Kind::Boolean,
+            "true",
+            "Whether the table is partitioned by it, so that a filter on it reads a part of the table. Default: false.",
+        ),
+        Key::optional(
             "timezone",
             Kind::Word(&TIME_KINDS),
             "none",

@@ -244,6 +244,7 @@ fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>
     let ty = fields.choice("type", &DIMENSION_TYPES);
     let primary_key = fields.boolean("primary_key", false);
     let is_primary_time = fields.boolean("primary_time", false);
+    let is_partition = fields.boolean("partition", false);
     let timezone = fields.choice("timezone", &TIME_KINDS);
     let has_granularities = fields.has("granularities");
     let mut granularities: Vec<Granularity> = Vec::new();
@@ -286,6 +287,7 @@ fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>
         ty: ty?,
         sql: text?,
         primary_key,
+        is_partition,
         primary_time,
         time: timezone.unwrap_or(TimeKind::Utc),
         granularities,

@@ -225,6 +225,8 @@ pub struct DimensionDefinition {
     pub ty: DimensionType,
     pub sql: SqlText,
     pub primary_key: bool,
+    /// The table is partitioned by it.
+    pub is_partition: bool,
     pub primary_time: Option<Span>,
     pub time: TimeKind,
     /// The granularities, finest first; all eight if none is declared; empty for other types than time.

@@ -30,11 +30,7 @@ pub(crate) const LIMITS: &[&str] = &[
     "monthly_budget",
     "alert_at_percent",
 ];
-/// The limits that cannot be enforced, with the reason.
-const UNSUPPORTED: [(&str, &str); 2] = [
-    ("max_bytes_scanned", "`max_bytes_scanned` is not supported: no warehouse reports the bytes of a query"),
-    ("require_partition_filter", "`require_partition_filter` is not supported: dimensions do not name partitions"),
-];
+const NO_BYTES: &str = "`max_bytes_scanned` is not supported: no warehouse reports the bytes of a query";
 const SECONDS: &str = "a number from 0.001 to 86400";
 const COST: &str = "a number from 0 to 1000000000";
 const CHECK: &[&str] = &["query", "user_id"];
@@ -49,6 +45,8 @@ pub struct GuardrailChange {
     pub max_rows_returned: Option<u64>,
     /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: Option<bool>,
+    /// True if every partitioned cube whose rows are read needs a filter on a dimension with `partition: true`.
+    pub require_partition_filter: Option<bool>,
     /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
     /// The costs of a user in a day, 0–1000000000.
@@ -69,6 +67,8 @@ pub struct GuardrailLimits {
     pub max_rows_returned: Option<u64>,
     /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: bool,
+    /// True if every partitioned cube whose rows are read needs a filter on a dimension with `partition: true`.
+    pub require_partition_filter: bool,
     /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
     /// The costs of a user in a day, 0–1000000000.
@@ -150,10 +150,8 @@ pub fn limits_from_wire(body: &[u8]) -> Result<Guardrails, FieldError> {
     let value = body::parse(body)?;
     let path = Path::ROOT;
     let fields = Fields::new(&value, &path, "guardrails, which are a JSON object", LIMITS)?;
-    for (name, message) in UNSUPPORTED {
-        if fields.get(name).is_some() {
-            return Err(path.field(name).unsupported(message));
-        }
+    if fields.get("max_bytes_scanned").is_some() {
+        return Err(path.field("max_bytes_scanned").unsupported(NO_BYTES));
     }
     let max_rows_returned = fields.integer("max_rows_returned")?;
     if max_rows_returned == Some(0) {
@@ -164,6 +162,7 @@ pub fn limits_from_wire(body: &[u8]) -> Result<Guardrails, FieldError> {
             .map(Duration::from_secs_f64),
         max_rows_returned,
         require_time_filter: fields.boolean("require_time_filter")? == Some(true),
+        require_partition_filter: fields.boolean("require_partition_filter")? == Some(true),
         max_cost_micros: amount(&fields, &path, "max_cost_per_query")?,
         daily_budget_micros: amount(&fields, &path, "daily_budget")?,
         monthly_budget_micros: amount(&fields, &path, "monthly_budget")?,
@@ -221,6 +220,7 @@ impl From<&Guardrails> for GuardrailLimits {
             max_execution_seconds: guardrails.max_execution.map(|limit| limit.as_secs_f64()),
             max_rows_returned: guardrails.max_rows_returned,
             require_time_filter: guardrails.require_time_filter,
+            require_partition_filter: guardrails.require_partition_filter,
             max_cost_per_query: guardrails.max_cost_micros.map(super::currency),
             daily_budget: guardrails.daily_budget_micros.map(super::currency),
             monthly_budget: guardrails.monthly_budget_micros.map(super::currency),

@@ -23,6 +23,7 @@ fn guardrails_are_written_in_turn_and_read_from_a_change_on() {
             max_execution: Some(Duration::from_micros(1_500_001)),
             max_rows_returned: Some(7),
             require_time_filter: true,
+            require_partition_filter: true,
             max_cost_micros: Some(12_345_678),
             daily_budget_micros: Some(1),
             monthly_budget_micros: Some(2),

@@ -1,0 +1,1 @@
+ALTER TABLE guardrails ADD COLUMN require_partition_filter BIGINT NOT NULL DEFAULT 0;

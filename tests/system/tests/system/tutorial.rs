@@ -106,6 +106,8 @@ const PREPARED: &[&str] = &[
     "examples/policy-region/README.md",
     "runtime/deploy/RUNBOOK.md",
     "sdk/README.md",
+    "sdk/python/README.md",
+    "sdk/typescript/README.md",
 ];
 
 fn page(name: &str) -> String {

@@ -427,10 +427,12 @@ fn no_message_is_lost_when_the_server_is_killed() {
     let mut shop = Shop::new(&receiver, None);
     let mut expected = Vec::new();
     for round in 0..kills {
-        // Each kill meets another moment between the transaction and the end of the attempt.
+        // Each kill meets another moment between the first message, the second one and the ends of their attempts.
+        let before = receiver.received().len();
         shop.monitor("boss", &json!({"channels": [{"type": "webhook", "target": "ops"}]}));
         expected.push(shop.move_alert("resolve"));
-        thread::sleep(Duration::from_millis((round as u64 * 397) % 3_000));
+        receiver.wait(before + 1);
+        thread::sleep(Duration::from_millis((round as u64 * 397) % 1_500));
         shop.kill();
         shop.start();
     }

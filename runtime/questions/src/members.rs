@@ -119,7 +119,7 @@ pub(crate) struct MemberMatch {
     /// The number of words.
     pub(crate) length: usize,
     pub(crate) members: Vec<usize>,
-    /// Those of the members whose own names are others.
+    /// The members that a synonym matches, but no name of their own.
     pub(crate) by_synonym: Vec<usize>,
     /// All words of a phrase, without mistakes.
     pub(crate) is_exact: bool,

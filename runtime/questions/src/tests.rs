@@ -405,7 +405,7 @@ fn numbers_are_compared_with_the_member_of_their_unit() {
     assert_eq!(filters(&found), [("flights.distance", "gt", vec![DraftValue::Number(2_000.0)])]);
     let found = draft("flights over 2 hours");
     assert_eq!(filters(&found), [("flights.departure_delay", "gt", vec![DraftValue::Number(120.0)])]);
-    // A total is no condition on rows.
+    // A total is not compared with a number.
     assert_eq!(unclear(&read_in("en", "flights over 60")), ["flights over 60"]);
     assert_ne!(unclear(&read_in("en", "flights over 60 feet")), Vec::<&str>::new());
 }

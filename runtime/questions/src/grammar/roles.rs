@@ -508,7 +508,7 @@ impl<'r> Reader<'r> {
         Some(end - at)
     }
 
-    /// Returns whether the item at a place may be a value of a member. A word that is no known value is one only if
+    /// Returns whether the item at a place may be a value of a member. An unknown word is one only if
     /// another word announces it, as in `carrier is UA`, or if it looks like a name behind the member: `carrier UA`.
     fn may_have_value(&self, member: usize, at: usize, is_adjacent: bool, is_announced: bool) -> bool {
         let Some(item) = self.items.get(at) else { return false };

@@ -16,7 +16,9 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
-use terrane_questions::{Clarification, Interpretation, KnownValue, Language, QuestionError, Vocabulary, read};
+use terrane_questions::{
+    Clarification, Interpretation, KnownValue, KnownValues, Language, QuestionError, SearchedWord, Vocabulary, read,
+};
 
 use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::domain::{QueryKind, RequestContext};
@@ -86,10 +88,10 @@ impl QuestionService {
         let access = Access::of(&session.snapshot().model, &request.caller);
         let vocabulary = Vocabulary::new(vocabulary::entries(&access, &artifacts), language);
         let today = session.now().date();
-        let mut reading = read(&question.text, &vocabulary, &[], language, today)?;
+        let mut reading = read(&question.text, &vocabulary, &KnownValues::default(), language, today)?;
         if !reading.unknown.is_empty() {
-            let values = self.values(&question.text, request, &access, &reading).await?;
-            if !values.is_empty() {
+            let values = self.values(request, &access, &reading).await?;
+            if !values.searched.is_empty() || !values.values.is_empty() {
                 reading = read(&question.text, &vocabulary, &values, language, today)?;
             }
         }
@@ -131,16 +133,14 @@ impl QuestionService {
     /// Looks up the words without a meaning among the values of searchable dimensions, as the caller sees them.
     async fn values(
         &self,
-        question: &str,
         request: &RequestContext,
         access: &Access<'_>,
         reading: &Interpretation,
-    ) -> Result<Vec<KnownValue>, AskError> {
+    ) -> Result<KnownValues, AskError> {
         let context = request.with_kind(QueryKind::Rest);
         let session = self.queries.session(&context);
         let dimensions = vocabulary::searchable(access, reading.cube.as_deref());
-        let mut found = Vec::new();
-        let question = question.to_lowercase();
+        let mut known = KnownValues::default();
         for text in reading.unknown.iter().take(MAX_LOOKED_UP) {
             for (cube, dimension) in dimensions.iter().take(MAX_DIMENSIONS) {
                 let wanted = ValuesRequest {
@@ -158,21 +158,25 @@ impl QuestionService {
                     Err(QueryRunError::Query(_) | QueryRunError::Denied(_) | QueryRunError::Guardrail(_)) => continue,
                     Err(error) => return Err(error.into()),
                 };
-                let batches =
-                    answer.batches.iter().filter_map(|batch| cast(batch.columns().first()?, &DataType::Utf8).ok());
-                for column in batches {
-                    let values = column.as_string::<i32>();
-                    let equal = (0..values.len()).filter(|row| values.is_valid(*row)).map(|row| values.value(row));
-                    let member: Arc<str> = format!("{cube}.{dimension}").into();
-                    found.extend(
-                        equal
-                            // A value of several words is found by its first one.
-                            .filter(|value| !value.is_empty() && question.contains(&value.to_lowercase()))
-                            .map(|value| KnownValue { member: Arc::clone(&member), value: value.into() }),
-                    );
+                let member: Arc<str> = format!("{cube}.{dimension}").into();
+                let (mut rows, mut column) = (0, Vec::new());
+                for batch in &answer.batches {
+                    rows += batch.num_rows() as u64;
+                    column.extend(batch.columns().first().and_then(|column| cast(column, &DataType::Utf8).ok()));
+                }
+                if rows < MAX_VALUES {
+                    known.searched.push(SearchedWord { member: Arc::clone(&member), word: text.as_str().into() });
+                }
+                for values in &column {
+                    let values = values.as_string::<i32>();
+                    let present = (0..values.len()).filter(|row| values.is_valid(*row)).map(|row| values.value(row));
+                    let named = present.filter(|value| !value.is_empty());
+                    known
+                        .values
+                        .extend(named.map(|value| KnownValue { member: Arc::clone(&member), value: value.into() }));
                 }
             }
         }
-        Ok(found)
+        Ok(known)
     }
 }

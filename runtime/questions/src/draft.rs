@@ -68,15 +68,33 @@ pub struct DraftOrder {
     pub is_descending: bool,
 }
 
-/// The units of numbers that are converted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The units of numbers. Those of time are converted.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unit {
     Seconds,
     Minutes,
     Hours,
     Days,
-    /// Any other unit, which numbers are compared in as they are.
-    Other,
+    /// Any other unit by its name, which numbers are compared in as they are.
+    Named(Arc<str>),
+}
+
+impl Unit {
+    /// Returns the length of a unit of time.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        match self {
+            Unit::Seconds => Some(1.0),
+            Unit::Minutes => Some(60.0),
+            Unit::Hours => Some(3_600.0),
+            Unit::Days => Some(86_400.0),
+            Unit::Named(_) => None,
+        }
+    }
+
+    /// Returns whether numbers with one unit can be compared with numbers of the other one.
+    pub(crate) fn fits(&self, other: &Unit) -> bool {
+        self == other || (self.seconds().is_some() && other.seconds().is_some())
+    }
 }
 
 /// A part of the question, and its meaning.

@@ -13,21 +13,21 @@ use jiff::civil::Date;
 
 use crate::draft::Interpretation;
 use crate::language::Language;
-use crate::members::{KnownValue, Vocabulary};
+use crate::members::{KnownValues, Vocabulary};
 use crate::token::{QuestionError, tokens};
 
-/// Reads a question. `values` has the values of its words that have no other meaning.
+/// Reads a question. `values` has what was looked up for its words that have no other meaning.
 ///
 /// # Errors
 /// The question is empty or too long.
 pub fn read(
     question: &str,
     vocabulary: &Vocabulary,
-    values: &[KnownValue],
+    values: &KnownValues,
     language: &Language,
     today: Date,
 ) -> Result<Interpretation, QuestionError> {
     let tokens = tokens(question, language)?;
     let items = items::items(&tokens, vocabulary, values, language, today);
-    Ok(roles::Reader::new(vocabulary, items).read())
+    Ok(roles::Reader::new(vocabulary, values, items).read())
 }

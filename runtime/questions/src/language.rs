@@ -6,6 +6,9 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+/// The shortest root of a word.
+const MIN_ROOT_CHARS: usize = 4;
+
 /// The meanings of words that are no members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
@@ -13,9 +16,11 @@ pub(crate) enum Meaning {
     And,
     Top,
     Bottom,
+    Rated,
     Ascending,
     Descending,
     Sort,
+    Rank,
     More,
     AtLeast,
     Less,
@@ -38,6 +43,7 @@ pub(crate) enum Meaning {
     Today,
     Yesterday,
     Versus,
+    Compare,
     PreviousPeriod,
     YearOverYear,
     Share,
@@ -62,14 +68,23 @@ pub(crate) enum Meaning {
     MonthName(u8),
 }
 
-const MEANINGS: [(&str, Meaning); 50] = [
+/// The ends of a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    From,
+    To,
+}
+
+const MEANINGS: [(&str, Meaning); 53] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
     ("bottom", Meaning::Bottom),
+    ("rated", Meaning::Rated),
     ("ascending", Meaning::Ascending),
     ("descending", Meaning::Descending),
     ("sort", Meaning::Sort),
+    ("rank", Meaning::Rank),
     ("more", Meaning::More),
     ("at_least", Meaning::AtLeast),
     ("less", Meaning::Less),
@@ -92,6 +107,7 @@ const MEANINGS: [(&str, Meaning); 50] = [
     ("today", Meaning::Today),
     ("yesterday", Meaning::Yesterday),
     ("versus", Meaning::Versus),
+    ("compare", Meaning::Compare),
     ("previous_period", Meaning::PreviousPeriod),
     ("year_over_year", Meaning::YearOverYear),
     ("share", Meaning::Share),
@@ -121,7 +137,11 @@ pub struct Language {
     name: &'static str,
     /// Endings of words, the longest first, with what replaces them.
     endings: Vec<(String, String)>,
+    /// Endings by which a word differs from related ones, the longest first.
+    derivations: Vec<String>,
     numbers: HashMap<String, f64>,
+    /// Words in the names of what `from` and `to` lead to, by their stems.
+    directions: HashMap<String, Direction>,
     /// The stems of words that mean another one, such as abbreviations.
     same: HashMap<String, String>,
     /// The phrases that begin with a stem, the longest first.
@@ -151,7 +171,9 @@ impl Language {
         let mut language = Language {
             name,
             endings: Vec::new(),
+            derivations: Vec::new(),
             numbers: HashMap::new(),
+            directions: HashMap::new(),
             same: HashMap::new(),
             phrases: HashMap::new(),
         };
@@ -175,9 +197,18 @@ impl Language {
         for (key, list) in lines() {
             match key {
                 "endings" | "same" => {}
+                "derivations" => {
+                    language.derivations = parts(list);
+                    language.derivations.sort_by_key(|ending| std::cmp::Reverse(ending.len()));
+                }
                 "numbers" => {
                     let named = (0_u32..).zip(parts(list));
                     language.numbers.extend(named.map(|(number, word)| (word, f64::from(number))));
+                }
+                "from_names" | "to_names" => {
+                    let direction = if key == "from_names" { Direction::From } else { Direction::To };
+                    let stems: Vec<String> = parts(list).iter().map(|word| language.stem(word)).collect();
+                    language.directions.extend(stems.into_iter().map(|stem| (stem, direction)));
                 }
                 "months" => {
                     for (number, names) in (1_u8..).zip(parts(list)) {
@@ -222,6 +253,22 @@ impl Language {
         word.to_owned()
     }
 
+    /// Returns what a word has in common with related ones: `cancel` of `cancelled` and of `cancellation`.
+    pub(crate) fn root(&self, stem: &str) -> String {
+        let shorter = self.derivations.iter().find_map(|ending| stem.strip_suffix(&**ending));
+        let root = shorter.filter(|root| root.chars().count() >= MIN_ROOT_CHARS).unwrap_or(stem);
+        let mut ends = root.chars().rev();
+        match (ends.next(), ends.next()) {
+            (Some(last), Some(before)) if last == before => root[..root.len() - last.len_utf8()].to_owned(),
+            _ => root.to_owned(),
+        }
+    }
+
+    /// Returns whether a word in a name says where something comes from or leads to.
+    pub(crate) fn direction(&self, stem: &str) -> Option<Direction> {
+        self.directions.get(stem).copied()
+    }
+
     pub(crate) fn number(&self, word: &str) -> Option<f64> {
         self.numbers.get(word).copied()
     }
@@ -255,6 +302,21 @@ mod tests {
                     language.phrases.values().flatten().any(|(_, known)| *known == Meaning::MonthName(month));
                 assert!(is_named, "{code}: month {month}");
             }
+        }
+    }
+
+    #[test]
+    fn related_words_have_one_root() {
+        for (code, one, other, is_related) in [
+            ("en", "cancellations", "cancelled", true),
+            ("en", "departures", "departed", true),
+            ("en", "rate", "rated", false),
+            ("en", "station", "state", false),
+            ("de", "stornierung", "storniert", true),
+        ] {
+            let language = Language::named(code).unwrap();
+            let root = |word: &str| language.root(&language.stem(word));
+            assert_eq!(root(one) == root(other), is_related, "{one}, {other}");
         }
     }
 

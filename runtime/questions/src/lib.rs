@@ -21,7 +21,7 @@ pub use draft::{
 };
 pub use grammar::read;
 pub use language::Language;
-pub use members::{KnownValue, MemberEntry, MemberKind, Vocabulary};
+pub use members::{KnownValue, KnownValues, MemberEntry, MemberKind, SearchedWord, Vocabulary};
 pub use token::{MAX_CHARS, MAX_TOKENS, QuestionError};
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::draft::Unit;
-use crate::language::Language;
+use crate::language::{Direction, Language};
 
 /// The most members that a part of a phrase may mean. More are no hint of any of them.
 const MAX_PARTIAL: usize = 6;
@@ -31,6 +31,13 @@ pub enum MemberKind {
     Segment,
 }
 
+impl MemberEntry {
+    /// Returns whether both members have a name or a title in common.
+    pub(crate) fn shares_name(&self, other: &MemberEntry) -> bool {
+        self.phrases.iter().any(|one| other.phrases.iter().any(|other| one.eq_ignore_ascii_case(other)))
+    }
+}
+
 impl MemberKind {
     pub fn is_value(self) -> bool {
         matches!(self, MemberKind::Measure | MemberKind::Metric | MemberKind::Cube)
@@ -49,8 +56,10 @@ pub struct MemberEntry {
     pub kind: MemberKind,
     /// The cube of the member, or the first one that a metric is computed from.
     pub cube: Option<Arc<str>>,
-    /// Names, titles and synonyms, in the order of their importance.
+    /// Names and titles, in the order of their importance.
     pub phrases: Vec<Arc<str>>,
+    /// Further names, which count less than the own names of other members.
+    pub synonyms: Vec<Arc<str>>,
     pub unit: Option<Unit>,
     /// The measure that counts the rows of a cube.
     pub count: Option<Arc<str>>,
@@ -64,14 +73,44 @@ pub struct KnownValue {
     pub value: Arc<str>,
 }
 
+/// The values that were looked up for the words of a question.
+#[derive(Debug, Clone, Default)]
+pub struct KnownValues {
+    /// Values that contain one of the words.
+    pub values: Vec<KnownValue>,
+    /// The words of which all values of a dimension are known.
+    pub searched: Vec<SearchedWord>,
+}
+
+/// A word that was looked up among the values of a dimension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchedWord {
+    pub member: Arc<str>,
+    pub word: Arc<str>,
+}
+
 /// The members of one project that one caller may see.
 #[derive(Debug)]
 pub struct Vocabulary {
     entries: Vec<MemberEntry>,
-    /// The stems of phrases, with their members, by the first stem.
-    phrases: HashMap<String, Vec<(Vec<String>, usize)>>,
+    /// The stems of phrases, by the first stem.
+    phrases: HashMap<String, Vec<Phrase>>,
     /// The members whose phrases contain a stem.
     by_stem: HashMap<String, Vec<usize>>,
+    /// The members that are called by one word with a root.
+    by_root: HashMap<String, Vec<usize>>,
+    /// The units of members by their stems.
+    units: HashMap<String, Unit>,
+    /// The members whose names say where something comes from or leads to.
+    directions: HashMap<Arc<str>, Direction>,
+}
+
+/// A name of a member.
+#[derive(Debug, PartialEq)]
+struct Phrase {
+    stems: Vec<String>,
+    member: usize,
+    is_synonym: bool,
 }
 
 /// Members that a part of a question may mean.
@@ -80,33 +119,56 @@ pub(crate) struct MemberMatch {
     /// The number of words.
     pub(crate) length: usize,
     pub(crate) members: Vec<usize>,
+    /// The members that a synonym matches, but no name of their own.
+    pub(crate) by_synonym: Vec<usize>,
     /// All words of a phrase, without mistakes.
     pub(crate) is_exact: bool,
 }
 
 impl Vocabulary {
     pub fn new(entries: Vec<MemberEntry>, language: &Language) -> Self {
-        let mut vocabulary = Vocabulary { entries, phrases: HashMap::new(), by_stem: HashMap::new() };
-        for (index, entry) in vocabulary.entries.iter().enumerate() {
-            for phrase in &entry.phrases {
+        let mut vocabulary = Vocabulary {
+            entries,
+            phrases: HashMap::new(),
+            by_stem: HashMap::new(),
+            by_root: HashMap::new(),
+            units: HashMap::new(),
+            directions: HashMap::new(),
+        };
+        let add = |of: &mut Vec<usize>, member: usize| {
+            if !of.contains(&member) {
+                of.push(member);
+            }
+        };
+        for (member, entry) in vocabulary.entries.iter().enumerate() {
+            if let Some(unit @ Unit::Named(name)) = &entry.unit
+                && let [stem] = &stems_of(name, language)[..]
+            {
+                vocabulary.units.insert(stem.clone(), unit.clone());
+            }
+            let own = entry.phrases.iter().map(|phrase| (phrase, false));
+            for (phrase, is_synonym) in own.chain(entry.synonyms.iter().map(|phrase| (phrase, true))) {
                 let stems = stems_of(phrase, language);
                 if stems.is_empty() || stems.len() > MAX_WORDS {
                     continue;
                 }
+                if let Some(direction) = stems.iter().find_map(|stem| language.direction(stem)) {
+                    vocabulary.directions.entry(Arc::clone(&entry.name)).or_insert(direction);
+                }
                 for stem in &stems {
-                    let of_stem = vocabulary.by_stem.entry(stem.clone()).or_default();
-                    if !of_stem.contains(&index) {
-                        of_stem.push(index);
-                    }
+                    add(vocabulary.by_stem.entry(stem.clone()).or_default(), member);
+                }
+                if let [stem] = &stems[..] {
+                    add(vocabulary.by_root.entry(language.root(stem)).or_default(), member);
                 }
                 let of_first = vocabulary.phrases.entry(stems[0].clone()).or_default();
-                if !of_first.contains(&(stems.clone(), index)) {
-                    of_first.push((stems, index));
+                if !of_first.iter().any(|known| known.stems == stems && known.member == member) {
+                    of_first.push(Phrase { stems, member, is_synonym });
                 }
             }
         }
         for phrases in vocabulary.phrases.values_mut() {
-            phrases.sort_by_key(|(stems, _)| std::cmp::Reverse(stems.len()));
+            phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.stems.len()));
         }
         vocabulary
     }
@@ -125,36 +187,51 @@ impl Vocabulary {
         let is_at_start = |phrase: &[String]| {
             phrase.len() <= stems.len() && phrase.iter().zip(stems).all(|(one, other)| one == other)
         };
-        let length = phrases.iter().find(|(phrase, _)| is_at_start(phrase))?.0.len();
-        let mut members = Vec::new();
-        for (_, member) in phrases.iter().filter(|(phrase, _)| phrase.len() == length && is_at_start(phrase)) {
-            if !members.contains(member) {
-                members.push(*member);
-            }
-        }
+        let length = phrases.iter().find(|phrase| is_at_start(&phrase.stems))?.stems.len();
+        let same = phrases.iter().filter(|phrase| phrase.stems.len() == length && is_at_start(&phrase.stems));
         // `cancelled flights` are also called `flights cancelled`.
-        for member in self.permuted(&stems[..length]) {
-            if !members.contains(&member) {
-                members.push(member);
+        let found: Vec<&Phrase> = same.chain(self.permuted(&stems[..length])).collect();
+        let (mut members, mut by_synonym) = (Vec::new(), Vec::new());
+        for phrase in &found {
+            if !members.contains(&phrase.member) {
+                members.push(phrase.member);
+                if found.iter().all(|other| other.member != phrase.member || other.is_synonym) {
+                    by_synonym.push(phrase.member);
+                }
             }
         }
-        Some(MemberMatch { length, members, is_exact: true })
+        Some(MemberMatch { length, members, by_synonym, is_exact: true })
     }
 
-    /// Returns the members with a phrase of exactly these stems in another order.
-    fn permuted(&self, stems: &[&str]) -> Vec<usize> {
+    /// Returns the phrases of exactly these stems in another order.
+    fn permuted(&self, stems: &[&str]) -> Vec<&Phrase> {
         if stems.len() < 2 {
             return Vec::new();
         }
         let mut wanted = stems.to_vec();
         wanted.sort_unstable();
         let of_firsts = stems[1..].iter().filter_map(|stem| self.phrases.get(*stem)).flatten();
-        let same = of_firsts.filter(|(phrase, _)| {
-            let mut words: Vec<&str> = phrase.iter().map(String::as_str).collect();
+        let is_same = |phrase: &&Phrase| {
+            let mut words: Vec<&str> = phrase.stems.iter().map(String::as_str).collect();
             words.sort_unstable();
             words == wanted
-        });
-        same.map(|(_, member)| *member).collect()
+        };
+        of_firsts.filter(is_same).collect()
+    }
+
+    /// Returns the members that are called by one word with the root of a word.
+    pub(crate) fn related(&self, stem: &str, language: &Language) -> &[usize] {
+        self.by_root.get(&language.root(stem)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether the name of a member says where something comes from or leads to.
+    pub(crate) fn direction(&self, member: &str) -> Option<Direction> {
+        self.directions.get(member).copied()
+    }
+
+    /// Returns the unit of members that a word names.
+    pub(crate) fn unit(&self, stem: &str) -> Option<&Unit> {
+        self.units.get(stem)
     }
 
     /// Returns whether a name has a word with a stem.
@@ -174,7 +251,7 @@ impl Vocabulary {
             }
             (members, length) = (both, length + 1);
         }
-        (members.len() <= MAX_PARTIAL).then_some(MemberMatch { length, members, is_exact: false })
+        (members.len() <= MAX_PARTIAL).then(|| MemberMatch { length, members, by_synonym: Vec::new(), is_exact: false })
     }
 
     /// Returns the only known stem that differs from a word by a typing mistake.

@@ -12,6 +12,7 @@ fn entry(name: &str, kind: MemberKind, cube: &str, phrases: &[&str]) -> MemberEn
         kind,
         cube: Some(cube.into()),
         phrases: phrases.iter().map(|phrase| Arc::from(*phrase)).collect(),
+        synonyms: Vec::new(),
         unit: None,
         count: None,
     }
@@ -21,6 +22,7 @@ fn vocabulary(language: &Language) -> Vocabulary {
     use MemberKind::{Boolean, Cube, Measure, Metric, Number, Segment, Text, Time};
     let count = Some(Arc::from("flights.count"));
     let minutes = Some(Unit::Minutes);
+    let miles = Some(Unit::Named("miles".into()));
     Vocabulary::new(
         vec![
             MemberEntry { count, ..entry("flights", Cube, "flights", &["flights", "Flights"]) },
@@ -34,7 +36,8 @@ fn vocabulary(language: &Language) -> Vocabulary {
             entry("airlines.carrier", Text, "airlines", &["carrier", "Carrier code"]),
             entry("airlines.name", Text, "airlines", &["name", "Airline"]),
             entry("flights.origin", Text, "flights", &["origin", "Origin"]),
-            entry("flights.distance", Number, "flights", &["distance"]),
+            entry("flights.dest", Text, "flights", &["dest", "Destination"]),
+            MemberEntry { unit: miles, ..entry("flights.distance", Number, "flights", &["distance"]) },
             MemberEntry { unit: minutes, ..entry("flights.departure_delay", Number, "flights", &["departure delay"]) },
             entry("flights.is_cancelled", Boolean, "flights", &["is cancelled", "Cancelled"]),
             entry("flights.long_haul", Segment, "flights", &["long haul"]),
@@ -47,7 +50,7 @@ fn vocabulary(language: &Language) -> Vocabulary {
 
 fn read_in(code: &str, question: &str) -> Interpretation {
     let language = Language::named(code).unwrap();
-    read(question, &vocabulary(language), &[], language, date(2013, 7, 15)).unwrap()
+    read(question, &vocabulary(language), &KnownValues::default(), language, date(2013, 7, 15)).unwrap()
 }
 
 /// Returns the draft of a question that is clear.
@@ -188,12 +191,13 @@ fn typing_mistakes_are_corrected() {
 fn known_values_are_conditions() {
     let english = Language::named("en").unwrap();
     let known = |member: &str, value: &str| KnownValue { member: member.into(), value: value.into() };
-    let values = [
+    let values = vec![
         known("flights.origin", "JFK"),
         known("flights.origin", "EWR"),
         known("flights.carrier", "UA"),
         known("airlines.carrier", "UA"),
     ];
+    let values = KnownValues { values, searched: Vec::new() };
     let filters_of = |question: &str| {
         let reading = read(question, &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap();
         assert_eq!(reading.clarifications, [], "{question}");
@@ -211,6 +215,219 @@ fn known_values_are_conditions() {
     assert_eq!(reading.unknown, ["XY"]);
 }
 
+/// Reads a question whose unknown words were looked up among the values of some dimensions.
+fn read_with_values(question: &str) -> Interpretation {
+    let english = Language::named("en").unwrap();
+    let known = |(member, value): (&str, &str)| KnownValue { member: member.into(), value: value.into() };
+    let values = [
+        ("flights.origin", "JFK"),
+        ("flights.origin", "LGA"),
+        ("flights.dest", "LGA"),
+        ("flights.dest", "LAX"),
+        ("flights.carrier", "UA"),
+        ("airlines.name", "United Air Lines Inc."),
+        ("airlines.name", "Delta Air Lines Inc."),
+        ("airlines.name", "Delta Cargo"),
+    ];
+    let words = ["summer", "UA", "XX", "Paris", "JFK", "ORD", "United", "Delta", "fly"];
+    let members = ["flights.origin", "flights.dest", "flights.carrier", "airlines.name"];
+    let searched = words
+        .iter()
+        .flat_map(|word| members.map(|member| SearchedWord { member: member.into(), word: (*word).into() }));
+    let values = KnownValues { values: values.map(known).to_vec(), searched: searched.collect() };
+    read(question, &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap()
+}
+
+/// Returns the parts of a question that are asked back.
+fn unclear(reading: &Interpretation) -> Vec<&str> {
+    reading.clarifications.iter().map(|one| &*one.text).collect()
+}
+
+#[test]
+fn unknown_words_are_no_values_of_searched_dimensions() {
+    for (question, part, grouped) in [
+        ("cancellation rate by airline in summer", "summer", Some("airlines.name")),
+        ("flights by carrier in Paris", "Paris", Some("flights.carrier")),
+        ("flights by carrier XX", "XX", None),
+        ("flights where carrier is XX", "XX", None),
+        ("flights where carrier is UA or XX", "XX", None),
+        ("flights where carrier is \"XX\"", "XX", None),
+        ("flights by carrier except XX", "XX", Some("flights.carrier")),
+        ("flights by carrier fly", "fly", Some("flights.carrier")),
+    ] {
+        let reading = read_with_values(question);
+        assert_eq!(unclear(&reading), [part], "{question}");
+        assert!(!reading.clarifications[0].choices.is_empty(), "{question}");
+        assert_eq!(reading.draft.filters, [], "{question}");
+        if let Some(grouped) = grouped {
+            assert_eq!(groups(&reading.draft), [grouped], "{question}");
+        }
+    }
+    for (question, filter, grouped) in [
+        ("flights by airline in JFK", ("flights.origin", "equals"), &["airlines.name"][..]),
+        ("flights by carrier for UA", ("flights.carrier", "equals"), &["flights.carrier"]),
+        ("flights of carrier UA", ("flights.carrier", "equals"), &[]),
+        ("flights where carrier is not UA", ("flights.carrier", "notEquals"), &[]),
+        ("flights where carrier starts with X", ("flights.carrier", "startsWith"), &[]),
+    ] {
+        let reading = read_with_values(question);
+        assert_eq!(unclear(&reading), Vec::<&str>::new(), "{question}");
+        assert_eq!(
+            filters(&reading.draft).iter().map(|(member, operator, _)| (*member, *operator)).collect::<Vec<_>>(),
+            [filter],
+            "{question}"
+        );
+        assert_eq!(groups(&reading.draft), grouped, "{question}");
+    }
+}
+
+#[test]
+fn values_of_other_dimensions_are_guessed_only_if_words_announce_them() {
+    for question in ["flights where origin is XX", "flights by carrier except XX", "flights of origin XX"] {
+        let reading = read_in("en", question);
+        assert_eq!(unclear(&reading), Vec::<&str>::new(), "{question}");
+        assert_eq!(reading.draft.filters.len(), 1, "{question}");
+        assert!(reading.confidence < 1.0, "{question}");
+    }
+    for question in ["flights by carrier in summer", "flights by origin for summer", "flights by origin summer"] {
+        assert_eq!(unclear(&read_in("en", question)), ["summer"], "{question}");
+    }
+}
+
+#[test]
+fn beginnings_of_values_are_values_if_only_one_begins_so() {
+    let reading = read_with_values("flights of United");
+    assert_eq!(filters(&reading.draft), [("airlines.name", "equals", vec![text("United Air Lines Inc.")])]);
+    assert!(reading.confidence < 1.0);
+    assert_eq!(unclear(&read_with_values("flights of Delta")), ["Delta"]);
+}
+
+#[test]
+fn from_and_to_decide_between_dimensions() {
+    for (question, filter) in
+        [("flights from LGA", "flights.origin"), ("flights to LGA", "flights.dest"), ("flights to LAX", "flights.dest")]
+    {
+        let reading = read_with_values(question);
+        assert_eq!(unclear(&reading), Vec::<&str>::new(), "{question}");
+        assert_eq!(&*reading.draft.filters[0].member, filter, "{question}");
+    }
+    for (question, part) in [("flights of LGA", "LGA"), ("flights to JFK", "JFK"), ("flights from LAX", "LAX")] {
+        assert_eq!(unclear(&read_with_values(question)), [part], "{question}");
+    }
+}
+
+#[test]
+fn meanings_of_equal_rank_are_asked_back() {
+    let with_synonyms = |synonyms: &[(&str, &str)]| {
+        let english = Language::named("en").unwrap();
+        let mut entries: Vec<MemberEntry> = vocabulary(english).entries().map(|(_, entry)| entry.clone()).collect();
+        for (member, synonym) in synonyms {
+            let entry = entries.iter_mut().find(|entry| &*entry.name == *member).unwrap();
+            entry.synonyms.push(Arc::from(*synonym));
+        }
+        Vocabulary::new(entries, english)
+    };
+    let read_by = |vocabulary: &Vocabulary, question: &str| {
+        let english = Language::named("en").unwrap();
+        read(question, vocabulary, &KnownValues::default(), english, date(2013, 7, 15)).unwrap()
+    };
+    let both = names(&["flights.cancelled", "cancellation_rate"]);
+    let linked = with_synonyms(&[("flights.cancelled", "scrub"), ("cancellation_rate", "scrub")]);
+    let reading = read_by(&linked, "scrub by origin");
+    assert_eq!(reading.clarifications[0].choices, both);
+    for question in ["which airline has the most cancellations", "cancellations by origin"] {
+        let reading = read_in("en", question);
+        assert_eq!(unclear(&reading), ["cancellations"], "{question}");
+        assert_eq!(reading.clarifications[0].choices, names(&["cancellation_rate", "flights.cancelled"]), "{question}");
+    }
+    // A name is meant before a synonym of another member, which is an alternative.
+    let linked = with_synonyms(&[("flights.average_departure_delay", "cancellation rate")]);
+    let reading = read_by(&linked, "cancellation rate by origin");
+    assert_eq!(reading.draft.values, names(&["cancellation_rate"]));
+    let others = names(&["flights.average_departure_delay", "flights.cancellation_rate"]);
+    assert_eq!(reading.pieces[0].alternatives, others);
+}
+
+#[test]
+fn years_of_one_month_are_those_of_the_other() {
+    let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
+    for (question, expected) in [
+        ("flights between March and May 2013", between("2013-03-01", "2013-05-31")),
+        ("flights from March 2012 to May", between("2012-03-01", "2012-05-31")),
+        ("flights from March to May", between("2013-03-01", "2013-05-31")),
+        ("flights from November to February 2013", between("2012-11-01", "2013-02-28")),
+        ("flights from November 2011 to February", between("2011-11-01", "2012-02-29")),
+        ("flights from Q1 to Q3 2012", between("2012-01-01", "2012-09-30")),
+        ("flights from July 1 to July 10 2012", between("2012-07-01", "2012-07-10")),
+        ("flights from 2012 to 2013", between("2012-01-01", "2013-12-31")),
+    ] {
+        assert_eq!(draft(question).range, Some(expected), "{question}");
+    }
+    for (question, text) in [
+        ("flights from May 2013 to March 2013 by carrier", "from May 2013 to March 2013"),
+        ("flights between 2013 and 2012", "between 2013 and 2012"),
+    ] {
+        assert_eq!(unclear(&read_in("en", question)), [text], "{question}");
+    }
+    let words = |words: &str| DraftRange::Words(words.into());
+    for question in ["flights in Q2 vs Q1 2012", "flights in Q2 2012 vs Q1", "compare flights in Q2 2012 and Q1 2012"] {
+        let found = draft(question);
+        let read = (found.range, found.compare);
+        assert_eq!(read, (Some(words("2012-Q2")), Some(Comparison::Range(words("2012-Q1")))), "{question}");
+    }
+    for (question, date) in [
+        ("flights on July 4", "2013-07-04"),
+        ("flights on July 20", "2012-07-20"),
+        ("flights on 4 July 2012", "2012-07-04"),
+        ("flights on July 4th, 2012", "2012-07-04"),
+    ] {
+        assert_eq!(draft(question).range, Some(words(date)), "{question}");
+    }
+}
+
+#[test]
+fn numbers_of_rows_have_bounds() {
+    for (question, part) in [
+        ("top 0 carriers by flights", "top 0"),
+        ("bottom 2.5 carriers by flights", "bottom 2.5"),
+        ("top 20000 carriers by flights", "top 20000"),
+        ("the 0 carriers with the most flights", "0"),
+    ] {
+        let reading = read_in("en", question);
+        assert_eq!(unclear(&reading), [part], "{question}");
+        assert!(reading.clarifications[0].message.contains("number of rows"), "{question}");
+    }
+}
+
+#[test]
+fn numbers_are_compared_with_the_member_of_their_unit() {
+    let found = draft("flights over 2000 miles by carrier");
+    assert_eq!(filters(&found), [("flights.distance", "gt", vec![DraftValue::Number(2_000.0)])]);
+    let found = draft("flights over 2 hours");
+    assert_eq!(filters(&found), [("flights.departure_delay", "gt", vec![DraftValue::Number(120.0)])]);
+    // A total is not compared with a number.
+    assert_eq!(unclear(&read_in("en", "flights over 60")), ["flights over 60"]);
+    assert_ne!(unclear(&read_in("en", "flights over 60 feet")), Vec::<&str>::new());
+}
+
+#[test]
+fn words_that_leave_a_choice_are_asked_back() {
+    for (question, part) in [
+        ("flights by day of the week", "week"),
+        ("worst 5 origins by average arrival delay", "worst"),
+        ("departure delay by origin", "departure delay"),
+    ] {
+        assert_eq!(unclear(&read_in("en", question)), [part], "{question}");
+    }
+    let found = draft("how many flights were cancelled by origin");
+    assert_eq!(found.values, names(&["flights.count"]));
+    assert_eq!(filters(&found), [("flights.is_cancelled", "equals", vec![DraftValue::Boolean(true)])]);
+    let found = draft("origins ranked by cancellation rate");
+    assert_eq!(found.order, Some(DraftOrder { member: "cancellation_rate".into(), is_descending: true }));
+    assert_eq!(groups(&found), ["flights.origin"]);
+    assert_eq!(draft("long-haul flights by carrier").segments, names(&["flights.long_haul"]));
+}
+
 #[test]
 fn unclear_questions_lead_to_choices() {
     let reading = read_in("en", "average delay by carrier");
@@ -226,7 +443,8 @@ fn unclear_questions_lead_to_choices() {
 fn hostile_questions_are_bounded() {
     let english = Language::named("en").unwrap();
     let vocabulary = vocabulary(english);
-    let refused = |question: &str| read(question, &vocabulary, &[], english, date(2013, 7, 15)).unwrap_err();
+    let refused =
+        |question: &str| read(question, &vocabulary, &KnownValues::default(), english, date(2013, 7, 15)).unwrap_err();
     assert_eq!(refused(""), QuestionError::Empty);
     assert_eq!(refused(" ,;\u{202e}\u{0}"), QuestionError::Empty);
     assert_eq!(refused(&"flights ".repeat(2_000)), QuestionError::TooLong);
@@ -239,7 +457,7 @@ fn hostile_questions_are_bounded() {
         "between between between and and and 1 1 1 to to to",
         "top bottom not not not over over over",
     ] {
-        read(question, &vocabulary, &[], english, date(2013, 7, 15)).unwrap();
+        read(question, &vocabulary, &KnownValues::default(), english, date(2013, 7, 15)).unwrap();
     }
 }
 

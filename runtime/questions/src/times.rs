@@ -1,7 +1,7 @@
 //! Reads the times of a question.
 //!
 //! In: the words at a place, and the date. Out: a range in the words of queries, with the number of words. A month
-//! without a year is the last one that began.
+//! without a year is the last one that began; in a range or a comparison it has the year of the other month.
 
 use jiff::civil::Date;
 
@@ -14,6 +14,8 @@ use crate::token::{Token, TokenKind};
 pub(crate) struct FoundTime {
     pub(crate) length: usize,
     pub(crate) range: DraftRange,
+    /// The year that is written in it.
+    pub(crate) year: Option<i16>,
 }
 
 /// Returns the step of time that a meaning groups by.
@@ -41,11 +43,17 @@ pub(crate) fn unit(meaning: Meaning) -> Option<&'static str> {
     })
 }
 
-/// Reads a range of time at the start of some words.
-pub(crate) fn range(tokens: &[Token], language: &Language, today: Date) -> Option<FoundTime> {
+/// Reads a range of time at the start of some words. `before` has the year of a time that it is compared with.
+pub(crate) fn range(tokens: &[Token], language: &Language, today: Date, before: Option<i16>) -> Option<FoundTime> {
     let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
-    let words = |length: usize, words: String| Some(FoundTime { length, range: DraftRange::Words(words.into()) });
+    let words =
+        |length: usize, words: String| Some(FoundTime { length, range: DraftRange::Words(words.into()), year: None });
+    let between = |length: usize, first: Option<Date>, last: Option<Date>| {
+        let text = |date: Date| date.to_string().into();
+        Some(FoundTime { length, range: DraftRange::Between(first.map(text), last.map(text)), year: None })
+    };
     if let Some((length, meaning)) = language.phrase(&stems) {
+        let behind = || moment(&tokens[length..], language);
         match meaning {
             Meaning::Today => return words(length, "today".to_owned()),
             Meaning::Yesterday => return words(length, "yesterday".to_owned()),
@@ -54,42 +62,55 @@ pub(crate) fn range(tokens: &[Token], language: &Language, today: Date) -> Optio
                 return words(length + inner, format!("this {named}"));
             }
             Meaning::Last => return last(tokens, length, language),
-            Meaning::Since | Meaning::From => return since(tokens, length, meaning, language, today),
+            Meaning::Since | Meaning::From => {
+                let (start, inner) = behind()?;
+                let at = length + inner;
+                if let Some((to, Meaning::To | Meaning::Until)) = language.phrase(&stems[at..])
+                    && let Some((end, second)) = moment(&tokens[at + to..], language)
+                {
+                    let (first, last) = start.until(&end, today)?;
+                    return between(at + to + second, Some(first), Some(last));
+                }
+                if meaning == Meaning::Since {
+                    return between(at, Some(start.span(today)?.first), None);
+                }
+                // `from 2013` is the year.
+                return words(at, start.span(today)?.words);
+            }
             Meaning::Until => {
-                let (end, inner) = moment(&tokens[length..], language, today)?;
-                let range = DraftRange::Between(None, Some(end.last.into()));
-                return Some(FoundTime { length: length + inner, range });
+                let (end, inner) = behind()?;
+                return between(length + inner, None, Some(end.span(today)?.last));
             }
             Meaning::Before => {
-                let (end, inner) = moment(&tokens[length..], language, today)?;
-                let last = end.first.parse::<Date>().ok()?.yesterday().ok()?.to_string();
-                return Some(FoundTime { length: length + inner, range: DraftRange::Between(None, Some(last.into())) });
+                let (end, inner) = behind()?;
+                return between(length + inner, None, Some(end.span(today)?.first.yesterday().ok()?));
             }
             Meaning::After => {
-                let (start, inner) = moment(&tokens[length..], language, today)?;
-                let first = start.last.parse::<Date>().ok()?.tomorrow().ok()?.to_string();
-                return Some(FoundTime {
-                    length: length + inner,
-                    range: DraftRange::Between(Some(first.into()), None),
-                });
+                let (start, inner) = behind()?;
+                return between(length + inner, Some(start.span(today)?.last.tomorrow().ok()?), None);
             }
             Meaning::Between => {
-                let (start, first) = moment(&tokens[length..], language, today)?;
-                let at = length + first;
-                let rest: Vec<&str> = stems[at..].to_vec();
-                let (and, meaning) = language.phrase(&rest)?;
-                if meaning != Meaning::And {
-                    return None;
-                }
-                let (end, second) = moment(&tokens[at + and..], language, today)?;
-                let range = DraftRange::Between(Some(start.first.into()), Some(end.last.into()));
-                return Some(FoundTime { length: at + and + second, range });
+                let (start, inner) = behind()?;
+                let at = length + inner;
+                let (and, Meaning::And) = language.phrase(&stems[at..])? else { return None };
+                let (end, second) = moment(&tokens[at + and..], language)?;
+                let (first, last) = start.until(&end, today)?;
+                return between(at + and + second, Some(first), Some(last));
             }
             _ => {}
         }
     }
-    let (found, length) = moment(tokens, language, today)?;
-    words(length, found.words)
+    let (found, length) = moment(tokens, language)?;
+    let year = found.year.or(before).or_else(|| compared_year(&tokens[length..], language));
+    let range = DraftRange::Words(Moment { year, ..found }.span(today)?.words.into());
+    Some(FoundTime { length, range, year: found.year })
+}
+
+/// Returns the year of the time behind `vs` or `and`, as in `Q2 vs Q1 2013`.
+fn compared_year(tokens: &[Token], language: &Language) -> Option<i16> {
+    let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
+    let (length, Meaning::Versus | Meaning::And) = language.phrase(&stems)? else { return None };
+    moment(&tokens[length..], language)?.0.year
 }
 
 fn last(tokens: &[Token], length: usize, language: &Language) -> Option<FoundTime> {
@@ -102,30 +123,11 @@ fn last(tokens: &[Token], length: usize, language: &Language) -> Option<FoundTim
     {
         let (inner, named) = unit_at(&stems[1..], language)?;
         let range = DraftRange::Words(format!("last {count} {named}s").into());
-        return Some(FoundTime { length: length + 1 + inner, range });
+        return Some(FoundTime { length: length + 1 + inner, range, year: None });
     }
     let (inner, named) = unit_at(&stems, language)?;
-    Some(FoundTime { length: length + inner, range: DraftRange::Words(format!("last {named}").into()) })
-}
-
-/// Reads `since June` and `from March to May`.
-fn since(tokens: &[Token], length: usize, meaning: Meaning, language: &Language, today: Date) -> Option<FoundTime> {
-    let (start, inner) = moment(&tokens[length..], language, today)?;
-    let at = length + inner;
-    let stems: Vec<&str> = tokens[at..].iter().map(|token| &*token.stem).collect();
-    if let Some((to, Meaning::To | Meaning::Until)) = language.phrase(&stems)
-        && let Some((end, second)) = moment(&tokens[at + to..], language, today)
-    {
-        let range = DraftRange::Between(Some(start.first.into()), Some(end.last.into()));
-        return Some(FoundTime { length: at + to + second, range });
-    }
-    let is_open = meaning == Meaning::Since;
-    let range = match is_open {
-        true => DraftRange::Between(Some(start.first.into()), None),
-        // `from 2013` is the year.
-        false => DraftRange::Words(start.words.into()),
-    };
-    Some(FoundTime { length: at, range })
+    let range = DraftRange::Words(format!("last {named}").into());
+    Some(FoundTime { length: length + inner, range, year: None })
 }
 
 fn unit_at(stems: &[&str], language: &Language) -> Option<(usize, &'static str)> {
@@ -133,62 +135,130 @@ fn unit_at(stems: &[&str], language: &Language) -> Option<(usize, &'static str)>
     Some((length, unit(meaning)?))
 }
 
-/// A stretch of time with a name.
-#[derive(Debug)]
+/// A stretch of time as it is written.
+#[derive(Debug, Clone, Copy)]
 struct Moment {
+    year: Option<i16>,
+    part: Part,
+}
+
+/// A part of a year.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Year,
+    Quarter(i8),
+    Month(i8),
+    Day(i8, i8),
+}
+
+/// A stretch of time with its first and last day.
+#[derive(Debug)]
+struct Span {
     words: String,
-    first: String,
-    last: String,
+    first: Date,
+    last: Date,
+}
+
+impl Part {
+    fn month(self) -> i8 {
+        match self {
+            Part::Year => 1,
+            Part::Quarter(quarter) => (quarter - 1) * 3 + 1,
+            Part::Month(month) | Part::Day(month, _) => month,
+        }
+    }
+
+    /// Returns the part of a year; `None` if the year has no such day.
+    fn of(self, year: i16) -> Option<Span> {
+        let of_months = |months: i8, words: String| {
+            let first = Date::new(year, self.month(), 1).ok()?;
+            let last = Date::new(year, self.month() + months - 1, 1).ok()?.last_of_month();
+            Some(Span { words, first, last })
+        };
+        match self {
+            Part::Year => of_months(12, year.to_string()),
+            Part::Quarter(quarter) => of_months(3, format!("{year}-Q{quarter}")),
+            Part::Month(month) => of_months(1, format!("{year}-{month:02}")),
+            Part::Day(month, day) => {
+                let date = Date::new(year, month, day).ok()?;
+                Some(Span { words: date.to_string(), first: date, last: date })
+            }
+        }
+    }
 }
 
 impl Moment {
-    fn of_months(year: i16, month: i8, months: i8, words: String) -> Option<Moment> {
-        let first = Date::new(year, month, 1).ok()?;
-        let last = Date::new(year, month + months - 1, 1).ok()?.last_of_month();
-        Some(Moment { words, first: first.to_string(), last: last.to_string() })
+    /// Returns the days of the moment. Without a year it is the last one that began.
+    fn span(&self, today: Date) -> Option<Span> {
+        if let Some(year) = self.year {
+            return self.part.of(year);
+        }
+        let of_this_year = self.part.of(today.year()).filter(|span| span.first <= today);
+        of_this_year.or_else(|| self.part.of(today.year() - 1))
+    }
+
+    /// Returns the first and the last day of a range. A moment without a year is the nearest one to the other moment.
+    fn until(&self, end: &Moment, today: Date) -> Option<(Date, Date)> {
+        let (start, end) = match (self.year, end.year) {
+            (None, Some(year)) => {
+                let end = end.part.of(year)?;
+                let same_year = self.part.of(year).filter(|start| start.first <= end.last);
+                (same_year.or_else(|| self.part.of(year - 1))?, end)
+            }
+            (Some(_), Some(_)) => (self.span(today)?, end.span(today)?),
+            (_, None) => {
+                let start = self.span(today)?;
+                let year = start.first.year();
+                let same_year = end.part.of(year).filter(|end| start.first <= end.last);
+                let end = same_year.or_else(|| end.part.of(year + 1))?;
+                (start, end)
+            }
+        };
+        Some((start.first, end.last))
     }
 }
 
 /// Reads a date, a year, a quarter or a month.
-fn moment(tokens: &[Token], language: &Language, today: Date) -> Option<(Moment, usize)> {
+fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
     let first = tokens.first()?;
     if first.kind == TokenKind::Quoted {
         return None;
     }
     let year_at = |at: usize| tokens.get(at).and_then(|token| year(&token.lower));
+    let with_year = |part: Part, length: usize| {
+        let year = year_at(length);
+        (Moment { year, part }, length + usize::from(year.is_some()))
+    };
     if let Some(moment) = written(&first.lower) {
         return Some((moment, 1));
     }
     if let Some(quarter) = quarter(&first.lower) {
-        let (year, length) = match year_at(1) {
-            Some(year) => (year, 2),
-            None => (last_year(today, (quarter - 1) * 3 + 1), 1),
-        };
-        let words = format!("{year}-Q{quarter}");
-        return Some((Moment::of_months(year, (quarter - 1) * 3 + 1, 3, words)?, length));
+        return Some(with_year(Part::Quarter(quarter), 1));
     }
     let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
+    // `5 June 2013`
+    if let Some(day) = day(first)
+        && let Some((length, Meaning::MonthName(month))) = language.phrase(&stems[1..])
+    {
+        return Some(with_year(Part::Day(i8::try_from(month).ok()?, day), 1 + length));
+    }
     let (length, Meaning::MonthName(month)) = language.phrase(&stems)? else { return None };
     let month = i8::try_from(month).ok()?;
-    // A day: `June 5`, `June 5 2013`.
-    if let Some(TokenKind::Number(day)) = tokens.get(length).map(|token| token.kind)
-        && (1.0..=31.0).contains(&day)
-        && day.fract() == 0.0
-        && let Some(year) = year_at(length + 1)
-    {
-        let date = Date::new(year, month, day as i8).ok()?.to_string();
-        return Some((Moment { words: date.clone(), first: date.clone(), last: date }, length + 2));
+    // `June 5`, `June 5 2013`
+    if let Some(day) = tokens.get(length).and_then(day) {
+        let comma = usize::from(tokens.get(length + 1).is_some_and(|token| token.kind == TokenKind::Comma));
+        let at = length + 1 + comma * usize::from(year_at(length + 1 + comma).is_some());
+        return Some(with_year(Part::Day(month, day), at));
     }
-    let (year, length) = match year_at(length) {
-        Some(year) => (year, length + 1),
-        None => (last_year(today, month), length),
-    };
-    Some((Moment::of_months(year, month, 1, format!("{year}-{month:02}"))?, length))
+    Some(with_year(Part::Month(month), length))
 }
 
-/// Returns the last year in which a month began.
-fn last_year(today: Date, month: i8) -> i16 {
-    if month <= today.month() { today.year() } else { today.year() - 1 }
+/// Reads the number of a day: `5`, `5th`.
+fn day(token: &Token) -> Option<i8> {
+    let is_ending = |ending: &str| matches!(ending, "" | "st" | "nd" | "rd" | "th");
+    let digits = token.lower.chars().take_while(char::is_ascii_digit).count();
+    let (number, ending) = token.lower.split_at(digits);
+    number.parse().ok().filter(|day| (1..=31).contains(day) && is_ending(ending))
 }
 
 /// Returns whether a word alone is a time.
@@ -212,19 +282,19 @@ fn quarter(text: &str) -> Option<i8> {
 
 /// Reads `2013`, `2013-Q2`, `2013-02` and `2013-02-08`.
 fn written(text: &str) -> Option<Moment> {
+    let of = |year: i16, part: Part| Some(Moment { year: Some(year), part });
     if let Some(year) = year(text) {
-        return Moment::of_months(year, 1, 12, text.to_owned());
+        return of(year, Part::Year);
     }
     let (head, rest) = text.split_once('-')?;
     let year = year(head)?;
     if let Some(quarter) = quarter(rest) {
-        return Moment::of_months(year, (quarter - 1) * 3 + 1, 3, format!("{year}-Q{quarter}"));
+        return of(year, Part::Quarter(quarter));
     }
     if rest.len() == 2 {
         let month = rest.parse().ok().filter(|month| (1..=12).contains(month))?;
-        return Moment::of_months(year, month, 1, text.to_owned());
+        return of(year, Part::Month(month));
     }
     let date: Date = text.parse().ok()?;
-    let date = date.to_string();
-    Some(Moment { words: date.clone(), first: date.clone(), last: date })
+    of(year, Part::Day(date.month(), date.day()))
 }

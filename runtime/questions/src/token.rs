@@ -79,7 +79,7 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
                 Some(number) => found.push(token(word.to_owned(), TokenKind::Number(number), language)),
                 // The parts of `flights.average_delay` are words of its name.
                 None => {
-                    let parts = word.split(['.', '_']).filter(|part| !part.is_empty());
+                    let parts = word.split(separators(word)).filter(|part| !part.is_empty());
                     found.extend(parts.map(|part| token(part.to_owned(), TokenKind::Word, language)));
                 }
             }
@@ -95,6 +95,12 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
         return Err(QuestionError::Empty);
     }
     Ok(found)
+}
+
+/// Returns the characters between the words of a name. Those of `on-time` are words; `2013-02` and `x-ray` are one.
+fn separators(word: &str) -> &'static [char] {
+    let is_word = |part: &str| part.chars().count() > 1 && part.chars().all(char::is_alphabetic);
+    if word.split('-').all(is_word) { &['.', '_', '-'] } else { &['.', '_'] }
 }
 
 /// Returns the sign of a comparison at the start of some characters.

@@ -177,6 +177,10 @@ async fn suggestions_are_those_that_the_cube_can_use() {
     assert_eq!(house.suggested("writer", of_places).await, Vec::<String>::new());
     let all = house.suggested("writer", json!({"query": "", "context": {"cube_name": "places"}})).await;
     assert_eq!(all, ["places.id", "places.hall", "places"]);
+    // Without a text, metrics follow the cube's own members.
+    let all = house.suggested("writer", in_stock("")).await;
+    assert_eq!(all[0], "stock.count");
+    assert_eq!(house.suggested("writer", json!({"query": "", "limit": 1})).await, ["share_of_pieces"]);
     assert_eq!(house.suggested("writer", in_stock("avg piec")).await[0], "stock.avg_pieces");
 }
 
@@ -194,6 +198,11 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
         assert!(status < 300, "{status} {body}");
     }
     assert_eq!(house.found("writer", "cargo").await, both);
+    let question = json!({"query": "cargo by keeper"});
+    let (_, asked) = house.send("writer", "POST", "/api/v1/search/nl-query", question).await;
+    assert_eq!(asked["query"], Json::Null);
+    let clarification = &asked["clarifications"][0];
+    assert_eq!((&clarification["text"], &clarification["choices"]), (&json!("cargo"), &json!(both)));
     let certified = json!({"artifact_type": "measure", "artifact_id": "stock.weight", "notes": "checked"});
     let (status, body) =
         house.send("writer", "POST", "/api/v1/governance/certification/submit", certified.clone()).await;

@@ -19,7 +19,7 @@ use crate::search::ArtifactText;
 pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> Vec<MemberEntry> {
     let texts: HashMap<&str, &ArtifactText> =
         artifacts.iter().map(|artifact| (&*artifact.reference.id, &**artifact)).collect();
-    let synonyms = |name: &str| texts.get(name).map_or(&[][..], |text| &text.synonyms);
+    let synonyms = |name: &str| texts.get(name).map_or_else(Vec::new, |text| text.synonyms.clone());
     let mut entries = Vec::new();
     for cube in metadata::cubes(access) {
         let names = [Arc::clone(&cube.name), Arc::clone(&cube.title)];
@@ -27,16 +27,16 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
             name: Arc::clone(&cube.name),
             kind: MemberKind::Cube,
             cube: Some(Arc::clone(&cube.name)),
-            phrases: names.into_iter().chain(synonyms(&cube.name).iter().cloned()).collect(),
+            phrases: names.to_vec(),
+            synonyms: synonyms(&cube.name),
             unit: None,
             count: count_of(access, cube),
         });
         let member = |name: &Arc<str>, kind: MemberKind, presentation: &Presentation| {
             let full: Arc<str> = format!("{}.{name}", cube.name).into();
-            let mut phrases = phrases(cube, name, presentation);
-            phrases.extend(synonyms(&full).iter().cloned());
+            let (phrases, synonyms) = (phrases(cube, name, presentation), synonyms(&full));
             let unit = presentation.governed.unit.as_deref().map(unit);
-            MemberEntry { name: full, kind, cube: Some(Arc::clone(&cube.name)), phrases, unit, count: None }
+            MemberEntry { name: full, kind, cube: Some(Arc::clone(&cube.name)), phrases, synonyms, unit, count: None }
         };
         let measures = metadata::measures(access, cube);
         entries.extend(measures.map(|of| member(&of.name, MemberKind::Measure, &of.presentation)));
@@ -51,7 +51,8 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
             name: Arc::clone(&metric.name),
             kind: MemberKind::Metric,
             cube: metadata::cubes_of_metric(access, metric).first().map(|cube| Arc::clone(&cube.name)),
-            phrases: names.into_iter().chain(synonyms(&metric.name).iter().cloned()).collect(),
+            phrases: names.to_vec(),
+            synonyms: synonyms(&metric.name),
             unit: None,
             count: None,
         });
@@ -112,6 +113,6 @@ fn unit(name: &str) -> Unit {
         "minute" | "minutes" | "min" => Unit::Minutes,
         "hour" | "hours" | "h" => Unit::Hours,
         "day" | "days" | "d" => Unit::Days,
-        _ => Unit::Other,
+        _ => Unit::Named(name.into()),
     }
 }

@@ -4,8 +4,8 @@ use jiff::civil::Date;
 
 use crate::draft::{DraftRange, Unit};
 use crate::language::{Language, Meaning};
-use crate::members::{KnownValue, MemberKind, MemberMatch, Vocabulary};
-use crate::times;
+use crate::members::{KnownValue, KnownValues, MemberKind, MemberMatch, Vocabulary};
+use crate::times::{self, FoundTime};
 use crate::token::{Token, TokenKind};
 
 /// A part of a question.
@@ -24,7 +24,7 @@ pub(super) enum ItemKind {
     /// A step of time; true if a word for groups is part of it, as in `by month`.
     Step(&'static str, bool),
     Number(f64, Option<Unit>),
-    /// A word that is the value of dimensions.
+    /// A word that is the value of dimensions, or the beginning of values.
     Value(Vec<KnownValue>),
     /// A quoted text.
     Quoted,
@@ -36,6 +36,8 @@ pub(super) enum ItemKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Candidates {
     pub(super) members: Vec<usize>,
+    /// The members that a synonym matches, but no name of their own.
+    pub(super) by_synonym: Vec<usize>,
     /// 1 for all words of a phrase; less for a part of it, and for words with typing mistakes.
     pub(super) certainty: f64,
 }
@@ -47,23 +49,30 @@ const CERTAINTY_OF_CORRECTION: f64 = 0.85;
 pub(super) fn items(
     tokens: &[Token],
     vocabulary: &Vocabulary,
-    values: &[KnownValue],
+    values: &KnownValues,
     language: &Language,
     today: Date,
 ) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let corrected = corrected(tokens, vocabulary, language);
-    let mut at = 0;
+    let (mut at, mut year) = (0, None);
     while at < tokens.len() {
         let before = items.last();
-        let place = Place { tokens: &tokens[at..], corrected: &corrected[at..], vocabulary, language, today, before };
-        let (mut length, mut kind) = place.item();
+        let (tokens, corrected) = (&tokens[at..], &corrected[at..]);
+        let place = Place { tokens, corrected, vocabulary, language, today, before, year };
+        let (mut length, mut kind) = match place.time() {
+            Some(found) => {
+                year = found.year.or(year);
+                (found.length, ItemKind::Time(found.range))
+            }
+            None => place.item(),
+        };
         if matches!(kind, ItemKind::Unknown | ItemKind::Quoted)
-            && let Some((words, found)) = value(&tokens[at..], values)
+            && let Some((words, found)) = value(tokens, values)
         {
             (length, kind) = (words, found);
         }
-        let text = tokens[at..at + length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+        let text = tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
         items.push(Item { text, kind });
         at += length;
     }
@@ -73,21 +82,34 @@ pub(super) fn items(
 /// The most words of a value.
 const MAX_VALUE_WORDS: usize = 8;
 
-/// Returns the longest values at the start of some tokens, in upper or lower case, with their number of words.
-fn value(tokens: &[Token], values: &[KnownValue]) -> Option<(usize, ItemKind)> {
-    let spelled = |text: &str| {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-    };
+/// Returns the longest values at the start of some tokens, in upper or lower case, with their number of words. Without
+/// one, the values that begin with the first words.
+fn value(tokens: &[Token], values: &KnownValues) -> Option<(usize, ItemKind)> {
     let end = tokens.iter().take_while(|token| token.kind != TokenKind::Comma).count();
-    for length in (1..=end.min(MAX_VALUE_WORDS)).rev() {
-        let text = spelled(&tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" "));
-        let found: Vec<KnownValue> = values.iter().filter(|known| spelled(&known.value) == text).cloned().collect();
-        if !found.is_empty() && !text.is_empty() {
-            return Some((length, ItemKind::Value(found)));
+    let known: Vec<(String, &KnownValue)> = values.values.iter().map(|known| (spelled(&known.value), known)).collect();
+    for is_beginning in [false, true] {
+        for length in (1..=end.min(MAX_VALUE_WORDS)).rev() {
+            let text = spelled(&tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" "));
+            let is_meant = |value: &str| {
+                let rest = value.strip_prefix(&*text);
+                rest.is_some_and(|rest| rest.is_empty() || (is_beginning && rest.starts_with(' ')))
+            };
+            let found = known.iter().filter(|(value, _)| is_meant(value)).map(|(_, known)| (*known).clone());
+            let mut found: Vec<KnownValue> = found.collect();
+            found.sort_by(|one, other| (&one.member, &one.value).cmp(&(&other.member, &other.value)));
+            found.dedup();
+            if !found.is_empty() && !text.is_empty() {
+                return Some((length, ItemKind::Value(found)));
+            }
         }
     }
     None
+}
+
+/// Returns the words of a value in lower case.
+pub(super) fn spelled(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the stem of each token, and whether a typing mistake was corrected in it.
@@ -117,9 +139,29 @@ struct Place<'p> {
     language: &'p Language,
     today: Date,
     before: Option<&'p Item>,
+    /// The year of the last time that has one.
+    year: Option<i16>,
 }
 
 impl Place<'_> {
+    fn stems(&self) -> Vec<&str> {
+        self.tokens.iter().map(|token| &*token.stem).collect()
+    }
+
+    /// Returns the range of time at the start, if no longer phrase or name is there.
+    fn time(&self) -> Option<FoundTime> {
+        let is_text = matches!(self.tokens[0].kind, TokenKind::Quoted | TokenKind::Comma);
+        if is_text || self.compares() || self.follows_number() {
+            return None;
+        }
+        let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Versus)));
+        let year = self.year.filter(|_| is_compared);
+        let found = times::range(self.tokens, self.language, self.today, year)?;
+        let phrase = self.phrase(&self.stems()).map_or(0, |(length, _)| length);
+        let member = self.member().map_or(0, |(length, _)| length);
+        (found.length >= phrase.max(member)).then_some(found)
+    }
+
     fn item(&self) -> (usize, ItemKind) {
         let first = &self.tokens[0];
         match first.kind {
@@ -127,18 +169,8 @@ impl Place<'_> {
             TokenKind::Comma => return (1, ItemKind::Word(Meaning::And)),
             _ => {}
         }
-        let stems: Vec<&str> = self.tokens.iter().map(|token| &*token.stem).collect();
-        let known: Vec<&str> = self.corrected.iter().map(|(stem, _)| &**stem).collect();
-        let phrase = self.phrase(&stems);
-        let member = self.member(&known);
-        let longest = phrase.map_or(0, |(length, _)| length).max(member.as_ref().map_or(0, |(length, _)| *length));
-        if !self.compares()
-            && !self.follows_number()
-            && let Some(found) = times::range(self.tokens, self.language, self.today)
-            && found.length >= longest
-        {
-            return (found.length, ItemKind::Time(found.range));
-        }
+        let stems = self.stems();
+        let (phrase, member) = (self.phrase(&stems), self.member());
         if let TokenKind::Number(number) = first.kind {
             return self.number(number);
         }
@@ -204,8 +236,8 @@ impl Place<'_> {
             .collect();
         let stems: Vec<&str> = words.iter().map(String::as_str).collect();
         match self.vocabulary.exact(&stems) {
-            Some(MemberMatch { length, members, .. }) if length == stems.len() => {
-                (1, ItemKind::Member(Candidates { members, certainty: 1.0 }))
+            Some(MemberMatch { length, members, by_synonym, .. }) if length == stems.len() => {
+                (1, ItemKind::Member(Candidates { members, by_synonym, certainty: 1.0 }))
             }
             _ => (1, ItemKind::Quoted),
         }
@@ -213,14 +245,20 @@ impl Place<'_> {
 
     fn number(&self, number: f64) -> (usize, ItemKind) {
         let stems: Vec<&str> = self.tokens[1..].iter().map(|token| &*token.stem).collect();
-        let unit = self.language.phrase(&stems).and_then(|(length, meaning)| Some((length, unit(meaning)?)));
+        let unit_of_time = self.language.phrase(&stems).and_then(|(length, meaning)| Some((length, unit(meaning)?)));
+        // `2000 miles`
+        let is_name = self.vocabulary.exact(&stems).is_some();
+        let named = || stems.first().filter(|_| !is_name).and_then(|stem| self.vocabulary.unit(stem));
+        let unit = unit_of_time.or_else(|| Some((1, named()?.clone())));
         match unit {
             Some((length, unit)) => (1 + length, ItemKind::Number(number, Some(unit))),
             None => (1, ItemKind::Number(number, None)),
         }
     }
 
-    fn member(&self, stems: &[&str]) -> Option<(usize, Candidates)> {
+    fn member(&self) -> Option<(usize, Candidates)> {
+        let stems: Vec<&str> = self.corrected.iter().map(|(stem, _)| &**stem).collect();
+        let stems = &*stems;
         let exact = self.vocabulary.exact(stems);
         // A word of the language alone does not name a member.
         let is_word = self.language.phrase(stems).is_some();
@@ -234,11 +272,18 @@ impl Place<'_> {
             Some(exact) => found.length > exact.length && found.members.len() == 1,
             None => !is_word || found.length > 1,
         });
-        let found = partial.or(exact)?;
+        let mut found = partial.or(exact)?;
+        // `cancellations` may be those of `cancelled` as well as a part of `cancellation_rate`.
+        if !found.is_exact && found.length == 1 {
+            let related = self.vocabulary.related(stems[0], self.language).iter().copied();
+            let others: Vec<usize> = related.filter(|member| !found.members.contains(member)).collect();
+            found.members.extend(others);
+        }
         let is_corrected = self.corrected[..found.length].iter().any(|(_, is_corrected)| *is_corrected);
         let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART }
             * if is_corrected { CERTAINTY_OF_CORRECTION } else { 1.0 };
-        Some((found.length, Candidates { members: found.members, certainty }))
+        let MemberMatch { members, by_synonym, .. } = found;
+        Some((found.length, Candidates { members, by_synonym, certainty }))
     }
 
     fn word(&self, stems: &[&str], meaning: Meaning) -> ItemKind {

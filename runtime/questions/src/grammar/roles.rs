@@ -6,24 +6,35 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::items::{Candidates, Item, ItemKind};
+use super::items::{Candidates, Item, ItemKind, spelled};
 use crate::draft::{
     Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Interpretation,
     Piece, Unit,
 };
-use crate::language::Meaning;
-use crate::members::{KnownValue, MemberEntry, MemberKind, Vocabulary};
+use crate::language::{Direction, Meaning};
+use crate::members::{KnownValue, KnownValues, MemberEntry, MemberKind, Vocabulary};
 use crate::times;
 
 /// The most choices of a clarification.
 const MAX_CHOICES: usize = 8;
+/// The most values in a message.
+const MAX_VALUES: usize = 5;
+/// The most rows of a ranking.
+const MAX_ROWS: f64 = 10_000.0;
+/// The certainty of a value that was not found because its dimension is not searched.
+const CERTAINTY_OF_GUESS: f64 = 0.6;
+/// The certainty of a value of which a question has only the first words.
+const CERTAINTY_OF_BEGINNING: f64 = 0.8;
 
 /// Gives items their roles.
 pub(super) struct Reader<'r> {
     vocabulary: &'r Vocabulary,
+    values: &'r KnownValues,
     items: Vec<Item>,
     draft: Draft,
     pieces: Vec<Piece>,
+    /// The members besides the last one that was picked.
+    alternatives: Vec<Arc<str>>,
     clarifications: Vec<Clarification>,
     certainties: Vec<f64>,
     /// The cube that most members with one meaning belong to.
@@ -39,11 +50,17 @@ struct State {
     /// `which`: the next member is a dimension.
     is_which: bool,
     is_negated: bool,
+    /// `are`: the next member may be a switch.
+    is_predicate: bool,
     /// `top` and `bottom`: the direction. The number is in the draft.
     rank: Option<bool>,
     sorts: bool,
     compares: bool,
+    /// `compare`: the second time is the one to compare with.
+    compares_times: bool,
     ranges: Vec<DraftRange>,
+    /// The conditions on measures, as they were written.
+    conditions_of_values: Vec<String>,
     /// A cube that was named; its rows are counted if nothing else is.
     cube: Option<usize>,
 }
@@ -58,13 +75,15 @@ enum Role {
 }
 
 impl<'r> Reader<'r> {
-    pub(super) fn new(vocabulary: &'r Vocabulary, items: Vec<Item>) -> Self {
+    pub(super) fn new(vocabulary: &'r Vocabulary, values: &'r KnownValues, items: Vec<Item>) -> Self {
         let main_cube = main_cube(vocabulary, &items);
         Reader {
             vocabulary,
+            values,
             items,
             draft: Draft::default(),
             pieces: Vec::new(),
+            alternatives: Vec::new(),
             clarifications: Vec::new(),
             certainties: Vec::new(),
             main_cube,
@@ -100,17 +119,22 @@ impl<'r> Reader<'r> {
         match item.kind {
             ItemKind::Word(meaning) => self.word(at, &item.text, meaning),
             ItemKind::Step(step, is_group) => {
-                self.draft.granularity = Some(step);
                 self.state.groups = is_group;
-                self.piece(&item.text, format!("grouped by {step}"), 1.0)
+                self.step(&item.text, step)
             }
             ItemKind::Time(range) => self.time(&item.text, range),
             // `the 5 carriers with the most flights`
-            ItemKind::Number(count, None) if self.counts_rows(at, count) => {
+            ItemKind::Number(count, None) if is_count(count) && self.counts_rows(at) => {
                 self.draft.limit = Some(count as u64);
                 self.state.is_which = true;
                 self.piece(&item.text, format!("{count} rows"), 1.0)
             }
+            ItemKind::Number(number, None)
+                if !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number) =>
+            {
+                self.number_of(at, number)
+            }
+            ItemKind::Number(_, None) if self.is_before(at, MemberKind::Text) => self.no_count(&item.text),
             ItemKind::Number(..) => {
                 self.unclear(&item.text, format!("`{}` belongs to no member", item.text), Vec::new());
                 1
@@ -121,16 +145,58 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns whether a number is that of the rows, since a dimension is behind it.
-    fn counts_rows(&self, at: usize, count: f64) -> bool {
-        let is_count = (1.0..=10_000.0).contains(&count) && count.fract() == 0.0;
+    /// Returns whether a number is that of the rows, since a dimension of texts is behind it.
+    fn counts_rows(&self, at: usize) -> bool {
+        let is_number_of_row = !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number);
+        self.is_before(at, MemberKind::Text) && !is_number_of_row
+    }
+
+    /// Returns whether a member behind a place may be of a kind.
+    fn is_before(&self, at: usize, kind: MemberKind) -> bool {
         let Some(ItemKind::Member(candidates)) = self.items.get(at + 1).map(|item| &item.kind) else { return false };
-        is_count && candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == MemberKind::Text)
+        candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == kind)
+    }
+
+    /// Reads `planes with 2 engines`. Returns the number of items.
+    fn number_of(&mut self, at: usize, number: f64) -> usize {
+        let Some(Item { text, kind: ItemKind::Member(candidates) }) = self.items.get(at + 1).cloned() else { return 1 };
+        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        let members = candidates.members.iter().copied().filter(is_number).collect();
+        if let Some(index) = self.pick(&text, &Candidates { members, ..candidates }, Role::Operand) {
+            self.compare((at, at + 2), index, None, false, &[(DraftValue::Number(number), None)], 1.0);
+        }
+        2
+    }
+
+    /// Asks for the number of rows. Returns the number of items.
+    fn no_count(&mut self, text: &str) -> usize {
+        self.unclear(text, format!("`{text}` is not a number of rows from 1 to {MAX_ROWS}"), Vec::new());
+        1
+    }
+
+    fn step(&mut self, text: &str, step: &'static str) -> usize {
+        // `by day of the week`
+        if let Some(other) = self.draft.granularity.filter(|other| *other != step) {
+            let message = format!("a question has one step of time, but `{text}` follows `{other}`");
+            self.unclear(text, message, Vec::new());
+            return 1;
+        }
+        self.draft.granularity = Some(step);
+        self.piece(text, format!("grouped by {step}"), 1.0)
     }
 
     fn word(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
         match meaning {
-            Meaning::And | Meaning::Ignore | Meaning::Equals | Meaning::From | Meaning::To => return 1,
+            Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
+            // `flights that were cancelled`
+            Meaning::Equals => self.state.is_predicate = true,
+            Meaning::Rated => {
+                self.state.rank = Some(true);
+                self.state.groups = false;
+                let message =
+                    format!("`{text}` may be the largest or the smallest values; write `highest` or `lowest`");
+                self.unclear(text, message, Vec::new());
+            }
             Meaning::Which => self.state.is_which = true,
             Meaning::HowMany => self.state.is_which = false,
             Meaning::Group => {
@@ -149,9 +215,12 @@ impl<'r> Reader<'r> {
                 if let Some(ItemKind::Number(_, Some(unit @ (Unit::Days | Unit::Hours)))) = &number {
                     self.draft.granularity = Some(if *unit == Unit::Days { "day" } else { "hour" });
                 }
-                if let Some(ItemKind::Number(count, None | Some(Unit::Days | Unit::Hours))) = number
-                    && (1.0..=10_000.0).contains(&count)
-                {
+                if let Some(ItemKind::Number(count, None | Some(Unit::Days | Unit::Hours))) = number {
+                    if !is_count(count) {
+                        // The words behind it are read as those of a ranking.
+                        self.draft.limit = Some(1);
+                        return 1 + self.no_count(&self.text(at, at + 2));
+                    }
                     self.draft.limit = Some(count as u64);
                     let text = format!("{text} {}", self.items[at + 1].text);
                     return 1 + self.piece(&text, format!("the {count} rows with the largest or smallest values"), 1.0);
@@ -159,6 +228,10 @@ impl<'r> Reader<'r> {
                 return self.piece(text, "ordered by the next measure".to_owned(), 1.0);
             }
             Meaning::Sort => self.state.sorts = true,
+            Meaning::Rank => {
+                self.state.sorts = true;
+                self.state.rank = Some(true);
+            }
             Meaning::Ascending | Meaning::Descending => {
                 let is_descending = meaning == Meaning::Descending;
                 if let Some(order) = &mut self.draft.order {
@@ -168,6 +241,7 @@ impl<'r> Reader<'r> {
                 }
             }
             Meaning::Versus => self.state.compares = true,
+            Meaning::Compare => self.state.compares_times = true,
             Meaning::YearOverYear => {
                 self.draft.compare = Some(Comparison::Shift("1 year".into()));
                 return self.piece(text, "compared with a year before".to_owned(), 1.0);
@@ -187,9 +261,8 @@ impl<'r> Reader<'r> {
             // `top 5 days` and `which month`
             _ => match times::unit(meaning) {
                 Some(step) if self.state.is_which || self.state.groups || self.ranks_groups() => {
-                    self.draft.granularity = Some(step);
                     self.state.is_which = false;
-                    return self.piece(text, format!("grouped by {step}"), 1.0);
+                    return self.step(text, step);
                 }
                 _ => {
                     self.unclear(text, format!("`{text}` has no meaning here"), Vec::new());
@@ -209,7 +282,14 @@ impl<'r> Reader<'r> {
                 format!("the time from {} to {}", day(start), day(end))
             }
         };
-        if std::mem::take(&mut self.state.compares) {
+        if let DraftRange::Between(Some(start), Some(end)) = &range
+            && start > end
+        {
+            self.unclear(text, format!("`{text}` ends before it starts: {start} to {end}"), Vec::new());
+            return 1;
+        }
+        let is_second = self.state.compares_times && !self.state.ranges.is_empty() && self.draft.compare.is_none();
+        if std::mem::take(&mut self.state.compares) || is_second {
             self.draft.compare = Some(Comparison::Range(range));
             return self.piece(text, format!("compared with {meaning}"), 1.0);
         }
@@ -241,8 +321,10 @@ impl<'r> Reader<'r> {
             return self.piece(text, "named once more".to_owned(), candidates.certainty);
         }
         let is_which = std::mem::take(&mut self.state.is_which);
+        let picked = self.pick(text, candidates, role);
         let is_negated = std::mem::take(&mut self.state.is_negated);
-        let Some(index) = self.pick(text, candidates, role) else { return 1 };
+        self.state.is_predicate = false;
+        let Some(index) = picked else { return 1 };
         let entry = self.vocabulary.entry(index);
         let (name, certainty) = (Arc::clone(&entry.name), candidates.certainty);
         match entry.kind {
@@ -297,6 +379,13 @@ impl<'r> Reader<'r> {
                 self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
                 self.piece(text, format!("ordered by {name}"), certainty)
             }
+            // `departure delay by carrier`: a sum or an average is meant.
+            MemberKind::Number if role == Role::Any && !in_groups => {
+                let choices = self.measures_of(index);
+                let message = format!("`{name}` is a number of each row; choose a measure, or write `by` before it");
+                self.unclear(text, message, choices);
+                1
+            }
             _ => {
                 self.group(&name);
                 if is_which {
@@ -310,16 +399,20 @@ impl<'r> Reader<'r> {
     /// Reads a condition: a member, a comparison and its values. Returns the number of items.
     fn condition(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         // `carriers with more than 1000 flights`: the number belongs to the member behind it.
-        if self.names_groups(at, candidates) && self.compares_next_member(at) {
+        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        if !candidates.members.iter().any(is_number) && self.compares_next_member(at) {
             return None;
         }
         let mut next = at + 1;
         let mut is_negated = self.state.is_negated;
         let mut operator = None;
+        // Whether a word says that a value follows: `is`, `contains`, `except`.
+        let mut is_announced = is_negated;
         while let Some(ItemKind::Word(meaning)) = self.items.get(next).map(|item| &item.kind) {
             match meaning {
-                Meaning::Ignore | Meaning::Equals => {}
-                Meaning::Not => is_negated = true,
+                Meaning::Ignore => {}
+                Meaning::Equals => is_announced = true,
+                Meaning::Not => (is_negated, is_announced) = (true, true),
                 Meaning::Missing => {
                     let index = self.pick(text, candidates, Role::Operand)?;
                     let name = Arc::clone(&self.vocabulary.entry(index).name);
@@ -345,7 +438,7 @@ impl<'r> Reader<'r> {
                 break;
             }
         }
-        let (values, mut length) = self.values(next, operator == Some(Meaning::Between));
+        let (mut values, mut length) = self.values(next, operator == Some(Meaning::Between));
         if values.is_empty() {
             return None;
         }
@@ -360,7 +453,6 @@ impl<'r> Reader<'r> {
         }
         // A word behind a member is its value only if nothing else explains it.
         let wants_text = values.iter().any(|(value, _)| matches!(value, DraftValue::Text(_)));
-        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
         if operator.is_none() && !wants_text && next == at + 1 && !candidates.members.iter().any(is_number) {
             return None;
         }
@@ -369,21 +461,102 @@ impl<'r> Reader<'r> {
             (false, Some(_)) => matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric),
             (false, None) => kind == MemberKind::Number,
         };
-        let members: Vec<usize> =
+        let mut members: Vec<usize> =
             candidates.members.iter().copied().filter(|member| fits(self.vocabulary.entry(*member).kind)).collect();
+        if wants_text && operator.is_none() {
+            let is_adjacent = next == at + 1;
+            members.retain(|member| self.may_have_value(*member, next, is_adjacent, is_announced));
+        }
+        // `flights over 2000 miles`: the number is that of another member.
+        if let Some((_, Some(unit))) = values.first()
+            && !members.iter().any(|member| is_number(member) || self.has_unit(*member, unit))
+        {
+            return None;
+        }
         if members.is_empty() {
             return None;
         }
-        let index = self.pick(text, &Candidates { members, certainty: candidates.certainty }, Role::Any)?;
+        let index = self.pick(text, &Candidates { members, ..candidates.clone() }, Role::Any)?;
         let end = next + length;
-        // `by carrier except UA`: the member is a group too.
+        // `by carrier except UA` and `by carrier for UA and DL`: the member is a group too.
         let entry = self.vocabulary.entry(index);
-        if self.state.groups && is_negated && entry.kind == MemberKind::Text {
+        let is_listed = self.continues_groups(at) && next > at + 1;
+        if self.state.groups && (is_negated || is_listed) && entry.kind == MemberKind::Text {
             self.group(&Arc::clone(&entry.name));
         }
-        self.compare(at, end, index, operator, is_negated, &values);
+        let mut certainty: f64 = 1.0;
+        if wants_text {
+            // Between two values is `and`, `or` or a comma.
+            for (number, (value, _)) in values.iter_mut().enumerate() {
+                match self.value_of(index, next + 2 * number, operator.is_some()) {
+                    Ok((found, of_value)) => {
+                        *value = found;
+                        certainty = certainty.min(of_value);
+                    }
+                    Err(message) => {
+                        let text = self.items[next + 2 * number].text.clone();
+                        let choices = self.text_dimensions();
+                        self.unclear(&text, message, choices);
+                        self.state.is_negated = false;
+                        return Some(end - at);
+                    }
+                }
+            }
+        }
+        self.compare((at, end), index, operator, is_negated, &values, certainty);
         self.state.is_negated = false;
         Some(end - at)
+    }
+
+    /// Returns whether the item at a place may be a value of a member. An unknown word is one only if
+    /// another word announces it, as in `carrier is UA`, or if it looks like a name behind the member: `carrier UA`.
+    fn may_have_value(&self, member: usize, at: usize, is_adjacent: bool, is_announced: bool) -> bool {
+        let Some(item) = self.items.get(at) else { return false };
+        let is_own = |known: &KnownValue| known.member == self.vocabulary.entry(member).name;
+        match &item.kind {
+            ItemKind::Value(values) => is_announced || values.iter().any(is_own),
+            ItemKind::Quoted => is_announced || is_adjacent,
+            ItemKind::Unknown => {
+                let is_name = |c: char| c.is_uppercase() || c.is_numeric();
+                is_announced || (is_adjacent && item.text.contains(is_name))
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns the value of a member at a place, and its certainty.
+    fn value_of(&self, member: usize, at: usize, has_operator: bool) -> Result<(DraftValue, f64), String> {
+        let (item, name) = (&self.items[at], &self.vocabulary.entry(member).name);
+        let as_written = (DraftValue::Text(item.text.as_str().into()), CERTAINTY_OF_GUESS);
+        if has_operator {
+            return Ok((as_written.0, 1.0));
+        }
+        let no_value = || Err(format!("`{}` is unknown: `{name}` has no such value", item.text));
+        if let ItemKind::Value(values) = &item.kind {
+            let own: Vec<&KnownValue> = values.iter().filter(|known| known.member == *name).collect();
+            return match own[..] {
+                [known] => Ok((DraftValue::Text(Arc::clone(&known.value)), certainty_of(&item.text, &known.value))),
+                [] if self.is_searched(name, &item.text) => no_value(),
+                [] => Ok(as_written),
+                _ => Err(several_values(&item.text, &own)),
+            };
+        }
+        match self.is_searched(name, &item.text) {
+            true => no_value(),
+            false => Ok(as_written),
+        }
+    }
+
+    /// Returns whether all values of a dimension with a word are known.
+    fn is_searched(&self, member: &Arc<str>, word: &str) -> bool {
+        self.values
+            .searched
+            .iter()
+            .any(|searched| searched.member == *member && spelled(&searched.word) == spelled(word))
+    }
+
+    fn has_unit(&self, member: usize, unit: &Unit) -> bool {
+        self.vocabulary.entry(member).unit.as_ref().is_some_and(|own| own.fits(unit))
     }
 
     /// Reads `more than 1000 flights` and `over 2000 miles`.
@@ -404,39 +577,52 @@ impl<'r> Reader<'r> {
                 _ => members,
             };
             if !members.is_empty() {
-                let candidates = Candidates { members, certainty: candidates.certainty };
+                let candidates = Candidates { members, ..candidates.clone() };
                 if let Some(index) = self.pick(name, &candidates, Role::Any) {
                     let entry = self.vocabulary.entry(index);
                     if entry.kind.is_value() {
                         self.add_value(&Arc::clone(&entry.name));
                     }
-                    self.compare(at, end + 1, index, Some(meaning), false, &values);
+                    self.compare((at, end + 1), index, Some(meaning), false, &values, 1.0);
                 }
                 return end + 1 - at;
             }
         }
+        // `flights over 2000 miles`: the number of each row with this unit.
+        if let Some((_, Some(unit))) = values.first() {
+            let of_rows = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
+            let of_cube = of_rows.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
+            let members: Vec<usize> = of_cube.filter(|index| self.has_unit(*index, unit)).collect();
+            if !members.is_empty() {
+                let whole = self.text(at, end);
+                let candidates = Candidates { members, by_synonym: Vec::new(), certainty: 1.0 };
+                if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
+                    self.compare((at, end), index, Some(meaning), false, &values, 1.0);
+                }
+                return end - at;
+            }
+        }
         let whole = self.text(at, end.max(at + 1));
         let message = format!("`{whole}` compares no member");
-        let numbers = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
-        let choices = numbers.map(|(_, entry)| entry).filter(|entry| self.is_of_main_cube(entry));
-        let choices = choices.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect();
+        let choices = self.choices_of(MemberKind::Number);
         self.unclear(text, message, choices);
         end - at
     }
 
     fn compare(
         &mut self,
-        start: usize,
-        end: usize,
+        (start, end): (usize, usize),
         index: usize,
         operator: Option<Meaning>,
         is_negated: bool,
         values: &[(DraftValue, Option<Unit>)],
+        certainty: f64,
     ) {
         let entry = self.vocabulary.entry(index);
         let name = Arc::clone(&entry.name);
         let whole = self.text(start, end);
-        let Some(values) = values.iter().map(|value| converted(value, entry.unit)).collect::<Option<Vec<_>>>() else {
+        let Some(values) = values.iter().map(|value| converted(value, entry.unit.as_ref())).collect::<Option<Vec<_>>>()
+        else {
             self.unclear(&whole, format!("the unit of `{name}` is unknown; leave the unit out"), Vec::new());
             return;
         };
@@ -461,15 +647,18 @@ impl<'r> Reader<'r> {
                 return;
             }
         };
+        if entry.kind.is_value() {
+            self.state.conditions_of_values.push(whole.clone());
+        }
         let shown: Vec<String> = values.iter().map(shown).collect();
         self.filter(&name, operator, values);
-        self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), 1.0);
+        self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), certainty);
     }
 
     /// Returns the values at a place, with the number of items. A list has `and`, `or` or commas between its values.
     fn values(&self, at: usize, is_between: bool) -> (Vec<(DraftValue, Option<Unit>)>, usize) {
         let value = |item: &Item| match &item.kind {
-            ItemKind::Number(number, unit) => Some((DraftValue::Number(*number), *unit)),
+            ItemKind::Number(number, unit) => Some((DraftValue::Number(*number), unit.clone())),
             ItemKind::Quoted | ItemKind::Unknown => Some((DraftValue::Text(item.text.as_str().into()), None)),
             ItemKind::Value(values) => values.first().map(|known| (DraftValue::Text(Arc::clone(&known.value)), None)),
             _ => None,
@@ -487,7 +676,7 @@ impl<'r> Reader<'r> {
         }
         // `between 1 and 2 hours`
         if is_between && let [(_, first), (_, second)] = &mut values[..] {
-            *first = first.or(*second);
+            *first = first.take().or_else(|| second.clone());
         }
         (values, next - at)
     }
@@ -499,15 +688,31 @@ impl<'r> Reader<'r> {
         };
         let of_main_cube: Vec<&KnownValue> = values.iter().filter(of_main).collect();
         let candidates = if of_main_cube.is_empty() { values.iter().collect() } else { of_main_cube };
+        let candidates = self.directed(at, candidates);
         // `by origin except EWR`: the value is one of the groups.
         let of_groups: Vec<&KnownValue> =
             candidates.iter().copied().filter(|known| self.is_group(&known.member)).collect();
         let candidates = if of_groups.is_empty() { candidates } else { of_groups };
+        // `flights to JFK` are not those from there.
+        if let [known] = candidates[..]
+            && let (Some(own), Some(wanted)) = (self.vocabulary.direction(&known.member), self.direction_before(at))
+            && own != wanted
+        {
+            let message = format!("`{text}` is known as a value of `{}` only", known.member);
+            self.unclear(text, message, vec![Arc::clone(&known.member)]);
+            return 1;
+        }
         let [first] = candidates[..] else {
+            if candidates.iter().all(|known| known.member == candidates[0].member) {
+                let choices = vec![Arc::clone(&candidates[0].member)];
+                self.unclear(text, several_values(text, &candidates), choices);
+                return 1;
+            }
             let choices = candidates.iter().map(|known| Arc::clone(&known.member)).take(MAX_CHOICES).collect();
             self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
             return 1;
         };
+        let certainty = certainty_of(text, &first.value);
         let (member, mut found) = (Arc::clone(&first.member), vec![DraftValue::Text(Arc::clone(&first.value))]);
         let mut end = at + 1;
         while let (Some(ItemKind::Word(Meaning::And)), Some(ItemKind::Value(next))) =
@@ -527,24 +732,61 @@ impl<'r> Reader<'r> {
         let shown: Vec<String> = found.iter().map(shown).collect();
         let whole = self.text(at, end);
         self.filter(&member, operator, found);
-        self.piece(&whole, format!("only where {member} {operator} {}", shown.join(", ")), 1.0);
+        self.piece(&whole, format!("only where {member} {operator} {}", shown.join(", ")), certainty);
         end - at
+    }
+
+    /// Returns the direction that `from` or `to` before a value says.
+    fn direction_before(&self, at: usize) -> Option<Direction> {
+        match self.items.get(at.checked_sub(1)?)?.kind {
+            ItemKind::Word(Meaning::From) => Some(Direction::From),
+            ItemKind::Word(Meaning::To) => Some(Direction::To),
+            _ => None,
+        }
+    }
+
+    /// Returns the values of the dimensions that `from` or `to` before them names; all of them without one.
+    fn directed<'k>(&self, at: usize, values: Vec<&'k KnownValue>) -> Vec<&'k KnownValue> {
+        let Some(wanted) = self.direction_before(at) else { return values };
+        let is_directed = |known: &&KnownValue| self.vocabulary.direction(&known.member) == Some(wanted);
+        let directed: Vec<&KnownValue> = values.iter().copied().filter(is_directed).collect();
+        if directed.is_empty() { values } else { directed }
     }
 
     /// Asks for the dimension of a value.
     fn value_alone(&mut self, text: &str) -> usize {
-        let texts = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Text);
-        let choices: Vec<Arc<str>> = texts
-            .filter(|entry| self.is_of_main_cube(entry))
-            .map(|entry| Arc::clone(&entry.name))
-            .take(MAX_CHOICES)
-            .collect();
+        let choices = self.text_dimensions();
         let message = match choices.is_empty() {
             true => format!("`{text}` is unknown"),
             false => format!("`{text}` is unknown; if it is a value, write its dimension before it"),
         };
         self.unclear(text, message, choices);
         1
+    }
+
+    /// Returns the measures whose names contain that of a dimension, and the dimension.
+    fn measures_of(&self, index: usize) -> Vec<Arc<str>> {
+        let dimension = self.vocabulary.entry(index);
+        let words = |phrase: &Arc<str>| format!(" {} ", spelled(phrase));
+        let names: Vec<String> = dimension.phrases.iter().map(words).collect();
+        let is_named = |entry: &&MemberEntry| {
+            entry.phrases.iter().any(|phrase| names.iter().any(|name| words(phrase).contains(name)))
+        };
+        let entries = self.vocabulary.entries().map(|(_, entry)| entry);
+        let measures = entries.filter(|entry| entry.kind == MemberKind::Measure && entry.cube == dimension.cube);
+        let names = measures.filter(is_named).map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES - 1);
+        names.chain([Arc::clone(&dimension.name)]).collect()
+    }
+
+    fn text_dimensions(&self) -> Vec<Arc<str>> {
+        self.choices_of(MemberKind::Text)
+    }
+
+    /// Returns the members of a kind of the cube that the question is about.
+    fn choices_of(&self, kind: MemberKind) -> Vec<Arc<str>> {
+        let entries = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == kind);
+        let of_cube = entries.filter(|entry| self.is_of_main_cube(entry));
+        of_cube.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
     }
 
     /// Returns the member that is meant. Asks back if there are several, or none that fits the role.
@@ -564,7 +806,8 @@ impl<'r> Reader<'r> {
                 members.iter().copied().filter(|member| keeps(vocabulary.entry(*member))).collect();
             if remaining.is_empty() { members } else { remaining }
         };
-        let mut members: Vec<usize> = candidates.members.iter().copied().filter(fits).collect();
+        let fitting: Vec<usize> = candidates.members.iter().copied().filter(fits).collect();
+        let mut members = fitting.clone();
         if members.is_empty() {
             let choices = self.names(&candidates.members);
             let wanted = if role == Role::Group { "dimension" } else { "measure" };
@@ -574,7 +817,9 @@ impl<'r> Reader<'r> {
         if self.state.sorts {
             members = narrowed(members, &|entry| self.draft.values.contains(&entry.name) || self.is_group(&entry.name));
         }
-        if self.state.is_negated && role == Role::Any {
+        // The share of cancelled flights needs all of them.
+        let is_predicate = self.state.is_predicate && !self.draft.totals;
+        if (self.state.is_negated || is_predicate) && role == Role::Any {
             members = narrowed(members, &|entry| entry.kind == MemberKind::Boolean);
         }
         if role == Role::Any || role == Role::Value {
@@ -585,8 +830,30 @@ impl<'r> Reader<'r> {
         }
         members = narrowed(members, &|entry| self.is_of_main_cube(entry));
         members = narrowed(members, &|entry| entry.kind != MemberKind::Cube);
-        members = narrowed(members, &|entry| entry.kind == MemberKind::Metric);
+        // A name is meant before a synonym of another member.
+        let named: Vec<usize> =
+            members.iter().copied().filter(|member| !candidates.by_synonym.contains(member)).collect();
+        if !named.is_empty() {
+            members = named;
+        }
+        // A metric is meant before a measure with its name.
+        let all = members.clone();
+        members.retain(|member| {
+            let entry = vocabulary.entry(*member);
+            let is_same = |other: &usize| {
+                let other = vocabulary.entry(*other);
+                other.kind == MemberKind::Metric && other.shares_name(entry)
+            };
+            entry.kind != MemberKind::Measure || !all.iter().any(is_same)
+        });
         if let [only] = members[..] {
+            let entry = vocabulary.entry(only);
+            if self.main_cube.is_none() && entry.kind.is_value() {
+                self.main_cube = entry.cube.clone();
+            }
+            let others = fitting.into_iter().filter(|index| *index != only);
+            let others: Vec<usize> = others.filter(|index| vocabulary.entry(*index).kind != MemberKind::Cube).collect();
+            self.alternatives = self.names(&others);
             return Some(only);
         }
         let choices = self.names(&members);
@@ -628,8 +895,8 @@ impl<'r> Reader<'r> {
     fn names_groups(&self, at: usize, candidates: &Candidates) -> bool {
         let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
         let compares = |item: &Item| {
-            use Meaning::{AtLeast, AtMost, Bottom, Less, More, Top};
-            matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost | Top | Bottom))
+            use Meaning::{AtLeast, AtMost, Bottom, Less, More, Rank, Sort, Top};
+            matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost | Top | Bottom | Rank | Sort))
         };
         let mut behind = self.items[at + 1..].iter().skip_while(|item| item.kind == ItemKind::Word(Meaning::Ignore));
         candidates.members.iter().any(is_text) && behind.next().is_some_and(compares)
@@ -652,6 +919,11 @@ impl<'r> Reader<'r> {
     fn compares_next_member(&self, at: usize) -> bool {
         let is_filler = |item: &&Item| item.kind == ItemKind::Word(Meaning::Ignore);
         let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        use Meaning::{AtLeast, AtMost, Less, More};
+        let compares = |item: &Item| matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost));
+        if !self.items.get(comparison).is_some_and(compares) {
+            return false;
+        }
         let (values, length) = self.values(comparison + 1, false);
         let next = self.items.get(comparison + 1 + length).map(|item| &item.kind);
         let is_compared = |index: &usize| {
@@ -704,6 +976,13 @@ impl<'r> Reader<'r> {
             self.unclear("", "the question has several times".to_owned(), Vec::new());
         }
         self.complete_comparison();
+        // `flights over 60` compares the total with a number.
+        if self.draft.groups.is_empty() && self.draft.granularity.is_none() {
+            for text in std::mem::take(&mut self.state.conditions_of_values) {
+                let choices = self.choices_of(MemberKind::Number);
+                self.unclear(&text, format!("`{text}` compares a total; name a group or a dimension"), choices);
+            }
+        }
     }
 
     fn complete_comparison(&mut self) {
@@ -760,12 +1039,14 @@ impl<'r> Reader<'r> {
     }
 
     fn piece(&mut self, text: &str, meaning: String, certainty: f64) -> usize {
-        self.pieces.push(Piece { text: text.to_owned(), meaning, alternatives: Vec::new() });
+        let alternatives = std::mem::take(&mut self.alternatives);
+        self.pieces.push(Piece { text: text.to_owned(), meaning, alternatives });
         self.certainties.push(certainty);
         1
     }
 
     fn unclear(&mut self, text: &str, message: String, choices: Vec<Arc<str>>) {
+        self.alternatives.clear();
         self.clarifications.push(Clarification { text: text.to_owned(), message, choices });
         self.certainties.push(0.0);
     }
@@ -811,16 +1092,27 @@ fn length(words: &str) -> Option<String> {
 }
 
 /// Converts a number into the unit of a member. `None`: the member's unit is unknown.
-fn converted((value, unit): &(DraftValue, Option<Unit>), of: Option<Unit>) -> Option<DraftValue> {
+fn converted((value, unit): &(DraftValue, Option<Unit>), of: Option<&Unit>) -> Option<DraftValue> {
     let (DraftValue::Number(number), Some(unit)) = (value, unit) else { return Some(value.clone()) };
-    let seconds = |unit: Unit| match unit {
-        Unit::Seconds => Some(1.0),
-        Unit::Minutes => Some(60.0),
-        Unit::Hours => Some(3_600.0),
-        Unit::Days => Some(86_400.0),
-        Unit::Other => None,
-    };
-    Some(DraftValue::Number(number * seconds(*unit)? / seconds(of?)?))
+    let of = of.filter(|of| of.fits(unit))?;
+    Some(DraftValue::Number(match (unit.seconds(), of.seconds()) {
+        (Some(from), Some(to)) => number * from / to,
+        _ => *number,
+    }))
+}
+
+fn is_count(number: f64) -> bool {
+    (1.0..=MAX_ROWS).contains(&number) && number.fract() == 0.0
+}
+
+/// Returns the certainty of a value of which a question may have only the first words.
+fn certainty_of(text: &str, value: &str) -> f64 {
+    if spelled(text) == spelled(value) { 1.0 } else { CERTAINTY_OF_BEGINNING }
+}
+
+fn several_values(text: &str, values: &[&KnownValue]) -> String {
+    let shown: Vec<String> = values.iter().take(MAX_VALUES).map(|known| format!("`{}`", known.value)).collect();
+    format!("several values begin with `{text}`: {}", shown.join(", "))
 }
 
 fn shown(value: &DraftValue) -> String {

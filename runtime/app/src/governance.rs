@@ -26,6 +26,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod text;
+mod transfer;
 
 pub(crate) use approvals::zone_name;
 pub use approvals::{Approval, ApprovalService, HookFinding};
@@ -49,3 +50,6 @@ pub use service::{GovernancePorts, GovernanceService, GovernanceSettings, OnChan
 pub use state::GovernanceState;
 pub use task::GovernanceMaintenance;
 pub use text::TextProblem;
+pub use transfer::{
+    ImportError, ImportMode, ImportProblem, ImportSummary, RecordProblem, RecordSet, export_records, import_records,
+};

@@ -24,9 +24,9 @@ use crate::ports::governance_records::{
 };
 
 /// The largest number of terms, archived ones included.
-const MAX_TERMS: usize = 50_000;
+pub(super) const MAX_TERMS: usize = 50_000;
 /// The largest number of links of one term.
-const MAX_LINKS: usize = 1_000;
+pub(super) const MAX_LINKS: usize = 1_000;
 
 /// A term to create.
 #[derive(Debug, Clone, Default)]
@@ -497,7 +497,7 @@ fn unseen_member<'f>(sight: &Sight<'_>, formula: &'f str) -> Option<&'f str> {
 }
 
 /// Checks that a link from one term to another does not lead back to itself. Symmetric relationships close no cycle.
-fn check_cycle(
+pub(super) fn check_cycle(
     state: &GovernanceState,
     from: &Term,
     to: &Arc<Term>,

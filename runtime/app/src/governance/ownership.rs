@@ -25,7 +25,7 @@ use crate::ports::governance_records::{
 };
 
 /// The largest number of owners of one artifact.
-const MAX_OWNERS: usize = 50;
+pub(super) const MAX_OWNERS: usize = 50;
 /// The mark of a team in the project's files.
 const TEAM: &str = "team:";
 

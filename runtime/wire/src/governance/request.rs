@@ -48,16 +48,16 @@ pub(crate) const OWNER: &[&str] = &["artifact_type", "artifact_id", "owner_type"
 pub(crate) const METADATA: &[&str] =
     &["description", "tags", "documentation_url", "refresh_frequency", "data_classification", "pii_flag"];
 
-const STRING: &str = "a string";
-const STRINGS: &str = "a list of strings";
-const DATE: &str = "a date like 2026-12-31";
-const ARTIFACT_TYPE: &str = "`cube`, `measure`, `dimension`, `metric` or `model`";
-const LINK_TYPE: &str = "`cube`, `measure`, `dimension`, `metric`, `model` or `term`";
-const STATUS: &str = "`draft`, `pending_review`, `certified`, `deprecated` or `archived`";
-const TERM_STATUS: &str = "`draft`, `approved` or `archived`";
-const RELATIONSHIP: &str = "`defines`, `relates_to` or `synonym_of`";
-const OWNER_TYPE: &str = "`user` or `team`";
-const OWNER_ROLE: &str = "`data_owner`, `data_steward` or `technical_owner`";
+pub(super) const STRING: &str = "a string";
+pub(super) const STRINGS: &str = "a list of strings";
+pub(super) const DATE: &str = "a date like 2026-12-31";
+pub(super) const ARTIFACT_TYPE: &str = "`cube`, `measure`, `dimension`, `metric` or `model`";
+pub(super) const LINK_TYPE: &str = "`cube`, `measure`, `dimension`, `metric`, `model` or `term`";
+pub(super) const STATUS: &str = "`draft`, `pending_review`, `certified`, `deprecated` or `archived`";
+pub(super) const TERM_STATUS: &str = "`draft`, `approved` or `archived`";
+pub(super) const RELATIONSHIP: &str = "`defines`, `relates_to` or `synonym_of`";
+pub(super) const OWNER_TYPE: &str = "`user` or `team`";
+pub(super) const OWNER_ROLE: &str = "`data_owner`, `data_steward` or `technical_owner`";
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;

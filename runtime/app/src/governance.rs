@@ -17,6 +17,7 @@ mod glossary;
 mod history;
 mod metadata;
 mod ownership;
+mod page;
 mod report;
 mod search;
 mod service;
@@ -25,6 +26,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod text;
+mod transfer;
 
 pub(crate) use approvals::zone_name;
 pub use approvals::{Approval, ApprovalService, HookFinding};
@@ -32,17 +34,22 @@ pub use artifacts::{ArtifactView, Origin, Sourced};
 pub(crate) use artifacts::{GovernedCubes, Sight};
 pub use badges::{Badge, Badges};
 pub use certification::{
-    CertificationFilter, CertificationMove, CertificationView, DefinitionChange, allowed_moves, next_status,
+    CertificationFilter, CertificationMove, CertificationPage, CertificationView, DefinitionChange, allowed_moves,
+    next_status,
 };
 pub use diff::{DiffLine, DiffMark};
 pub use error::GovernanceError;
-pub use glossary::{LinkRequest, NewTerm, TermChange, TermFilter, TermView};
+pub use glossary::{LinkRequest, NewTerm, TermChange, TermFilter, TermPage, TermView};
 pub use history::HistoryPage;
 pub use metadata::MetadataRequest;
 pub use ownership::{OwnedArtifact, OwnerRequest, OwnerView, OwnershipView};
+pub use page::Page;
 pub use report::{ArtifactFinding, ComplianceReport, ReportRow};
 pub use search::{ArtifactQuery, ArtifactsFound};
 pub use service::{GovernancePorts, GovernanceService, GovernanceSettings, OnChange};
 pub use state::GovernanceState;
 pub use task::GovernanceMaintenance;
 pub use text::TextProblem;
+pub use transfer::{
+    ImportError, ImportMode, ImportProblem, ImportSummary, RecordProblem, RecordSet, export_records, import_records,
+};

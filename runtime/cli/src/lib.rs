@@ -35,9 +35,9 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, graphql,
-    import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems, profile, query,
-    run as run_command, schema, search, serve, state, test,
+    Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, governance,
+    graphql, import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems,
+    profile, query, run as run_command, schema, search, serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -120,6 +120,8 @@ enum Command {
     Anomaly(anomaly::AnomalyArguments),
     /// Profile the columns of a cube
     Profile(profile::ProfileArguments),
+    /// Export and import governed records, and report on them
+    Governance(governance::GovernanceArguments),
     /// Manage API keys, users and sessions
     Auth(auth::AuthArguments),
     /// Read and check the audit log
@@ -247,6 +249,10 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         Command::Auth(arguments) => {
             let project = read(arguments.action.dir())?;
             in_runtime(None, auth::run(&arguments, &project))?.map(|()| true)
+        }
+        Command::Governance(arguments) => {
+            let project = read(arguments.action.dir())?;
+            in_runtime(None, governance::run(&arguments, &project))?.map(|()| true)
         }
         Command::Audit(arguments) => {
             let project = read(arguments.action.dir())?;

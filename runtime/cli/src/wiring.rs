@@ -25,11 +25,12 @@ use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
 use terrane_app::cost::{Guardrails, Prices};
-use terrane_app::governance::GovernanceSettings;
+use terrane_app::governance::{ApprovalService, GovernancePorts, GovernanceService, GovernanceSettings};
 use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::jobs::JobSettings;
 use terrane_app::ports::audit::{AuditEntry, AuditLog as _, Details};
 use terrane_app::ports::clock::Clock;
+use terrane_app::ports::governance::NoHooks;
 use terrane_app::ports::jobs::JobQuota;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
@@ -257,6 +258,21 @@ fn job_settings(config: &Config) -> JobSettings {
         retention: Duration::from_secs(jobs.retention_days * 86_400),
         quota: JobQuota { open: jobs.max_open, open_per_caller: jobs.max_open_per_caller },
     }
+}
+
+/// Assembles the use cases of governance over the state database, for reading; `None` if the module is switched off.
+pub fn governance(project: &Project, services: &Services, store: &Arc<StateStore>) -> Option<GovernanceService> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let timezone = &project.config.query.timezone;
+    let ports = GovernancePorts {
+        records: store.clone(),
+        catalog: Arc::clone(&services.catalog),
+        access: Arc::clone(&services.access),
+        approvals: ApprovalService::new(Arc::new(NoHooks), Arc::clone(&clock), timezone),
+        randomness: Arc::new(OsRandomness),
+        clock,
+    };
+    governance_settings(&project.config).map(|settings| GovernanceService::new(ports, settings))
 }
 
 /// Returns the settings of governance; `None` if the module is switched off.

@@ -57,6 +57,7 @@ impl GovernanceRecords for StateStore {
         if newest != stored(sequence) {
             return Ok(false);
         }
+        release_names(&mut change, &changes).await?;
         let mut entries = Vec::with_capacity(changes.len());
         for (RecordChange { record, entry }, number) in changes.into_iter().zip(newest + 1..) {
             write_record(&mut change, &record, number).await?;
@@ -88,7 +89,19 @@ fn stored(sequence: u64) -> i64 {
     i64::try_from(sequence).unwrap_or(i64::MAX)
 }
 
-/// A term that takes the name of one that the same transaction archives is written after it, so names stay unique.
+/// Clears the unique names of terms that are written together, since one may take the name of another.
+async fn release_names(change: &mut Transaction, changes: &[RecordChange]) -> Result<(), StoreError> {
+    let terms = || changes.iter().filter(|change| change.record.kind() == RecordKind::Term);
+    if terms().count() < 2 {
+        return Ok(());
+    }
+    for RecordChange { record, .. } in terms() {
+        let release = Statement::new("UPDATE governance_records SET unique_name = NULL WHERE key = $1");
+        change.execute(release.bind(&*record.key())).await?;
+    }
+    Ok(())
+}
+
 async fn write_record(change: &mut Transaction, record: &GovernedRecord, number: i64) -> Result<(), StoreError> {
     let unique_name = match record {
         GovernedRecord::Term(term) => term.unique_name(),

@@ -167,6 +167,19 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Returns the fields of an object, and the problem of each unknown one.
+    pub(crate) fn with_unknown(
+        value: &'a Json,
+        path: &'a Path<'a>,
+        expected: &'static str,
+        known: &'static [&'static str],
+    ) -> Result<(Self, Vec<FieldError>), FieldError> {
+        let Json::Object(object) = value else { return Err(path.invalid_type(value, expected)) };
+        let unknown = object.keys().filter(|name| !known.contains(&name.as_str()));
+        let problems = unknown.map(|name| path.unknown_field(name, known)).collect();
+        Ok((Fields { object, path }, problems))
+    }
+
     /// Returns a field, unless it is missing or null.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Json> {
         self.object.get(name).filter(|value| !value.is_null())
@@ -247,6 +260,11 @@ impl FieldError {
             other => other.to_owned(),
         };
         FieldError { path: String::new(), problem: FieldProblem::Syntax { message, line, column } }
+    }
+
+    /// Returns the place, such as `filters[0].operator`; empty for the whole body.
+    pub(crate) fn place(&self) -> &str {
+        &self.path
     }
 
     /// Returns whether the request has a form that the interface does not support, so that no field is invalid.

@@ -4,6 +4,7 @@
 //! certifications, terms, owners, artifacts and the history as JSON. Absent: rules for texts and moves, which
 //! `app::governance` checks; the report (`report`).
 
+pub mod records;
 pub mod report;
 pub(crate) mod request;
 
@@ -11,8 +12,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::governance::{
-    ArtifactView, ArtifactsFound, Badge, CertificationView, DefinitionChange, HistoryPage, Origin, OwnedArtifact,
-    OwnerView, OwnershipView, TermView,
+    ArtifactView, ArtifactsFound, Badge, CertificationPage, CertificationView, DefinitionChange, HistoryPage, Origin,
+    OwnedArtifact, OwnerView, OwnershipView, TermPage, TermView,
 };
 use terrane_app::ports::audit::Details;
 use terrane_app::ports::governance_records::{
@@ -211,11 +212,14 @@ impl From<Badge> for CertificationBadge {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Certifications {
     pub certifications: Vec<Certification>,
+    /// The number of certifications on all pages.
+    pub total: usize,
 }
 
-impl From<&[CertificationView]> for Certifications {
-    fn from(views: &[CertificationView]) -> Self {
-        Certifications { certifications: views.iter().map(Certification::from).collect() }
+impl From<&CertificationPage> for Certifications {
+    fn from(page: &CertificationPage) -> Self {
+        let certifications = page.certifications.iter().map(Certification::from).collect();
+        Certifications { certifications, total: page.total }
     }
 }
 
@@ -325,6 +329,20 @@ pub struct GlossaryTerms {
 impl From<&[TermView]> for GlossaryTerms {
     fn from(views: &[TermView]) -> Self {
         GlossaryTerms { terms: views.iter().map(GlossaryTerm::from).collect() }
+    }
+}
+
+/// A page of the terms of the glossary.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GlossaryTermPage {
+    pub terms: Vec<GlossaryTerm>,
+    /// The number of terms on all pages.
+    pub total: usize,
+}
+
+impl From<&TermPage> for GlossaryTermPage {
+    fn from(page: &TermPage) -> Self {
+        GlossaryTermPage { terms: page.terms.iter().map(GlossaryTerm::from).collect(), total: page.total }
     }
 }
 

@@ -97,9 +97,12 @@ impl House {
             ("analyst", writer, vec!["analyst"], vec![]),
             ("reader", Scopes::READ, vec![], vec![]),
             ("admin", writer.with(Scope::Admin), vec![], vec![]),
+            ("ada", writer, vec![], vec![]),
+            // Another key of the user `reviewer`, without the role.
+            ("former", writer, vec![], vec![]),
         ] {
             let texts = |texts: Vec<&str>| texts.into_iter().map(Into::into).collect();
-            let user_id = Some(name.into());
+            let user_id = Some(if name == "former" { "reviewer" } else { name }.into());
             let grants = Grants { scopes, user_id, roles: texts(roles), groups: texts(groups), ..Grants::default() };
             let request = KeyRequest { name: name.into(), grants, ..KeyRequest::default() };
             let accounts = edge.app().services.authenticator.accounts().clone();
@@ -267,7 +270,7 @@ async fn reviewers_certify_and_not_what_they_submitted() {
         "artifact_type": "measure", "artifact_id": "orders.revenue",
         "owner_type": "team", "owner_id": "stewards", "role": "data_steward",
     });
-    assert_eq!(house.post("writer", "/ownership/assign", steward).await.status, 201);
+    assert_eq!(house.post("reviewer", "/ownership/assign", steward).await.status, 201);
     let rejected = house.step("steward", "reject", "orders.revenue", json!({"reason": "Too early."})).await;
     assert_eq!((rejected.status, &rejected.json["rejected"]["notes"]), (200, &json!("Too early.")));
     assert_eq!(submit("steward").await.status, 200);
@@ -403,7 +406,11 @@ async fn terms_have_unique_names_and_links_without_cycles() {
     let (b, c) = (house.term("b").await, house.term("c").await);
     assert_eq!(link(&id, "term", &b, "synonym_of").await.status, 201);
     assert_eq!(link(&b, "term", &c, "relates_to").await.status, 201);
-    let cycle = link(&c, "term", &id, "synonym_of").await;
+    assert_eq!(link(&c, "term", &b, "relates_to").await.status, 201, "a symmetric relationship closes no cycle");
+    assert_eq!(link(&c, "term", &id, "synonym_of").await.status, 201);
+    assert_eq!(link(&id, "term", &b, "defines").await.status, 201);
+    assert_eq!(link(&b, "term", &c, "defines").await.status, 201);
+    let cycle = link(&c, "term", &id, "defines").await;
     assert_eq!(cycle.code(), (409, "CONFLICT"));
     assert_eq!(cycle.details()["cycle"], json!(["c", "Net revenue", "b", "c"]));
     assert_eq!(link(&b, "term", &b, "relates_to").await.code(), (409, "CONFLICT"));
@@ -481,13 +488,13 @@ async fn owners_are_assigned_and_removed() {
     });
     let owners = "/ownership?artifact_type=measure&artifact_id=stock.pieces";
     assert_eq!(house.get("reader", owners).await.json["owners"][0]["owner_id"], "ada", "an owner of the files");
-    let assigned = house.post("writer", "/ownership/assign", body.clone()).await;
+    let assigned = house.post("reviewer", "/ownership/assign", body.clone()).await;
     assert_eq!((assigned.status, assigned.tag.as_deref()), (201, Some("\"1\"")), "{assigned:?}");
     for (field, value) in body.as_object().unwrap() {
         assert_eq!(assigned.json[field], *value, "{field}");
     }
-    assert_eq!(assigned.json["assigned_by"], "writer");
-    assert_eq!(house.post("writer", "/ownership/assign", body).await.code(), (409, "CONFLICT"));
+    assert_eq!(assigned.json["assigned_by"], "reviewer");
+    assert_eq!(house.post("reviewer", "/ownership/assign", body).await.code(), (409, "CONFLICT"));
     let listed = house.get("reader", owners).await;
     assert_eq!((listed.json["owners"].as_array().unwrap().len(), &listed.json["version"]), (1, &json!(1)));
     let owned = house.get("reader", "/ownership/by-owner?owner_id=grace").await;
@@ -495,9 +502,107 @@ async fn owners_are_assigned_and_removed() {
     let of_team = house.get("reader", "/ownership/by-owner?owner_id=logistics&owner_type=team").await;
     assert_eq!(of_team.json["artifacts"][0]["artifact_id"], "stock");
     let remove = format!("{owners}&owner_id=grace");
-    let removed = house.send("writer", "DELETE", &remove, None, &[]).await;
+    let removed = house.send("reviewer", "DELETE", &remove, None, &[]).await;
     assert_eq!((removed.status, &removed.json["owners"][0]["owner_id"]), (200, &json!("ada")), "{removed:?}");
-    assert_eq!(house.send("writer", "DELETE", &remove, None, &[]).await.code(), (404, "NOT_FOUND"));
+    assert_eq!(house.send("reviewer", "DELETE", &remove, None, &[]).await.code(), (404, "NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn owners_are_changed_by_owners_and_reviewers() {
+    let house = House::new().await;
+    let assign = |caller, id: &str, kind: &str, owner: &str, role: &str| {
+        let body = json!({
+            "artifact_type": "measure", "artifact_id": id, "owner_type": kind, "owner_id": owner, "role": role,
+        });
+        let house = &house;
+        async move {
+            let answered = house.post(caller, "/ownership/assign", body).await;
+            (answered.status, answered.details()["reason"].as_str().unwrap_or_default().to_owned())
+        }
+    };
+    let refused = |reason: &str| (403, reason.to_owned());
+    let accepted = (201, String::new());
+    for role in ["data_owner", "data_steward", "technical_owner"] {
+        assert_eq!(assign("writer", "orders.count", "user", "writer", role).await, refused("owner_required"), "{role}");
+    }
+    assert_eq!(assign("writer", "orders.count", "user", "ada", "data_owner").await, refused("owner_required"));
+    assert_eq!(assign("steward", "orders.count", "team", "stewards", "data_steward").await, refused("owner_required"));
+    let denials = house.events().await.into_iter().filter(|(event, _)| event == "access_denied").count();
+    assert!(denials > 0, "a denial is audited");
+    assert_eq!(house.step("writer", "archive", "orders.count", json!({})).await.code(), (403, "FORBIDDEN"));
+
+    // An owner of the files, and one that was assigned, may assign others.
+    assert_eq!(assign("ada", "stock.pieces", "user", "ada", "data_steward").await, refused("own_stewardship"));
+    assert_eq!(assign("ada", "stock.pieces", "user", "grace", "data_owner").await, accepted);
+    assert_eq!(assign("admin", "orders.count", "user", "writer", "data_owner").await, accepted);
+    assert_eq!(assign("writer", "orders.count", "user", "writer", "data_steward").await, refused("own_stewardship"));
+    assert_eq!(assign("writer", "orders.count", "user", "steward", "data_steward").await, accepted);
+    assert_eq!(assign("steward", "orders.count", "team", "stewards", "data_steward").await, refused("own_stewardship"));
+    house.step("writer", "submit", "orders.count", json!({"notes": "ready"})).await;
+    assert_eq!(house.step("writer", "certify", "orders.count", json!({})).await.code(), (403, "FORBIDDEN"));
+    assert_eq!(house.step("steward", "certify", "orders.count", json!({})).await.status, 200);
+
+    // A steward who assigned itself is no reviewer without the role.
+    assert_eq!(assign("reviewer", "orders.largest", "user", "reviewer", "data_steward").await, accepted);
+    house.step("writer", "submit", "orders.largest", json!({"notes": "ready"})).await;
+    let own = house.step("former", "certify", "orders.largest", json!({})).await;
+    assert_eq!((own.code(), &own.details()["reason"]), ((403, "FORBIDDEN"), &json!("reviewer_required")));
+    assert_eq!(house.step("reviewer", "certify", "orders.largest", json!({})).await.status, 200);
+
+    let remove = "/ownership?artifact_type=measure&artifact_id=orders.largest&owner_id=reviewer";
+    let removed = house.send("writer", "DELETE", remove, None, &[]).await;
+    assert_eq!((removed.code(), &removed.details()["reason"]), ((403, "FORBIDDEN"), &json!("owner_required")));
+    assert_eq!(house.send("former", "DELETE", remove, None, &[]).await.status, 200, "an owner may leave");
+}
+
+#[tokio::test]
+async fn lists_have_pages() {
+    let house = House::new().await;
+    for name in ["a", "b", "c"] {
+        house.term(name).await;
+    }
+    let names = |listed: &Response| -> Vec<String> {
+        listed.json["terms"].as_array().unwrap().iter().map(|term| term["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let page = house.get("reader", "/glossary/terms?limit=1&offset=1").await;
+    assert_eq!((names(&page), &page.json["total"]), (vec!["b".to_owned()], &json!(3)));
+    let all = house.get("reader", "/glossary/terms").await;
+    assert_eq!((names(&all).len(), &all.json["total"]), (3, &json!(3)));
+    house.step("writer", "submit", "orders.count", json!({"notes": "x"})).await;
+    house.step("writer", "submit", "orders.revenue", json!({"notes": "x"})).await;
+    let page = house.get("reader", "/certification/list?limit=1&offset=1").await;
+    assert_eq!((page.json["certifications"].as_array().unwrap().len(), &page.json["total"]), (1, &json!(2)));
+    assert_eq!(page.json["certifications"][0]["artifact_id"], "orders.revenue");
+    let hidden = house.get("analyst", "/certification/list?limit=1").await;
+    assert_eq!(
+        (&hidden.json["certifications"][0]["artifact_id"], &hidden.json["total"]),
+        (&json!("orders.count"), &json!(1))
+    );
+    for path in ["/glossary/terms?limit=0", "/certification/list?limit=501", "/glossary/terms?offset=-1"] {
+        assert_eq!(house.get("reader", path).await.code(), (400, "INVALID_QUERY"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn masks_count_if_they_hold_without_an_exception() {
+    for (policy, is_masked) in [
+        ("when: {roles: [analyst]}, mask: {keeper: hash}", false),
+        ("when: {attributes: {region: [EU]}}, mask: {keeper: hash}", false),
+        ("when: {unless_roles: [reviewer]}, mask: {keeper: hash}", true),
+        ("mask: {keeper: hash}", true),
+        ("when: {unless_roles: [reviewer]}, deny: [keeper]", true),
+        ("when: {roles: [analyst], unless_roles: [reviewer]}, deny: [keeper]", false),
+    ] {
+        let mut world = world();
+        let text = format!("policies: [{{name: keeper, cubes: [stock], {policy}}}]\n");
+        world.files.insert("policies/keeper.yml".to_owned(), text);
+        let house = House::of(world).await;
+        let report = house.get("reviewer", "/report").await;
+        let rows = report.json["artifacts"].as_array().unwrap();
+        let keeper = rows.iter().find(|row| row["artifact_id"] == "stock.keeper").unwrap();
+        assert_eq!(keeper["masked"], is_masked, "{policy}");
+        assert_eq!(keeper["findings"] == json!([]), is_masked, "{policy}");
+    }
 }
 
 /// Every changing route of governance, as a request that would be accepted.
@@ -548,6 +653,11 @@ async fn every_changing_route_refuses_a_stale_version() {
             let refused = house.send("admin", method, path, body.clone(), &[("if-match", tag)]).await;
             assert_eq!(refused.code(), (412, "PRECONDITION_FAILED"), "{method} {path} {tag}: {refused:?}");
         }
+        for tag in ["7", "garbage", "\"7", "*, \"7\""] {
+            let refused = house.send("admin", method, path, body.clone(), &[("if-match", tag)]).await;
+            assert_eq!(refused.code(), (400, "INVALID_QUERY"), "{method} {path} {tag}: {refused:?}");
+            assert_eq!(refused.details()["field"], "If-Match", "{method} {path} {tag}");
+        }
     }
     assert_eq!(house.get("admin", "/history").await.json["changes"].as_array().unwrap().len(), 2, "the two terms");
 
@@ -557,6 +667,7 @@ async fn every_changing_route_refuses_a_stale_version() {
         let expected = if path == "/glossary/terms" { (201, "") } else { (428, "PRECONDITION_REQUIRED") };
         let refused = house.send("admin", method, path, body.clone(), &[]).await;
         assert_eq!(refused.code(), expected, "{method} {path}: {refused:?}");
+        assert!(refused.status != 428 || refused.text.contains("If-Match"), "{refused:?}");
     }
     let submit = &changes[0];
     for (tag, expected) in [("\"0\"", 200), ("\"0\"", 412), ("\"1\", \"2\"", 409), ("*", 409)] {
@@ -580,7 +691,7 @@ async fn denied_members_do_not_exist() {
         "artifact_type": "measure", "artifact_id": "orders.revenue", "owner_type": "user", "owner_id": "ada",
         "role": "data_owner",
     });
-    assert_eq!(house.post("writer", "/ownership/assign", owner.clone()).await.status, 201);
+    assert_eq!(house.post("reviewer", "/ownership/assign", owner.clone()).await.status, 201);
     house.certified("orders.largest").await;
     let reason = json!({"reason": "x", "replacement": "orders.revenue"});
     assert_eq!(house.step("reviewer", "deprecate", "orders.largest", reason).await.status, 200);
@@ -624,6 +735,15 @@ async fn denied_members_do_not_exist() {
             assert_eq!((hidden.code(), missing.code()), ((404, "NOT_FOUND"), (404, "NOT_FOUND")), "{path}");
         }
     }
+    // A client that reads a term and sends it back must not erase what it cannot see.
+    let path = format!("/glossary/terms/{id}");
+    let sent = json!({"definition": "Money.", "formula": null});
+    let changed = house.send("analyst", "PATCH", &path, Some(sent), &[]).await;
+    assert_eq!((changed.status, &changed.json["formula"]), (200, &Json::Null), "{changed:?}");
+    let kept = house.get("writer", &path).await;
+    assert_eq!((&kept.json["formula"], &kept.json["definition"]), (&json!("orders.revenue * 2"), &json!("Money.")));
+    let erased = house.send("writer", "PATCH", &path, Some(json!({"formula": null})), &[]).await;
+    assert_eq!((erased.status, &erased.json["formula"]), (200, &Json::Null));
     let unlink = format!("/glossary/terms/{id}/links?{REVENUE}");
     assert_eq!(house.send("analyst", "DELETE", &unlink, None, &[]).await.code(), (404, "NOT_FOUND"));
     for (path, body) in [
@@ -705,7 +825,7 @@ async fn hooks_are_asked_about_each_change_of_an_artifact() {
         "artifact_type": "cube", "artifact_id": "orders", "owner_type": "user", "owner_id": "ada", "role": "data_owner",
     });
     let submitted = house.step("writer", "submit", "orders.revenue", json!({"notes": "x"})).await;
-    let assigned = house.post("writer", "/ownership/assign", owner).await;
+    let assigned = house.post("reviewer", "/ownership/assign", owner).await;
     let patch = Some(json!({"description": "x"}));
     let patched = house.send("writer", "PATCH", "/artifacts/cube/orders/metadata", patch, &[]).await;
     for refused in [submitted, assigned, patched] {

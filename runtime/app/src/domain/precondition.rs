@@ -8,7 +8,7 @@ pub enum Precondition {
     None,
     /// Any record that exists.
     Exists,
-    /// One of these versions. Names that are not versions are left out, so the list may be empty.
+    /// One of these versions. Weak tags, and tags that are not versions, are left out, so the list may be empty.
     Versions(Vec<u64>),
 }
 

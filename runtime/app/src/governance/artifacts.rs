@@ -144,6 +144,11 @@ impl<'a> Sight<'a> {
         }
     }
 
+    /// Returns whether the caller reviews every artifact: it has `admin` or a reviewer role.
+    pub(super) fn has_reviewer_role(&self) -> bool {
+        self.is_admin || self.caller.roles.iter().any(|role| self.settings.reviewer_roles.contains(role))
+    }
+
     /// Returns whether policies hide nothing from the caller, who may then see whole definitions and changes.
     pub(super) fn sees_everything(&self) -> bool {
         self.access.sees_everything()

@@ -16,13 +16,14 @@ use super::details::{artifact_for_hooks, certification_details};
 use super::diff::{DiffLine, diff};
 use super::error::GovernanceError;
 use super::ownership::OwnershipView;
+use super::page::Page;
 use super::service::{Decided, GovernanceService, OnChange, Question};
 use super::state::GovernanceState;
 use super::text::{self, TextProblem};
 use crate::domain::{Precondition, RequestContext};
 use crate::ports::governance::Transition;
 use crate::ports::governance_records::{
-    ArtifactRef, ArtifactType, Certification, CertificationStatus, GovernedRecord, OwnerRole, RecordChange, Step,
+    ArtifactRef, ArtifactType, Certification, CertificationStatus, GovernedRecord, RecordChange, Step,
 };
 
 /// Returns the status after a move; `None` if the move is not allowed.
@@ -91,6 +92,14 @@ pub struct DefinitionChange {
 pub struct CertificationFilter {
     pub status: Option<CertificationStatus>,
     pub artifact_type: Option<ArtifactType>,
+}
+
+/// A page of certifications.
+#[derive(Debug, Clone, Default)]
+pub struct CertificationPage {
+    pub certifications: Vec<CertificationView>,
+    /// The number of certifications of all pages.
+    pub total: usize,
 }
 
 impl CertificationView {
@@ -212,15 +221,16 @@ impl GovernanceService {
         .await
     }
 
-    /// Returns the recorded certifications, by artifact. With the status `draft`, artifacts without a record too.
+    /// Returns a page of the recorded certifications, by artifact. With the status `draft`, artifacts without a record too.
     ///
     /// # Errors
     /// [`GovernanceError::Store`].
     pub async fn certifications(
         &self,
         filter: &CertificationFilter,
+        page: &Page,
         request: &RequestContext,
-    ) -> Result<Vec<CertificationView>, GovernanceError> {
+    ) -> Result<CertificationPage, GovernanceError> {
         self.read(request, |sight, state| {
             let mut artifacts: Vec<ArtifactRef> = state.certifications.keys().cloned().collect();
             if filter.status == Some(CertificationStatus::Draft) {
@@ -233,7 +243,10 @@ impl GovernanceService {
             let is_wanted = |artifact: &ArtifactRef| filter.artifact_type.is_none_or(|kind| kind == artifact.kind);
             let wanted = artifacts.iter().filter(|artifact| is_wanted(artifact) && sight.sees_records_of(artifact));
             let views = wanted.map(|artifact| CertificationView::of(sight, state, artifact));
-            Ok(views.filter(|view| filter.status.is_none_or(|status| status == view.status)).collect())
+            let selected = views.filter(|view| filter.status.is_none_or(|status| status == view.status));
+            let selected: Vec<CertificationView> = selected.collect();
+            let total = selected.len();
+            Ok(CertificationPage { certifications: page.of(selected.into_iter()).collect(), total })
         })
         .await
     }
@@ -352,15 +365,15 @@ fn without_hidden(sight: &Sight<'_>, record: &Arc<Certification>) -> Arc<Certifi
     }
 }
 
-/// Checks the caller's right to a move. Reviewers have a reviewer role, are stewards of the artifact, or have `admin`.
+/// Checks the caller's right to a move. Reviewers have a reviewer role, are stewards of the artifact whom others
+/// assigned, or have `admin`.
 fn check_rights(
     sight: &Sight<'_>,
     owners: &OwnershipView,
     present: &CertificationView,
     transition: Transition,
 ) -> Result<(), GovernanceError> {
-    let has_role = sight.caller.roles.iter().any(|role| sight.settings.reviewer_roles.contains(role));
-    let is_reviewer = sight.is_admin || has_role || owners.has(sight.caller, &[OwnerRole::DataSteward]);
+    let is_reviewer = sight.has_reviewer_role() || owners.has_steward(sight.caller);
     match transition {
         Transition::Submit => Ok(()),
         Transition::Certify if is_reviewer => {
@@ -375,7 +388,7 @@ fn check_rights(
         }
         Transition::Reject if is_reviewer => Ok(()),
         Transition::Deprecate | Transition::Archive | Transition::Restore
-            if is_reviewer || owners.has(sight.caller, &OwnerRole::ALL) =>
+            if is_reviewer || owners.has(sight.caller) =>
         {
             Ok(())
         }

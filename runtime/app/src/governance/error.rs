@@ -32,6 +32,10 @@ pub enum GovernanceError {
     NotReviewer { transition: Transition },
     #[error("the caller who submitted an artifact cannot certify it")]
     OwnSubmission,
+    #[error("only an owner or a reviewer may change the owners of {} `{}`", artifact.kind.as_str(), artifact.id)]
+    NotOwner { artifact: ArtifactRef },
+    #[error("a caller cannot make itself a data steward")]
+    OwnStewardship,
     /// A governance hook denies the step, or a required hook cannot be called.
     #[error("a governance hook does not allow it")]
     Refused { approval: Approval },

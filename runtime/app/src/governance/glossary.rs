@@ -1,7 +1,7 @@
 //! The glossary: terms, their synonyms, and links to artifacts and to other terms.
 //!
-//! The name of a term is unique in its category among terms that are not archived, without regard to case. Links
-//! between terms form no cycle. A link to an artifact that the caller may not see is left out, and a formula that
+//! The name of a term is unique in its category among terms that are not archived, without regard to case. `defines`
+//! links between terms form no cycle; `relates_to` and `synonym_of` are symmetric, so they may point both ways. A link to an artifact that the caller may not see is left out, and a formula that
 //! names such a member too.
 
 use std::collections::HashSet;
@@ -12,6 +12,7 @@ use terrane_compiler::model::Member;
 use super::artifacts::Sight;
 use super::details::term_details;
 use super::error::GovernanceError;
+use super::page::Page;
 use super::service::{Decided, GovernanceService};
 use super::state::GovernanceState;
 use super::text::{self, TextProblem};
@@ -23,9 +24,9 @@ use crate::ports::governance_records::{
 };
 
 /// The largest number of terms, archived ones included.
-const MAX_TERMS: usize = 50_000;
+pub(super) const MAX_TERMS: usize = 50_000;
 /// The largest number of links of one term.
-const MAX_LINKS: usize = 1_000;
+pub(super) const MAX_LINKS: usize = 1_000;
 
 /// A term to create.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +78,14 @@ pub struct TermFilter {
     pub status: Option<TermStatus>,
 }
 
+/// A page of terms.
+#[derive(Debug, Clone, Default)]
+pub struct TermPage {
+    pub terms: Vec<TermView>,
+    /// The number of terms of all pages.
+    pub total: usize,
+}
+
 /// A term as the caller sees it.
 #[derive(Debug, Clone)]
 pub struct TermView {
@@ -95,15 +104,21 @@ impl GovernanceService {
         self.read(request, |sight, state| Ok(seen(sight, state, find(state, None, id)?))).await
     }
 
-    /// Returns terms, by category and name.
+    /// Returns a page of terms, by category and name.
     ///
     /// # Errors
     /// [`GovernanceError::Store`].
-    pub async fn terms(&self, filter: &TermFilter, request: &RequestContext) -> Result<Vec<TermView>, GovernanceError> {
+    pub async fn terms(
+        &self,
+        filter: &TermFilter,
+        page: &Page,
+        request: &RequestContext,
+    ) -> Result<TermPage, GovernanceError> {
         self.read(request, |sight, state| {
             let mut found: Vec<&Arc<Term>> = state.terms.values().filter(|term| is_selected(term, filter)).collect();
             found.sort_by_cached_key(|term| (unique_name(term.category.as_deref(), &term.name), term.id.clone()));
-            Ok(found.into_iter().map(|term| seen(sight, state, term)).collect())
+            let terms = page.of(found.iter()).map(|term| seen(sight, state, term)).collect();
+            Ok(TermPage { terms, total: found.len() })
         })
         .await
     }
@@ -210,6 +225,8 @@ impl GovernanceService {
             after.owner = line("owner", &wanted.owner, &before.owner)?;
             match &wanted.formula {
                 Change::Keep => {}
+                // The caller reads such a formula as null, and may send the whole term back.
+                Change::Remove if hides_formula(sight, before) => {}
                 Change::Remove => after.formula = None,
                 Change::Set(text) => after.formula = formula(sight, Some(text))?,
             }
@@ -276,6 +293,7 @@ impl GovernanceService {
             if before.status == TermStatus::Archived {
                 return Err(GovernanceError::ArchivedTerm);
             }
+            let relationship = wanted.relationship.unwrap_or(Relationship::RelatesTo);
             match &wanted.target {
                 LinkTarget::Artifact(artifact) => sight.require("artifact_id", artifact)?,
                 LinkTarget::Term(other) => {
@@ -283,10 +301,9 @@ impl GovernanceService {
                     if other.status == TermStatus::Archived {
                         return Err(GovernanceError::ArchivedTerm);
                     }
-                    check_cycle(state, before, other)?;
+                    check_cycle(state, before, other, relationship)?;
                 }
             }
-            let relationship = wanted.relationship.unwrap_or(Relationship::RelatesTo);
             let is_same = |link: &TermLink| link.target == wanted.target && link.relationship == relationship;
             if before.links.iter().any(is_same) {
                 return Err(GovernanceError::LinkExists);
@@ -412,7 +429,7 @@ pub(super) fn seen(sight: &Sight<'_>, state: &GovernanceState, term: &Arc<Term>)
         LinkTarget::Artifact(artifact) => sight.sees_records_of(artifact),
         LinkTarget::Term(id) => state.terms.get(id).is_some_and(|term| term.status != TermStatus::Archived),
     };
-    let has_hidden_formula = term.formula.as_deref().is_some_and(|formula| unseen_member(sight, formula).is_some());
+    let has_hidden_formula = hides_formula(sight, term);
     let related = term.related_terms.iter().filter_map(|id| state.terms.get(id));
     let related = related.filter(|term| term.status != TermStatus::Archived);
     let related = related.map(|term| (term.id.clone(), term.name.clone())).collect();
@@ -422,6 +439,11 @@ pub(super) fn seen(sight: &Sight<'_>, state: &GovernanceState, term: &Arc<Term>)
     let formula = term.formula.clone().filter(|_| !has_hidden_formula);
     let links = term.links.iter().filter(|link| is_seen(link)).cloned().collect();
     TermView { term: Arc::new(Term { formula, links, ..Term::clone(term) }), related }
+}
+
+/// Returns whether the formula of a term names a member that the caller may not see.
+fn hides_formula(sight: &Sight<'_>, term: &Term) -> bool {
+    term.formula.as_deref().is_some_and(|formula| unseen_member(sight, formula).is_some())
 }
 
 /// Checks that no other term has the name.
@@ -474,17 +496,25 @@ fn unseen_member<'f>(sight: &Sight<'_>, formula: &'f str) -> Option<&'f str> {
     })
 }
 
-/// Checks that a link from one term to another closes no cycle.
-fn check_cycle(state: &GovernanceState, from: &Term, to: &Arc<Term>) -> Result<(), GovernanceError> {
+/// Checks that a link from one term to another does not lead back to itself. Symmetric relationships close no cycle.
+pub(super) fn check_cycle(
+    state: &GovernanceState,
+    from: &Term,
+    to: &Arc<Term>,
+    relationship: Relationship,
+) -> Result<(), GovernanceError> {
     if from.id == to.id {
         return Err(GovernanceError::Cycle { names: vec![from.name.to_string(), from.name.to_string()] });
+    }
+    if relationship != Relationship::Defines {
+        return Ok(());
     }
     // Each open path ends with a term whose links are not followed yet.
     let mut open: Vec<Vec<&Arc<Term>>> = vec![vec![to]];
     let mut visited: HashSet<&str> = HashSet::new();
     while let Some(path) = open.pop() {
         let Some(last) = path.last().copied().filter(|last| visited.insert(&last.id)) else { continue };
-        for link in &last.links {
+        for link in last.links.iter().filter(|link| link.relationship == Relationship::Defines) {
             let LinkTarget::Term(id) = &link.target else { continue };
             if *id == from.id {
                 let names = [&from.name].into_iter().chain(path.iter().map(|term| &term.name)).chain([&from.name]);

@@ -3,6 +3,9 @@
 //! An owner that the project's files name (`meta.owner`) holds until owners are assigned at run time. `team:` before
 //! the name makes it a team. Owners are compared with the caller when they are read: users by their id, teams by the
 //! caller's groups.
+//!
+//! Owners are changed by callers who own the artifact or review it. A data steward reviews the artifact, so no caller
+//! gets this role by itself: an owner assigns it to others, and a steward who assigned itself is no reviewer.
 
 use std::sync::Arc;
 
@@ -22,7 +25,7 @@ use crate::ports::governance_records::{
 };
 
 /// The largest number of owners of one artifact.
-const MAX_OWNERS: usize = 50;
+pub(super) const MAX_OWNERS: usize = 50;
 /// The mark of a team in the project's files.
 const TEAM: &str = "team:";
 
@@ -83,13 +86,25 @@ impl OwnershipView {
         OwnershipView { owners, version: record.map_or(0, |record| record.version) }
     }
 
-    /// Returns whether the caller is an owner in one of the roles.
-    pub(super) fn has(&self, caller: &SecurityContext, roles: &[OwnerRole]) -> bool {
-        let is_caller = |owner: &OwnerView| match owner.owner_type {
-            OwnerType::User => !owner.owner_id.is_empty() && owner.owner_id == caller.user_id,
-            OwnerType::Team => caller.groups.contains(&owner.owner_id),
+    /// Returns whether the caller is an owner in any role.
+    pub(super) fn has(&self, caller: &SecurityContext) -> bool {
+        self.owners.iter().any(|owner| is_caller(caller, owner.owner_type, &owner.owner_id))
+    }
+
+    /// Returns whether the caller is a data steward whom another caller assigned.
+    pub(super) fn has_steward(&self, caller: &SecurityContext) -> bool {
+        let is_steward = |owner: &OwnerView| {
+            owner.role == OwnerRole::DataSteward && owner.assigned_by.as_ref() != Some(&caller.user_id)
         };
-        self.owners.iter().any(|owner| roles.contains(&owner.role) && is_caller(owner))
+        self.owners.iter().any(|owner| is_steward(owner) && is_caller(caller, owner.owner_type, &owner.owner_id))
+    }
+}
+
+/// Returns whether an owner is the caller or a team of the caller.
+fn is_caller(caller: &SecurityContext, owner_type: OwnerType, owner_id: &str) -> bool {
+    match owner_type {
+        OwnerType::User => !owner_id.is_empty() && *owner_id == *caller.user_id,
+        OwnerType::Team => caller.groups.iter().any(|group| **group == *owner_id),
     }
 }
 
@@ -165,9 +180,13 @@ impl GovernanceService {
     ) -> Result<OwnershipView, GovernanceError> {
         self.change(request, |sight, state| {
             let owner_id = text::line("owner_id", &wanted.owner_id)?;
+            let owner_type = wanted.owner_type.unwrap_or(OwnerType::User);
+            let role = wanted.role.unwrap_or(OwnerRole::DataOwner);
             self.decide_owners(sight, state, wanted, request, "owner_assigned", |owners| {
-                let owner_type = wanted.owner_type.unwrap_or(OwnerType::User);
-                let role = wanted.role.unwrap_or(OwnerRole::DataOwner);
+                let is_own = is_caller(sight.caller, owner_type, &owner_id);
+                if role == OwnerRole::DataSteward && is_own && !sight.has_reviewer_role() {
+                    return Err(GovernanceError::OwnStewardship);
+                }
                 let is_same =
                     |owner: &Owner| owner.owner_id == owner_id && owner.owner_type == owner_type && owner.role == role;
                 if owners.iter().any(is_same) {
@@ -223,7 +242,11 @@ impl GovernanceService {
         apply: impl Fn(&mut Vec<Owner>) -> Result<(), GovernanceError>,
     ) -> Result<Decided<()>, GovernanceError> {
         let artifact = &wanted.artifact;
-        sight.require("artifact_id", artifact)?;
+        let file = sight.file_values(artifact).ok_or_else(|| sight.unknown("artifact_id", artifact))?;
+        let is_owner = OwnershipView::of(state, artifact, file.governed.owner.as_ref()).has(sight.caller);
+        if !is_owner && !sight.has_reviewer_role() {
+            return Err(GovernanceError::NotOwner { artifact: artifact.clone() });
+        }
         let present = state.ownership.get(artifact);
         let version = present.map_or(0, |record| record.version);
         wanted.precondition.check(version, sight.settings.require_if_match)?;

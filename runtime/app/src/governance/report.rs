@@ -2,12 +2,17 @@
 //!
 //! Findings: an artifact whose cube has no owner either, personal data without a mask, an expired certificate, a definition
 //! that differs from the certified one, and a sunset day that is past.
+//!
+//! A dimension counts as masked if a policy masks or denies it for every caller that the policy does not exempt by name
+//! (`unless_roles` and the like). A policy for certain roles, groups or attributes leaves the dimension open to all
+//! others, so it does not count.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use terrane_compiler::model::{DimensionId, Member};
+use terrane_compiler::model::{CubeId, DimensionId, Member};
+use terrane_compiler::project::PolicyCondition;
 
 use super::artifacts::{ArtifactView, Sight};
 use super::certification::is_over;
@@ -52,7 +57,8 @@ impl ArtifactFinding {
 #[derive(Debug, Clone)]
 pub struct ReportRow {
     pub view: ArtifactView,
-    /// True if a policy masks or denies the dimension for some callers; `None` for other artifacts.
+    /// True if a policy masks or denies the dimension for all callers whom it does not exempt by name; `None` for other
+    /// artifacts.
     pub is_masked: Option<bool>,
     pub findings: Vec<ArtifactFinding>,
 }
@@ -121,26 +127,43 @@ fn report(sight: &Sight<'_>, state: &GovernanceState) -> ComplianceReport {
     }
 }
 
-/// Returns the dimensions that a policy masks or denies for some callers.
-fn protected(sight: &Sight<'_>) -> BTreeSet<DimensionId> {
-    let effects = sight.snapshot.model.policies.iter().flat_map(|policy| &policy.cubes);
-    let mut found = BTreeSet::new();
-    for effect in effects {
-        found.extend(effect.masks.iter().map(|(id, _)| *id));
-        found.extend(effect.denied.iter().filter_map(|member| match member {
+/// The dimensions that a policy masks or denies for all callers whom it does not exempt by name.
+#[derive(Debug, Default)]
+struct Protected {
+    dimensions: BTreeSet<DimensionId>,
+    /// Cubes that are closed to these callers.
+    cubes: BTreeSet<CubeId>,
+}
+
+fn protected(sight: &Sight<'_>) -> Protected {
+    let model = &sight.snapshot.model;
+    let general = model.policies.iter().filter(|policy| policy.when.as_ref().is_none_or(applies_by_default));
+    let mut found = Protected::default();
+    for effect in general.flat_map(|policy| &policy.cubes) {
+        if effect.is_closed {
+            found.cubes.insert(effect.cube);
+        }
+        found.dimensions.extend(effect.masks.iter().map(|(id, _)| *id));
+        found.dimensions.extend(effect.denied.iter().filter_map(|member| match member {
             Member::Dimension(id) => Some(*id),
-            _ => None,
+            Member::Measure(_) | Member::Segment(_) => None,
         }));
     }
     found
 }
 
-fn row(sight: &Sight<'_>, state: &GovernanceState, view: ArtifactView, protected: &BTreeSet<DimensionId>) -> ReportRow {
+/// Returns whether a condition holds for every caller whom it does not exempt.
+fn applies_by_default(when: &PolicyCondition) -> bool {
+    when.roles.is_empty() && when.groups.is_empty() && when.auth_methods.is_empty() && when.attributes.is_empty()
+}
+
+fn row(sight: &Sight<'_>, state: &GovernanceState, view: ArtifactView, protected: &Protected) -> ReportRow {
     let artifact = &view.artifact;
     let is_masked = (artifact.kind == ArtifactType::Dimension).then(|| {
         let (cube, name) = artifact.id.split_once('.').unwrap_or_default();
-        let member = sight.snapshot.model.cube_named(cube).and_then(|cube| cube.member(name));
-        matches!(member, Some(Member::Dimension(id)) if protected.contains(&id))
+        let Some(cube) = sight.snapshot.model.cube_named(cube) else { return false };
+        let is_masked = |member| matches!(member, Member::Dimension(id) if protected.dimensions.contains(&id));
+        protected.cubes.contains(&cube.id) || cube.member(name).is_some_and(is_masked)
     });
     let certification = &view.certification;
     let sunset = certification.record.as_ref().and_then(|record| record.sunset_date);

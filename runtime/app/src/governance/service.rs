@@ -180,7 +180,11 @@ impl GovernanceService {
         let changed = self.decide_and_write(request, decide).await;
         let is_denial = matches!(
             &changed,
-            Err(GovernanceError::NotReviewer { .. } | GovernanceError::OwnSubmission | GovernanceError::Refused { .. })
+            Err(GovernanceError::NotReviewer { .. }
+                | GovernanceError::OwnSubmission
+                | GovernanceError::NotOwner { .. }
+                | GovernanceError::OwnStewardship
+                | GovernanceError::Refused { .. })
         );
         if is_denial {
             self.ports.access.denied(request, access::POLICY).await?;

@@ -3,7 +3,7 @@
 //! In: terms of the use case, with the links that the caller may see. Out: the fields that REST sends.
 
 use async_graphql::{Context, Enum, ID, SimpleObject};
-use terrane_app::governance::{GovernanceService, TermFilter, TermView};
+use terrane_app::governance::{GovernanceService, Page, TermFilter, TermView};
 use terrane_app::ports::governance_records::TermStatus;
 use terrane_wire::governance as wire;
 use terrane_wire::{Code, ErrorBody};
@@ -78,7 +78,7 @@ pub(crate) async fn terms(
     let filter = TermFilter { category, status: status.map(TermStatus::from) };
     let found = match search {
         Some(text) => service.search_terms(&text, &filter, limit, request).await,
-        None => service.terms(&filter, request).await,
+        None => service.terms(&filter, &Page::default(), request).await.map(|page| page.terms),
     };
     let mut found = found.map_err(|error| Failure::from(&error))?;
     found.truncate(limit);

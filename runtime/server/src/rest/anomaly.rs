@@ -86,7 +86,7 @@ async fn one(app: App, mut call: Call) -> Result<Response, ApiError> {
 
 async fn replace(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (service, identity, context) = (service(&app, &call)?, call.identity(), call.context.clone());
-    let (precondition, id) = (precondition(call.headers()), call.path_parameter().await?);
+    let (precondition, id) = (precondition(call.headers())?, call.path_parameter().await?);
     let definition = wire::monitor_from_wire(&call.json_body(&app).await?)?;
     let monitor = service.replace(&identity, &context, &id, definition, &precondition).await;
     let monitor = monitor.map_err(|error| refused(error, &context))?;
@@ -94,7 +94,7 @@ async fn replace(app: App, mut call: Call) -> Result<Response, ApiError> {
 }
 
 async fn remove(app: App, mut call: Call) -> Result<Response, ApiError> {
-    let (service, precondition) = (service(&app, &call)?, precondition(call.headers()));
+    let (service, precondition) = (service(&app, &call)?, precondition(call.headers())?);
     let id = call.path_parameter().await?;
     let removed = service.remove(&call.identity(), &call.context, &id, &precondition).await;
     removed.map_err(|error| refused(error, &call.context))?;
@@ -152,7 +152,7 @@ async fn resolve(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn moved(app: App, mut call: Call, step: AlertMove) -> Result<Response, ApiError> {
-    let (service, precondition) = (service(&app, &call)?, precondition(call.headers()));
+    let (service, precondition) = (service(&app, &call)?, precondition(call.headers())?);
     let (id, context) = (call.path_parameter().await?, call.context.clone());
     wire::no_fields_from_wire(&call.json_body_or_none(&app).await?)?;
     let seen = service.move_alert(&context, &id, step, &precondition).await;

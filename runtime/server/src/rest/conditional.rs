@@ -4,7 +4,9 @@ use axum::http::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_MATCH, 
 use axum::response::Response;
 use terrane_app::domain::Precondition;
 use terrane_app::query::CacheControl;
+use terrane_wire::Code;
 
+use crate::edge::ApiError;
 use crate::openapi::{Compression, Parameter, ParameterKind, ResponseDoc};
 
 /// The answer to a client that already has the current response.
@@ -24,22 +26,53 @@ pub(super) const IF_MATCH_HEADER: Parameter = Parameter::header(
 
 /// Returns the versions that a request names in `If-Match`. Versions are compared strongly (RFC 9110, section 13.1.1),
 /// so weak tags name none.
-pub(super) fn precondition(headers: &HeaderMap) -> Precondition {
-    let mut sent = headers.get_all(IF_MATCH).iter().peekable();
-    if sent.peek().is_none() {
-        return Precondition::None;
+///
+/// # Errors
+/// The header is neither `*` nor a list of entity tags.
+pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, ApiError> {
+    let sent: Vec<&HeaderValue> = headers.get_all(IF_MATCH).iter().collect();
+    match sent.as_slice() {
+        [] => return Ok(Precondition::None),
+        [value] if value.as_bytes().trim_ascii() == b"*" => return Ok(Precondition::Exists),
+        _ => {}
     }
+    let malformed = || {
+        let message = "`If-Match` is malformed: expected `*` or entity tags in quotes, such as `\"7\"`";
+        ApiError::new(Code::InvalidQuery, message).detail("field", "If-Match")
+    };
     let mut versions = Vec::new();
     for value in sent {
-        for tag in value.to_str().unwrap_or_default().split(',').map(str::trim) {
-            if tag == "*" {
-                return Precondition::Exists;
-            }
-            let version = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-            versions.extend(version.and_then(|version| version.parse::<u64>().ok()));
+        let tags = entity_tags(value.as_bytes()).ok_or_else(malformed)?;
+        let strong = tags.iter().filter(|(is_weak, _)| !is_weak);
+        versions.extend(strong.filter_map(|(_, tag)| std::str::from_utf8(tag).ok()?.parse::<u64>().ok()));
+    }
+    Ok(Precondition::Versions(versions))
+}
+
+/// Reads a list of entity tags (RFC 9110, section 8.8.3), each with a mark for weak ones and without quotes; `None` if
+/// the list is malformed or empty. Empty items of the list are ignored (section 5.6.1).
+fn entity_tags(list: &[u8]) -> Option<Vec<(bool, &[u8])>> {
+    let mut tags = Vec::new();
+    let mut rest = list.trim_ascii();
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix(b",") {
+            rest = after.trim_ascii_start();
+            continue;
+        }
+        let (is_weak, quoted) = rest.strip_prefix(b"W/").map_or((false, rest), |after| (true, after));
+        let opaque = quoted.strip_prefix(b"\"")?;
+        let end = opaque.iter().position(|byte| *byte == b'"')?;
+        let (tag, after) = opaque.split_at(end);
+        if tag.iter().any(|byte| matches!(byte, 0..=b' ' | 0x7f)) {
+            return None;
+        }
+        tags.push((is_weak, tag));
+        rest = after.get(1..)?.trim_ascii_start();
+        if !rest.is_empty() && !rest.starts_with(b",") {
+            return None;
         }
     }
-    Precondition::Versions(versions)
+    (!tags.is_empty()).then_some(tags)
 }
 
 /// Adds the version of a record as its entity tag. Callers must not store the record, since others change it.
@@ -107,19 +140,34 @@ mod tests {
             });
             precondition(&headers)
         };
-        assert_eq!(of(&[]), Precondition::None);
-        assert_eq!(of(&["*"]), Precondition::Exists);
+        let of = |values| of(values).ok();
+        assert_eq!(of(&[]), Some(Precondition::None));
+        assert_eq!(of(&["*"]), Some(Precondition::Exists));
         for (values, versions) in [
             (&["\"3\""][..], &[3][..]),
             (&["\"3\", \"4\""], &[3, 4]),
             (&["\"3\"", "\"0\""], &[3, 0]),
             (&["W/\"3\""], &[]),
-            (&["3"], &[]),
+            (&["W/\"3\",, \"4\""], &[4]),
             (&["\"three\""], &[]),
+            (&["\"3,4\""], &[]),
             (&["\"-1\""], &[]),
-            (&[""], &[]),
         ] {
-            assert_eq!(of(values), Precondition::Versions(versions.to_vec()), "{values:?}");
+            assert_eq!(of(values), Some(Precondition::Versions(versions.to_vec())), "{values:?}");
+        }
+        for values in [
+            &["3"][..],
+            &["garbage"],
+            &[""],
+            &[","],
+            &["\"3"],
+            &["w/\"3\""],
+            &["\"3\" \"4\""],
+            &["\"3\", *"],
+            &["*", "\"3\""],
+            &["\"3 4\""],
+        ] {
+            assert_eq!(of(values), None, "{values:?}");
         }
     }
 }

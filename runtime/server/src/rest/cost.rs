@@ -101,7 +101,7 @@ async fn shown(app: App, mut call: Call, subject_of: SubjectOf) -> Result<Respon
 
 async fn set(app: App, mut call: Call, subject_of: SubjectOf) -> Result<Response, ApiError> {
     let (service, context) = (guardrails(&app, call.path())?.clone(), call.context.clone());
-    let precondition = precondition(call.headers());
+    let precondition = precondition(call.headers())?;
     let subject = subject_of(call.path_parameter().await?.into());
     let limits = limits_from_wire(&call.json_body(&app).await?)?;
     let record = service.change(&context, &subject, Some(limits), &precondition).await.map_err(refused)?;
@@ -110,7 +110,7 @@ async fn set(app: App, mut call: Call, subject_of: SubjectOf) -> Result<Response
 
 async fn remove(app: App, mut call: Call, subject_of: SubjectOf) -> Result<Response, ApiError> {
     let service = guardrails(&app, call.path())?;
-    let precondition = precondition(call.headers());
+    let precondition = precondition(call.headers())?;
     let subject = subject_of(call.path_parameter().await?.into());
     service.change(&call.context, &subject, None, &precondition).await.map_err(refused)?;
     let mut response = Response::new(Body::empty());

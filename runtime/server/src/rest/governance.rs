@@ -97,7 +97,7 @@ async fn restore(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn step(app: App, call: Call, transition: Transition) -> Result<Response, ApiError> {
-    let (context, precondition) = (call.context.clone(), precondition(call.headers()));
+    let (context, precondition) = (call.context.clone(), precondition(call.headers())?);
     let wanted = wire::move_from_wire(transition, &call.json_body(&app).await?, precondition)?;
     let view = service(&app)?.certify(&wanted, &context).await.map_err(refused)?;
     Ok(with_version(json_answer(&wire::Certification::from(&view)), view.version))
@@ -110,22 +110,22 @@ async fn status(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn list(app: App, call: Call) -> Result<Response, ApiError> {
-    let filter = wire::certification_filter_from_parameters(call.query_string())?;
-    let views = service(&app)?.certifications(&filter, &call.context).await.map_err(refused)?;
-    Ok(fresh(json_answer(&wire::Certifications::from(views.as_slice()))))
+    let (filter, page) = wire::certification_filter_from_parameters(call.query_string())?;
+    let found = service(&app)?.certifications(&filter, &page, &call.context).await.map_err(refused)?;
+    Ok(fresh(json_answer(&wire::Certifications::from(&found))))
 }
 
 async fn create_term(app: App, call: Call) -> Result<Response, ApiError> {
-    let (context, precondition) = (call.context.clone(), precondition(call.headers()));
+    let (context, precondition) = (call.context.clone(), precondition(call.headers())?);
     let wanted = wire::new_term_from_wire(&call.json_body(&app).await?, precondition)?;
     let view = service(&app)?.create_term(&wanted, &context).await.map_err(refused)?;
     Ok(term_answer(StatusCode::CREATED, &view))
 }
 
 async fn terms(app: App, call: Call) -> Result<Response, ApiError> {
-    let filter = wire::term_filter_from_parameters(call.query_string())?;
-    let views = service(&app)?.terms(&filter, &call.context).await.map_err(refused)?;
-    Ok(fresh(json_answer(&wire::GlossaryTerms::from(views.as_slice()))))
+    let (filter, page) = wire::term_filter_from_parameters(call.query_string())?;
+    let found = service(&app)?.terms(&filter, &page, &call.context).await.map_err(refused)?;
+    Ok(fresh(json_answer(&wire::GlossaryTermPage::from(&found))))
 }
 
 async fn term(app: App, mut call: Call) -> Result<Response, ApiError> {
@@ -135,7 +135,7 @@ async fn term(app: App, mut call: Call) -> Result<Response, ApiError> {
 }
 
 async fn change_term(app: App, mut call: Call) -> Result<Response, ApiError> {
-    let (context, precondition) = (call.context.clone(), precondition(call.headers()));
+    let (context, precondition) = (call.context.clone(), precondition(call.headers())?);
     let id = call.path_parameter().await?;
     let wanted = wire::term_change_from_wire(&call.json_body(&app).await?, precondition)?;
     let view = service(&app)?.change_term(&id, &wanted, &context).await.map_err(refused)?;
@@ -144,7 +144,7 @@ async fn change_term(app: App, mut call: Call) -> Result<Response, ApiError> {
 
 async fn archive_term(app: App, mut call: Call) -> Result<Response, ApiError> {
     let id = call.path_parameter().await?;
-    let precondition = precondition(call.headers());
+    let precondition = precondition(call.headers())?;
     service(&app)?.archive_term(&id, &precondition, &call.context).await.map_err(refused)?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -152,7 +152,7 @@ async fn archive_term(app: App, mut call: Call) -> Result<Response, ApiError> {
 }
 
 async fn link(app: App, mut call: Call) -> Result<Response, ApiError> {
-    let (context, precondition) = (call.context.clone(), precondition(call.headers()));
+    let (context, precondition) = (call.context.clone(), precondition(call.headers())?);
     let id = call.path_parameter().await?;
     let wanted = wire::link_from_wire(&call.json_body(&app).await?, precondition)?;
     let view = service(&app)?.link_term(&id, &wanted, &context).await.map_err(refused)?;
@@ -161,7 +161,7 @@ async fn link(app: App, mut call: Call) -> Result<Response, ApiError> {
 
 async fn unlink(app: App, mut call: Call) -> Result<Response, ApiError> {
     let id = call.path_parameter().await?;
-    let wanted = wire::link_from_parameters(call.query_string(), precondition(call.headers()))?;
+    let wanted = wire::link_from_parameters(call.query_string(), precondition(call.headers())?)?;
     let view = service(&app)?.unlink_term(&id, &wanted, &call.context).await.map_err(refused)?;
     Ok(term_answer(StatusCode::OK, &view))
 }
@@ -173,7 +173,7 @@ async fn search_terms(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn assign(app: App, call: Call) -> Result<Response, ApiError> {
-    let (context, precondition) = (call.context.clone(), precondition(call.headers()));
+    let (context, precondition) = (call.context.clone(), precondition(call.headers())?);
     let wanted = wire::owner_from_wire(&call.json_body(&app).await?, precondition)?;
     let view = service(&app)?.assign_owner(&wanted, &context).await.map_err(refused)?;
     let assigned = view.owners.iter().rfind(|owner| *owner.owner_id == *wanted.owner_id.trim());
@@ -194,7 +194,7 @@ async fn owners(app: App, call: Call) -> Result<Response, ApiError> {
 }
 
 async fn remove_owner(app: App, call: Call) -> Result<Response, ApiError> {
-    let wanted = wire::owner_from_parameters(call.query_string(), precondition(call.headers()))?;
+    let wanted = wire::owner_from_parameters(call.query_string(), precondition(call.headers())?)?;
     let view = service(&app)?.remove_owner(&wanted, &call.context).await.map_err(refused)?;
     Ok(with_version(json_answer(&ArtifactOwners::new(&wanted.artifact, &view)), view.version))
 }
@@ -219,7 +219,7 @@ async fn artifact(app: App, mut call: Call) -> Result<Response, ApiError> {
 }
 
 async fn metadata(app: App, mut call: Call) -> Result<Response, ApiError> {
-    let (context, precondition) = (call.context.clone(), precondition(call.headers()));
+    let (context, precondition) = (call.context.clone(), precondition(call.headers())?);
     let (kind, id) = call.path_parameters().await?;
     let wanted = wire::metadata_from_wire(&call.json_body(&app).await?, precondition)?;
     let artifact = wire::artifact_of_path(&kind, &id)?;

@@ -134,7 +134,10 @@ impl ErrorBody {
             PreconditionError::Stale { current } => {
                 ErrorBody::new(Code::PreconditionFailed, message).detail("current_version", *current)
             }
-            PreconditionError::Required => ErrorBody::new(Code::PreconditionRequired, message),
+            PreconditionError::Required => {
+                let header = "send the `ETag` of the record in `If-Match`";
+                ErrorBody::new(Code::PreconditionRequired, format!("{message}; {header}"))
+            }
         }
     }
 }
@@ -204,6 +207,14 @@ impl From<&GovernanceError> for ErrorBody {
             GovernanceError::OwnSubmission => ErrorBody::new(Code::Forbidden, message)
                 .detail("reason", "own_submission")
                 .detail("hint", "ask another reviewer, or let the operator set `governance.allow_self_certification`"),
+            GovernanceError::NotOwner { .. } => {
+                let hint = "an owner of the artifact, or a caller with a role of `governance.reviewer_roles` or `admin`, can \
+                            do it";
+                ErrorBody::new(Code::Forbidden, message).detail("reason", "owner_required").detail("hint", hint)
+            }
+            GovernanceError::OwnStewardship => ErrorBody::new(Code::Forbidden, message)
+                .detail("reason", "own_stewardship")
+                .detail("hint", "ask another owner, a reviewer or a caller with `admin` to assign the role"),
             GovernanceError::Refused { approval } => ErrorBody::from_approval(message, approval),
             GovernanceError::TermExists { id, .. } => {
                 ErrorBody::new(Code::Conflict, message).detail("existing_id", &**id)

@@ -73,7 +73,8 @@ pub struct GovernanceReportRow {
     pub tags: Vec<String>,
     pub data_classification: Option<String>,
     pub pii_flag: bool,
-    /// True if a policy masks or denies the dimension for some callers; null for other artifacts.
+    /// True if a policy masks or denies the dimension for all callers whom it does not exempt by name (`unless_roles` and
+    /// the like); null for other artifacts.
     pub masked: Option<bool>,
     pub findings: Vec<&'static str>,
 }

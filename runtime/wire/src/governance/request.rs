@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use terrane_app::accounts::Change;
 use terrane_app::domain::Precondition;
 use terrane_app::governance::{
-    ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm, OwnerRequest,
+    ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm, OwnerRequest, Page,
     TermChange, TermFilter,
 };
 use terrane_app::ports::governance::Transition;
@@ -48,16 +48,16 @@ pub(crate) const OWNER: &[&str] = &["artifact_type", "artifact_id", "owner_type"
 pub(crate) const METADATA: &[&str] =
     &["description", "tags", "documentation_url", "refresh_frequency", "data_classification", "pii_flag"];
 
-const STRING: &str = "a string";
-const STRINGS: &str = "a list of strings";
-const DATE: &str = "a date like 2026-12-31";
-const ARTIFACT_TYPE: &str = "`cube`, `measure`, `dimension`, `metric` or `model`";
-const LINK_TYPE: &str = "`cube`, `measure`, `dimension`, `metric`, `model` or `term`";
-const STATUS: &str = "`draft`, `pending_review`, `certified`, `deprecated` or `archived`";
-const TERM_STATUS: &str = "`draft`, `approved` or `archived`";
-const RELATIONSHIP: &str = "`defines`, `relates_to` or `synonym_of`";
-const OWNER_TYPE: &str = "`user` or `team`";
-const OWNER_ROLE: &str = "`data_owner`, `data_steward` or `technical_owner`";
+pub(super) const STRING: &str = "a string";
+pub(super) const STRINGS: &str = "a list of strings";
+pub(super) const DATE: &str = "a date like 2026-12-31";
+pub(super) const ARTIFACT_TYPE: &str = "`cube`, `measure`, `dimension`, `metric` or `model`";
+pub(super) const LINK_TYPE: &str = "`cube`, `measure`, `dimension`, `metric`, `model` or `term`";
+pub(super) const STATUS: &str = "`draft`, `pending_review`, `certified`, `deprecated` or `archived`";
+pub(super) const TERM_STATUS: &str = "`draft`, `approved` or `archived`";
+pub(super) const RELATIONSHIP: &str = "`defines`, `relates_to` or `synonym_of`";
+pub(super) const OWNER_TYPE: &str = "`user` or `team`";
+pub(super) const OWNER_ROLE: &str = "`data_owner`, `data_steward` or `technical_owner`";
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
@@ -470,36 +470,40 @@ pub fn artifact_from_parameters(query: &str) -> Result<ArtifactRef, FieldError> 
     Ok(ArtifactRef::new(required(kind, "artifact_type")?, required(id, "artifact_id")?))
 }
 
-/// Reads `status` and `artifact_type`.
+/// Reads `status`, `artifact_type`, `limit` and `offset`.
 ///
 /// # Errors
 /// Names the parameter that is invalid.
-pub fn certification_filter_from_parameters(query: &str) -> Result<CertificationFilter, FieldError> {
-    let mut filter = CertificationFilter::default();
-    each(query, &["status", "artifact_type"], |name, value, path| {
+pub fn certification_filter_from_parameters(query: &str) -> Result<(CertificationFilter, Page), FieldError> {
+    let (mut filter, mut page) = (CertificationFilter::default(), Page::default());
+    each(query, &["status", "artifact_type", "limit", "offset"], |name, value, path| {
         match name {
+            "limit" => page.limit = Some(number(path, value, 1, MAX_LIMIT as u64)? as usize),
+            "offset" => page.offset = number(path, value, 0, u64::from(u32::MAX))? as usize,
             "status" => filter.status = Some(word(path, value, STATUS, CertificationStatus::named)?),
             _ => filter.artifact_type = Some(word(path, value, ARTIFACT_TYPE, ArtifactType::named)?),
         }
         Ok(())
     })?;
-    Ok(filter)
+    Ok((filter, page))
 }
 
-/// Reads `category` and `status`.
+/// Reads `category`, `status`, `limit` and `offset`.
 ///
 /// # Errors
 /// Names the parameter that is invalid.
-pub fn term_filter_from_parameters(query: &str) -> Result<TermFilter, FieldError> {
-    let mut filter = TermFilter::default();
-    each(query, &["category", "status"], |name, value, path| {
+pub fn term_filter_from_parameters(query: &str) -> Result<(TermFilter, Page), FieldError> {
+    let (mut filter, mut page) = (TermFilter::default(), Page::default());
+    each(query, &["category", "status", "limit", "offset"], |name, value, path| {
         match name {
+            "limit" => page.limit = Some(number(path, value, 1, MAX_LIMIT as u64)? as usize),
+            "offset" => page.offset = number(path, value, 0, u64::from(u32::MAX))? as usize,
             "category" => filter.category = Some(value.to_owned()),
             _ => filter.status = Some(word(path, value, TERM_STATUS, TermStatus::named)?),
         }
         Ok(())
     })?;
-    Ok(filter)
+    Ok((filter, page))
 }
 
 /// Reads `query`, `category`, `status` and `limit`.

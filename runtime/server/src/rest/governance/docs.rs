@@ -4,8 +4,8 @@ use terrane_wire::governance::report::GovernanceReport;
 use terrane_wire::governance::{
     ArtifactMetadataPatch, ArtifactOwners, Certification, CertificationApproval, CertificationDeprecation,
     CertificationRejection, CertificationStep, CertificationSubmission, Certifications, GlossaryLink, GlossaryTerm,
-    GlossaryTermPatch, GlossaryTerms, GovernanceHistory, GovernedArtifact, GovernedArtifacts, NewGlossaryTerm,
-    NewOwner, OwnedArtifacts, OwnerAssignment,
+    GlossaryTermPage, GlossaryTermPatch, GlossaryTerms, GovernanceHistory, GovernedArtifact, GovernedArtifacts,
+    NewGlossaryTerm, NewOwner, OwnedArtifacts, OwnerAssignment,
 };
 use terrane_wire::{Code, schema};
 
@@ -25,6 +25,9 @@ const ARTIFACT_TYPE: Parameter =
 const ARTIFACT_ID: Parameter =
     Parameter::query("artifact_id", ParameterKind::String, "such as `orders` or `orders.revenue`");
 const LIMIT: Parameter = Parameter::query("limit", ParameterKind::Within(1, 500), "the most items; 50 without it");
+
+const ALL_LIMIT: Parameter = Parameter::query("limit", ParameterKind::Within(1, 500), "the most items; all without it");
+const OFFSET: Parameter = Parameter::query("offset", ParameterKind::Integer(0), "the number of items before the page");
 
 /// The errors of a change of a record with a version.
 const OF_CHANGES: &[Code] = &[Code::NotFound, Code::Conflict, Code::PreconditionFailed, Code::PreconditionRequired];
@@ -104,6 +107,8 @@ pub(super) static LIST: Doc = Doc {
             "`draft`, `pending_review`, `certified`, `deprecated` or `archived`",
         ),
         ARTIFACT_TYPE,
+        ALL_LIMIT,
+        OFFSET,
     ],
     body: None,
     answers: &[described(200, "certifications", &[Content::Json(schema::of::<Certifications>())])],
@@ -133,9 +138,9 @@ pub(super) static TERMS: Doc = Doc {
     id: "glossary_terms",
     tag: TAG,
     summary: "Terms, by category and name",
-    parameters: &[CATEGORY, TERM_STATUS],
+    parameters: &[CATEGORY, TERM_STATUS, ALL_LIMIT, OFFSET],
     body: None,
-    answers: &[described(200, "terms", &[GLOSSARY_TERMS])],
+    answers: &[described(200, "terms", &[Content::Json(schema::of::<GlossaryTermPage>())])],
     errors: &[],
     detail_errors: &[],
 };

@@ -1,0 +1,17 @@
+//! A page of a list, by the number of items before it.
+
+/// The place and the size of a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The number of items before the page.
+    pub offset: usize,
+    /// The most items; `None`: all.
+    pub limit: Option<usize>,
+}
+
+impl Page {
+    /// Returns the items of the page.
+    pub(super) fn of<I: Iterator>(self, items: I) -> impl Iterator<Item = I::Item> {
+        items.skip(self.offset).take(self.limit.unwrap_or(usize::MAX))
+    }
+}

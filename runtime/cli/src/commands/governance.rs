@@ -1,0 +1,200 @@
+//! `terrane governance`: exports and imports governed records, and reports on them, from the state database.
+//!
+//! In: arguments, and a file of records for `import`. Out: YAML, numbers of records, or the compliance report. Servers
+//! on the same state database see imported records at once. Absent: single changes, which are routes of a server.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use terrane_app::governance::{
+    ComplianceReport, GovernanceError, ImportError, ImportMode, export_records, import_records,
+};
+use terrane_app::ports::clock::Clock as _;
+use terrane_terminal::TerminalText;
+use terrane_wire::governance::records::{RecordsProblem, records_from_yaml, records_to_yaml};
+use terrane_wire::governance::report::GovernanceReport;
+
+use super::{json_line, operator_entry, print, print_error};
+use crate::caller;
+use crate::clock::SystemClock;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::report::plural;
+use crate::wiring::{self, WarehouseUse};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane governance export my-project --out governance.yml
+  terrane governance import governance.yml my-project --dry-run
+  terrane governance report my-project --html --out report.html
+
+An export contains certifications, glossary terms with their links, owners, and metadata that was set at run time, in a
+fixed order. An import writes the records that are new or differ, in one transaction, and leaves all others; importing
+a file twice changes nothing. Governance hooks are not asked again. Each imported record is in the audit log.")]
+pub struct GovernanceArguments {
+    #[command(subcommand)]
+    pub action: GovernanceAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum GovernanceAction {
+    /// Write all governed records as YAML
+    Export {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// A file, which is replaced; without it, standard output
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Read governed records from the YAML of an export
+    Import {
+        /// A file of records; `-` is standard input
+        file: PathBuf,
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// Only report what would change
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Print the compliance report
+    Report {
+        /// The project: the folder that holds service_project.yml
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// Report what this caller sees: a JSON file with user_id, email, roles, groups and attributes
+        #[arg(long = "as", value_name = "FILE")]
+        caller: Option<PathBuf>,
+        /// Print the response of GET /api/v1/governance/report
+        #[arg(long, group = "format")]
+        json: bool,
+        /// Print one record for each artifact
+        #[arg(long, group = "format")]
+        csv: bool,
+        /// Print a page without scripts
+        #[arg(long, group = "format")]
+        html: bool,
+        /// A file, which is replaced; without it, standard output
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+impl GovernanceAction {
+    /// Returns the path of the project.
+    pub fn dir(&self) -> &PathBuf {
+        match self {
+            GovernanceAction::Export { dir, .. }
+            | GovernanceAction::Import { dir, .. }
+            | GovernanceAction::Report { dir, .. } => dir,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The state database or a file cannot be read or written, or a file of records has problems.
+pub async fn run(arguments: &GovernanceArguments, project: &Project) -> Result<(), Failure> {
+    match &arguments.action {
+        GovernanceAction::Export { out, .. } => export(out.as_deref(), project).await,
+        GovernanceAction::Import { file, dry_run, .. } => import(file, *dry_run, project).await,
+        GovernanceAction::Report { caller, json, csv, html, out, .. } => {
+            let report = report(caller.as_deref(), project).await?;
+            let body = GovernanceReport::from(&report);
+            let text = match (json, csv, html) {
+                (true, _, _) => json_line(&body),
+                (_, true, _) => body.to_csv(),
+                (_, _, true) => body.to_html(),
+                _ => summary(&body),
+            };
+            write(out.as_deref(), &text)
+        }
+    }
+}
+
+async fn export(out: Option<&Path>, project: &Project) -> Result<(), Failure> {
+    let store = wiring::state(project).await?;
+    let set = export_records(&*store).await.map_err(|error| Failure::new(error.to_string()))?;
+    let text = records_to_yaml(&set).map_err(Failure::new)?;
+    write(out, &text)?;
+    if let Some(out) = out {
+        print_error(&format!("exported {} into {}\n", plural(set.len(), "record"), out.display()));
+    }
+    Ok(())
+}
+
+async fn import(file: &Path, dry_run: bool, project: &Project) -> Result<(), Failure> {
+    let name = file.display();
+    let is_stream = file.as_os_str() == "-";
+    let text = if is_stream { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
+    let text = text.map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
+    let set = records_from_yaml(&text).map_err(|problems| invalid(file, &problems))?;
+    let store = wiring::state(project).await?;
+    let mode = if dry_run { ImportMode::Check } else { ImportMode::Apply };
+    let now = SystemClock::default().now();
+    let imported = import_records(&*store, &set, mode, |event, resource| operator_entry(event, now, resource)).await;
+    let summary = imported.map_err(|error| match error {
+        ImportError::Invalid(problems) => invalid(file, &problems.iter().map(RecordsProblem::from).collect::<Vec<_>>()),
+        error => Failure::new(format!("nothing was imported: {error}")),
+    })?;
+    let nothing = if dry_run { " (nothing was written)" } else { "" };
+    print(&format!("{summary}{nothing}\n"));
+    Ok(())
+}
+
+/// Reports all problems of a file.
+fn invalid(file: &Path, problems: &[RecordsProblem]) -> Failure {
+    let mut message = format!("nothing was imported: {} has {}", file.display(), plural(problems.len(), "problem"));
+    for problem in problems {
+        message.push_str(&format!("\n  {}", TerminalText::spaced(&problem.message)));
+    }
+    Failure::new(message).hint("correct the file, and try it with `--dry-run`")
+}
+
+async fn report(caller: Option<&Path>, project: &Project) -> Result<ComplianceReport, Failure> {
+    let request = caller::read(caller)?;
+    let store = wiring::state(project).await?;
+    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let Some(service) = wiring::governance(project, &services, &store) else {
+        return Err(Failure::new("governance is switched off").hint("set `governance.enabled: true`"));
+    };
+    service.report(&request).await.map_err(|error: GovernanceError| Failure::new(error.to_string()))
+}
+
+/// Returns the numbers of the report, and a line for each artifact with a finding.
+fn summary(report: &GovernanceReport) -> String {
+    let numbers = &report.summary;
+    let share = numbers.certified_share.map_or_else(String::new, |share| format!(", {:.1} % certified", share * 100.0));
+    let project = TerminalText::spaced(&report.project);
+    let mut text = format!("{project}: {}{share}\n", plural(numbers.artifacts, "artifact"));
+    let found: Vec<_> = report.artifacts.iter().filter(|row| !row.findings.is_empty()).collect();
+    if !found.is_empty() {
+        let mut table = comfy_table::Table::new();
+        table.load_style(comfy_table::presets::NOTHING).set_header(["TYPE", "ARTIFACT", "STATUS", "FINDINGS"]);
+        for row in found {
+            let id = TerminalText::spaced(&row.artifact_id).into_string();
+            let cells = [row.artifact_type, &id, row.certification_status, &row.findings.join(", ")];
+            table.add_row(cells.map(str::to_owned));
+        }
+        text.push_str(&format!("{table}\n"));
+    }
+    for orphan in &report.orphans {
+        let id = TerminalText::spaced(&orphan.artifact_id);
+        text.push_str(&format!("the project lacks {} {id}, which has records\n", orphan.artifact_type));
+    }
+    text
+}
+
+fn write(out: Option<&Path>, text: &str) -> Result<(), Failure> {
+    match out {
+        Some(path) => std::fs::write(path, text)
+            .map_err(|error| Failure::new(format!("{} cannot be written: {error}", path.display()))),
+        None => {
+            print(text);
+            Ok(())
+        }
+    }
+}

@@ -215,7 +215,7 @@ impl SearchService {
                 let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(found.entry)));
                 Ok(view.best(&question, scored, is_wanted, None, wanted.limit))
             }
-            // Without a text, the members of the cube come before metrics.
+            // Without a search text, the members of the cube come before metrics.
             None => {
                 let is_own = |entry: u32| cube.is_some() && view.entries.entries[entry as usize].cube == cube;
                 let place = |entry: u32| bonus(entry) + if is_own(entry) { OF_CONTEXT } else { 0 };

@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use terrane_app::ports::channels::{
     AlertChannels, AlertMessage, Channel, ChannelError, ChannelType, ConfiguredChannel, SendError,
 };
+use terrane_app::ports::clock::Clock;
 use terrane_outgoing::OutgoingClient;
 
 pub use email::{EmailSettings, Encryption};
@@ -123,6 +124,7 @@ impl Channels {
     pub fn new(
         settings: ChannelSettings,
         outgoing: OutgoingClient,
+        clock: Arc<dyn Clock>,
         ca_pem: Option<&[u8]>,
     ) -> Result<Self, ChannelsError> {
         let failed = |channel: &str, problem: &dyn std::fmt::Display| ChannelsError {
@@ -139,7 +141,7 @@ impl Channels {
         let mailer = settings.email.clone().map(|email| Mailer::new(email, ca_pem)).transpose();
         let mailer = mailer.map_err(|problem| failed("email", &problem))?;
         let texts = Texts { public_url: settings.public_url.clone() };
-        Ok(Channels { settings, mailer, sender: Sender { outgoing }, texts })
+        Ok(Channels { settings, mailer, sender: Sender { outgoing, clock }, texts })
     }
 
     fn webhook(&self, name: &str) -> Option<&WebhookSettings> {
@@ -217,8 +219,9 @@ impl AlertChannels for Channels {
                 let named = self.webhook(target);
                 let url = named.map_or(target, |webhook| &webhook.url);
                 let secrets = named.map_or(&[][..], |webhook| &webhook.secrets);
+                let at = self.sender.clock.now().as_second();
                 let body = webhook::body(&self.texts, message, named.is_some_and(|webhook| webhook.is_cleared));
-                self.sender.post(url, body, |body| webhook::headers(&message.id, body, secrets)).await
+                self.sender.post(url, body, |body| webhook::headers(&message.id, at, body, secrets)).await
             }
             ChannelType::Slack => {
                 let Some(slack) = self.slack(target) else { return Ok(()) };

@@ -3,7 +3,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 use sha2::Sha256;
 use terrane_app::ports::channels::{AlertMessage, MessageAlert};
@@ -87,12 +86,8 @@ pub(super) fn numbers(alert: &MessageAlert) -> Map<String, Json> {
     ])
 }
 
-/// Returns the headers of an attempt now.
-pub(super) fn headers(id: &str, body: &str, secrets: &[WebhookSecret]) -> Vec<(&'static str, String)> {
-    signed(id, Timestamp::now().as_second(), body, secrets)
-}
-
-fn signed(id: &str, at: i64, body: &str, secrets: &[WebhookSecret]) -> Vec<(&'static str, String)> {
+/// Returns the headers of an attempt at a time, in seconds since 1970-01-01T00:00:00Z.
+pub(super) fn headers(id: &str, at: i64, body: &str, secrets: &[WebhookSecret]) -> Vec<(&'static str, String)> {
     let mut headers = vec![("webhook-id", id.to_owned()), ("webhook-timestamp", at.to_string())];
     let signatures: Vec<String> = secrets.iter().filter_map(|secret| signature(id, at, body, secret)).collect();
     if !signatures.is_empty() {
@@ -117,7 +112,7 @@ mod tests {
     #[test]
     fn signatures_are_those_of_the_specification() {
         let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-        let headers = signed("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#, &[secret]);
+        let headers = headers("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#, &[secret]);
         assert_eq!(headers[2], ("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".to_owned()));
     }
 

@@ -380,7 +380,7 @@ pub async fn server_services(
         profile_texts: Arc::new(StoredProfileTexts),
         monitors: store.clone(),
         deliveries: store.clone(),
-        channels: channels::channels(project)?,
+        channels: channels::channels(project, &ports.clock)?,
         retention: store.clone(),
         tokens,
         passwords: Arc::new(Argon2Passwords::default()),

@@ -1,7 +1,7 @@
 //! Monitors in memory, by the same rules of alerts as the state database. No messages are written: system tests send them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -16,6 +16,8 @@ use terrane_app::ports::monitors::{
 use terrane_app::ports::store::StoreError;
 use terrane_channels::{ChannelSettings, Channels, SlackSettings, WebhookSettings};
 use terrane_outgoing::{AllowList, OutgoingClient};
+
+use crate::fakes::FakeClock;
 
 /// Monitors, detections and alerts of one world.
 #[derive(Default)]
@@ -278,5 +280,5 @@ pub fn channels() -> Channels {
     };
     let settings = ChannelSettings { webhooks: vec![webhook], slack: vec![slack], ..ChannelSettings::default() };
     let outgoing = OutgoingClient::new(AllowList::default(), None).expect("a client");
-    Channels::new(settings, outgoing, None).expect("valid channels")
+    Channels::new(settings, outgoing, Arc::new(FakeClock::default()), None).expect("valid channels")
 }

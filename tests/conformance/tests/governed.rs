@@ -542,7 +542,7 @@ async fn owners_are_changed_by_owners_and_reviewers() {
     assert_eq!(house.step("writer", "certify", "orders.count", json!({})).await.code(), (403, "FORBIDDEN"));
     assert_eq!(house.step("steward", "certify", "orders.count", json!({})).await.status, 200);
 
-    // A steward who assigned itself is no reviewer without the role.
+    // A steward who assigned itself does not review without the role.
     assert_eq!(assign("reviewer", "orders.largest", "user", "reviewer", "data_steward").await, accepted);
     house.step("writer", "submit", "orders.largest", json!({"notes": "ready"})).await;
     let own = house.step("former", "certify", "orders.largest", json!({})).await;
@@ -740,8 +740,11 @@ async fn denied_members_do_not_exist() {
     let sent = json!({"definition": "Money.", "formula": null});
     let changed = house.send("analyst", "PATCH", &path, Some(sent), &[]).await;
     assert_eq!((changed.status, &changed.json["formula"]), (200, &Json::Null), "{changed:?}");
-    let kept = house.get("writer", &path).await;
-    assert_eq!((&kept.json["formula"], &kept.json["definition"]), (&json!("orders.revenue * 2"), &json!("Money.")));
+    let unchanged = house.get("writer", &path).await;
+    assert_eq!(
+        (&unchanged.json["formula"], &unchanged.json["definition"]),
+        (&json!("orders.revenue * 2"), &json!("Money."))
+    );
     let erased = house.send("writer", "PATCH", &path, Some(json!({"formula": null})), &[]).await;
     assert_eq!((erased.status, &erased.json["formula"]), (200, &Json::Null));
     let unlink = format!("/glossary/terms/{id}/links?{REVENUE}");

@@ -5,7 +5,7 @@
 //! caller's groups.
 //!
 //! Owners are changed by callers who own the artifact or review it. A data steward reviews the artifact, so no caller
-//! gets this role by itself: an owner assigns it to others, and a steward who assigned itself is no reviewer.
+//! gets this role by itself: an owner assigns it to others, and a steward who assigned itself does not review.
 
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use terrane_app::ports::channels::AlertChannels;
+use terrane_app::ports::clock::Clock;
 use terrane_channels::{ChannelSettings, Channels};
 
 use super::providers::{authorities, failed, outgoing};
@@ -13,13 +14,18 @@ use crate::project::Project;
 ///
 /// # Errors
 /// A channel can never be used.
-pub(super) fn channels(project: &Project) -> Result<Arc<dyn AlertChannels>, Failure> {
+pub(super) fn channels(project: &Project, clock: &Arc<dyn Clock>) -> Result<Arc<dyn AlertChannels>, Failure> {
     let (config, root) = (&project.config, project.folder.root());
     let settings = &config.anomaly.channels;
     // Readers reach the server where they sign in, unless the settings say otherwise.
     let public_url = settings.public_url.clone().or_else(|| config.security.oauth.public_url().map(str::to_owned));
     let settings = ChannelSettings { public_url, ..settings.clone() };
     let ca = authorities(config, root)?;
-    let channels = Channels::new(settings, outgoing(config, root)?, ca.as_ref().map(|(_, text)| text.as_slice()));
+    let channels = Channels::new(
+        settings,
+        outgoing(config, root)?,
+        Arc::clone(clock),
+        ca.as_ref().map(|(_, text)| text.as_slice()),
+    );
     Ok(Arc::new(channels.map_err(|problem| failed("anomaly.channels", &problem))?))
 }

@@ -294,6 +294,8 @@ fn metadata_entry(record: &ArtifactMetadata) -> MetadataEntry<'_> {
 pub fn records_from_yaml(text: &str) -> Result<RecordSet, Vec<RecordsProblem>> {
     let whole = |message: String| vec![RecordsProblem { place: String::new(), message }];
     let mut options = serde_saphyr::Options::default();
+    // As YAML 1.2 says: `no` is a string.
+    options.strict_booleans = true;
     if let Some(budget) = &mut options.budget {
         (budget.max_nodes, budget.max_events) = (MAX_NODES, MAX_NODES);
         // The format has no aliases, which could make a small file a large one.

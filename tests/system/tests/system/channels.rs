@@ -3,6 +3,10 @@
 //! not go.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a receiver has a clock of its own, and a longer run is asked for by hand"
+)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -417,7 +421,7 @@ fn channels_that_cannot_be_used_are_refused_with_their_field() {
     assert_eq!(receiver.received().len(), 1);
 }
 
-/// The number of kills; 20 were run by hand, see the architecture page of monitors.
+/// The number of kills; `TERRANE_TEST_KILLS` sets another one.
 const KILLS: usize = 2;
 
 #[test]

@@ -31,7 +31,7 @@ impl Findings<'_> {
         self.problems.push(ImportProblem { kind, index, field: field.into(), problem: problem.into() });
     }
 
-    /// Returns a text that was read, or the original and its problem.
+    /// Returns the value that was read, or the original and its problem.
     fn read<T>(&mut self, read: Result<T, GovernanceError>, otherwise: T) -> T {
         match read {
             Ok(value) => value,

@@ -33,6 +33,7 @@ impl Service {
         let program = |call: &[&str]| {
             Program::new(BINARY, call, &path(FLIGHTS))
                 .variable("SERVICE_STATE__URL", &url)
+                .variable("SERVICE_CACHE__ENABLED", "true")
                 .variable("SERVICE_JOBS__PATH", &state.path().join("jobs").display().to_string())
                 .variable("SERVICE_SECURITY__JWT_SECRET", "a secret of the tests of client packages")
         };

@@ -2,7 +2,8 @@
 //!
 //! In: records, or the text of a file. Out: the text, or the records with every problem and its place, such as
 //! `terms[3].links[0].relationship`. The order of records is that of the export, so equal records give equal bytes. The
-//! format has a version; fields may be added to it. Absent: rules over texts and several records
+//! format has a version; fields may be added to it. One file, because each record is written and read side by side, and
+//! both change together. Absent: rules over texts and several records
 //! (`app::governance::import_records`).
 
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use terrane_compiler::SecurityContext;
 
 use crate::ports::clock::Clock;
 use crate::security::{AuthMethod, Identity};
-use buckets::Limit;
+pub(crate) use buckets::Limit;
 pub use buckets::MAX_SUBJECTS;
 
 /// A limit: requests per second, and the size of a burst after a pause.

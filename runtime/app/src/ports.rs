@@ -17,6 +17,7 @@ pub mod governance_records;
 pub mod guardrails;
 pub mod invalidations;
 pub mod jobs;
+pub mod language_model;
 pub mod leases;
 pub mod monitors;
 pub mod observer;

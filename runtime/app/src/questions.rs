@@ -5,8 +5,15 @@
 //! name may be a value: the values of dimensions with `meta.searchable` are looked up by a query of the caller, within
 //! its policies and limits. A query is compiled for the caller before it is returned. It runs if the rows are asked for.
 //! Absent: formats.
+//!
+//! ```text
+//! question ─▶ grammar ─▶ query that compiles ───────────────────────▶ answer
+//!                │ unclear, and a language model is configured             ▲
+//!                └──▶ ModelReader ─▶ query that compiles ──────────────────┘
+//! ```
 
 mod convert;
+mod model;
 mod vocabulary;
 
 use std::sync::Arc;
@@ -22,8 +29,12 @@ use terrane_questions::{
 
 use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::domain::{QueryKind, RequestContext};
+use crate::ports::language_model::{ModelQuestion, OfferedValue};
 use crate::query::{Answer, QueryRunError, QueryService, QuerySession};
-use crate::search::SearchService;
+use crate::search::{ArtifactText, SearchService};
+
+use model::ModelReading;
+pub use model::{ModelBackend, ModelReader, ModelSettings, ModelUse};
 
 /// Words that are looked up as values.
 const MAX_LOOKED_UP: usize = 4;
@@ -32,12 +43,24 @@ const MAX_DIMENSIONS: usize = 8;
 /// Values of one lookup.
 const MAX_VALUES: u64 = 20;
 
+/// The reader of a question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Method {
+    /// The grammar, and the language model where the configuration says so.
+    #[default]
+    Auto,
+    Grammar,
+    /// The language model; the grammar if it fails.
+    Model,
+}
+
 /// A question in words.
 #[derive(Debug, Clone, Default)]
 pub struct WordedQuestion {
     pub text: String,
     /// The code of the language; `None`: English.
     pub language: Option<String>,
+    pub method: Method,
     /// Run the query too.
     pub runs: bool,
 }
@@ -49,6 +72,8 @@ pub enum AskError {
     Question(#[from] QuestionError),
     #[error("unknown language `{name}`; expected `en` or `de`")]
     UnknownLanguage { name: String },
+    #[error("no language model is configured; set `search.llm.url` and `search.llm.model` in service_project.yml")]
+    NoModel,
     #[error(transparent)]
     Query(#[from] QueryRunError),
 }
@@ -59,46 +84,97 @@ pub struct QuestionAnswer {
     /// `None` if the question is unclear.
     pub query: Option<SemanticQuery>,
     pub reading: Interpretation,
+    /// The name of the language model whose query this is; `None`: the grammar's.
+    pub model: Option<Arc<str>>,
+    /// Reasons why the language model did not read the question.
+    pub warnings: Vec<String>,
     /// The rows, if they were asked for.
     pub rows: Option<Answer>,
+}
+
+impl QuestionAnswer {
+    fn of_grammar(query: Option<SemanticQuery>, reading: Interpretation) -> Self {
+        QuestionAnswer { query, reading, model: None, warnings: Vec::new(), rows: None }
+    }
 }
 
 /// Reads questions in words.
 pub struct QuestionService {
     queries: Arc<QueryService>,
     search: Arc<SearchService>,
+    model: Option<ModelReader>,
+}
+
+/// A question with what its caller may see.
+struct Asked<'a> {
+    question: &'a WordedQuestion,
+    language: &'static Language,
+    request: &'a RequestContext,
+    session: &'a QuerySession<'a>,
+    access: &'a Access<'a>,
+    artifacts: &'a [Arc<ArtifactText>],
 }
 
 impl QuestionService {
-    pub fn new(queries: Arc<QueryService>, search: Arc<SearchService>) -> Self {
-        QuestionService { queries, search }
+    /// Creates the use case. Without a `model`, the grammar reads all questions.
+    pub fn new(queries: Arc<QueryService>, search: Arc<SearchService>, model: Option<ModelReader>) -> Self {
+        QuestionService { queries, search, model }
     }
 
     /// Reads a question.
     ///
     /// # Errors
-    /// The question is empty or too long, the language is unknown, or the warehouse does not answer a lookup of values.
+    /// The question is empty or too long, the language is unknown, the language model is asked for and there is none, or
+    /// the warehouse does not answer a lookup of values.
     pub async fn ask(&self, question: &WordedQuestion, request: &RequestContext) -> Result<QuestionAnswer, AskError> {
         let code = question.language.as_deref().unwrap_or("en");
         let unknown = || AskError::UnknownLanguage { name: code.chars().take(20).collect() };
         let language = Language::named(code).ok_or_else(unknown)?;
+        if question.method == Method::Model && self.model.is_none() {
+            return Err(AskError::NoModel);
+        }
         let context = request.with_kind(QueryKind::Explain);
         let session = self.queries.session(&context);
         let artifacts = self.search.visible(&session.shared_snapshot(), request).await;
         let access = Access::of(&session.snapshot().model, &request.caller);
-        let vocabulary = Vocabulary::new(vocabulary::entries(&access, &artifacts), language);
+        let asked =
+            Asked { question, language, request, session: &session, access: &access, artifacts: &artifacts };
+        let (by_grammar, values) = self.by_grammar(&asked).await?;
+        let answer = match self.model.as_ref().filter(|model| is_asked(model, question.method, &by_grammar)) {
+            Some(model) => by_model(model, &asked, values, by_grammar).await?,
+            None => by_grammar,
+        };
+        self.with_rows(question, request, answer).await
+    }
+
+    /// Reads a question by the grammar. Returns the values that were looked up too.
+    async fn by_grammar(&self, asked: &Asked<'_>) -> Result<(QuestionAnswer, KnownValues), AskError> {
+        let &Asked { question, language, request, session, access, artifacts } = asked;
+        let vocabulary = Vocabulary::new(vocabulary::entries(access, artifacts), language);
         let today = session.now().date();
-        let mut reading = read(&question.text, &vocabulary, &KnownValues::default(), language, today)?;
+        let mut values = KnownValues::default();
+        let mut reading = read(&question.text, &vocabulary, &values, language, today)?;
         if !reading.unknown.is_empty() {
-            let values = self.values(request, &access, &reading).await?;
+            values = self.values(request, access, &reading).await?;
             if !values.searched.is_empty() || !values.values.is_empty() {
                 reading = read(&question.text, &vocabulary, &values, language, today)?;
             }
         }
-        if !reading.clarifications.is_empty() {
-            return Ok(QuestionAnswer { query: None, reading, rows: None });
-        }
-        let answer = self.compiled(&session, &access, reading).await?;
+        let answer = if reading.clarifications.is_empty() {
+            self.compiled(session, access, reading).await?
+        } else {
+            QuestionAnswer::of_grammar(None, reading)
+        };
+        Ok((answer, values))
+    }
+
+    /// Adds the rows of the query, if they are asked for.
+    async fn with_rows(
+        &self,
+        question: &WordedQuestion,
+        request: &RequestContext,
+        answer: QuestionAnswer,
+    ) -> Result<QuestionAnswer, AskError> {
         match &answer.query {
             Some(query) if question.runs => {
                 let context = request.with_kind(QueryKind::Rest);
@@ -119,7 +195,7 @@ impl QuestionService {
     ) -> Result<QuestionAnswer, AskError> {
         let refused = match convert::query(access, &reading) {
             Ok(query) => match async { session.prepare(&query).await?.planned().await }.await {
-                Ok(_) => return Ok(QuestionAnswer { query: Some(query), reading, rows: None }),
+                Ok(_) => return Ok(QuestionAnswer::of_grammar(Some(query), reading)),
                 Err(QueryRunError::Query(error)) => error,
                 Err(error) => return Err(error.into()),
             },
@@ -127,7 +203,7 @@ impl QuestionService {
         };
         let message = refused.to_string();
         reading.clarifications.push(Clarification { text: String::new(), message, choices: Vec::new() });
-        Ok(QuestionAnswer { query: None, reading, rows: None })
+        Ok(QuestionAnswer::of_grammar(None, reading))
     }
 
     /// Looks up the words without a meaning among the values of searchable dimensions, as the caller sees them.
@@ -179,4 +255,55 @@ impl QuestionService {
         }
         Ok(known)
     }
+}
+
+/// Returns whether the model reads a question after the grammar.
+fn is_asked(model: &ModelReader, method: Method, by_grammar: &QuestionAnswer) -> bool {
+    match method {
+        Method::Grammar => false,
+        Method::Model => true,
+        Method::Auto => model.settings().usage == ModelUse::Always || by_grammar.query.is_none(),
+    }
+}
+
+/// Reads a question by the model. The grammar's answer stays if the model has none.
+async fn by_model(
+    model: &ModelReader,
+    asked: &Asked<'_>,
+    values: KnownValues,
+    mut by_grammar: QuestionAnswer,
+) -> Result<QuestionAnswer, AskError> {
+    let &Asked { question, request, session, access, artifacts, language } = asked;
+    let settings = model.settings();
+    let values = values.values.into_iter().filter(|_| settings.sends_values);
+    let members = vocabulary::offered(access, artifacts, &question.text, settings.max_members);
+    let asked = ModelQuestion {
+        text: question.text.as_str().into(),
+        language: language.code().into(),
+        today: session.now().date(),
+        members: members.into(),
+        values: values.map(|found| OfferedValue { member: found.member, value: found.value }).collect(),
+        refused: Vec::new(),
+    };
+    Ok(match model.read(asked, session, request).await? {
+        ModelReading::Query(found) => QuestionAnswer {
+            query: Some(found.query),
+            reading: model::reading(&question.text, &found.words),
+            model: Some(model.name().into()),
+            warnings: Vec::new(),
+            rows: None,
+        },
+        ModelReading::Unclear(clarification) if by_grammar.query.is_none() => {
+            by_grammar.reading.clarifications.push(clarification);
+            QuestionAnswer { model: Some(model.name().into()), ..by_grammar }
+        }
+        ModelReading::Unclear(clarification) => {
+            by_grammar.warnings.push(format!("the language model finds the question unclear: {}", clarification.message));
+            by_grammar
+        }
+        ModelReading::Problem(problem) => {
+            by_grammar.warnings.push(problem.to_string());
+            by_grammar
+        }
+    })
 }

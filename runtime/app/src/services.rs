@@ -60,7 +60,7 @@ use crate::preaggregations::{PreaggregationBackend, PreaggregationPorts, Preaggr
 use crate::profiling::{ProfileArchive, ProfilingService};
 use crate::projects::{ProjectPorts, ProjectService};
 use crate::query::{LimiterSettings, QueryPorts, QueryService, QuerySettings};
-use crate::questions::QuestionService;
+use crate::questions::{ModelBackend, ModelReader, QuestionService};
 use crate::search::SearchService;
 use crate::security::oauth::{OAuth, StateTokenKey, Transport};
 use crate::security::{AccessRecorder, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
@@ -126,6 +126,8 @@ pub struct ServerPorts {
     pub preaggregations: Option<PreaggregationBackend>,
     /// `None`: the module of costs is switched off.
     pub cost: Option<CostBackend>,
+    /// `None`: questions are read by the grammar only.
+    pub language_model: Option<ModelBackend>,
 }
 
 /// The records of the costs of queries.
@@ -293,6 +295,11 @@ impl Services {
             detectors,
             clock,
         }
+    }
+
+    /// Returns a reader of questions that asks a language model.
+    pub fn model_reader(&self, backend: ModelBackend) -> ModelReader {
+        ModelReader::new(backend, Arc::clone(&self.access), Arc::clone(&self.clock))
     }
 
     /// Returns the use case of pre-aggregations for `queries`. Without a `backend`, pre-aggregations are switched off.
@@ -504,9 +511,10 @@ impl ServerServices {
             Arc::new(ProfileArchive::new(profiling, queries, catalog, server.profiles, server.profile_texts))
         });
         let invalidation = InvalidationService::new(catalog, versions, access);
-        let questions = search
-            .as_ref()
-            .map(|search| Arc::new(QuestionService::new(Arc::clone(&services.queries), Arc::clone(search))));
+        let questions = search.as_ref().map(|search| {
+            let model = server.language_model.map(|backend| services.model_reader(backend));
+            Arc::new(QuestionService::new(Arc::clone(&services.queries), Arc::clone(search), model))
+        });
         ServerServices {
             questions,
             projects: Arc::new(projects),

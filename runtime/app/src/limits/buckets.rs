@@ -20,7 +20,7 @@ pub const MAX_SUBJECTS: usize = 65_536;
 /// The shortest time between two searches for full buckets, which read all of them.
 const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) struct Limit {
+pub(crate) struct Limit {
     rate: Rate,
     scope: RateScope,
     clock: PortClock,
@@ -99,7 +99,7 @@ impl ShrinkableKeyedStateStore<Ask> for Buckets {
 }
 
 impl Limit {
-    pub(super) fn new(rate: Rate, scope: RateScope, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(rate: Rate, scope: RateScope, clock: Arc<dyn Clock>) -> Self {
         let period = Duration::try_from_secs_f64(1.0 / rate.requests_per_second).unwrap_or(Duration::MAX);
         // A period of zero means no limit.
         let quota = Quota::with_period(period).unwrap_or(Quota::per_second(NonZeroU32::MAX)).allow_burst(rate.burst);
@@ -109,7 +109,7 @@ impl Limit {
     }
 
     /// Takes one.
-    pub(super) fn take(&self, subject: Subject) -> Result<(), RateExceeded> {
+    pub(crate) fn take(&self, subject: Subject) -> Result<(), RateExceeded> {
         if self.limiter.len() >= MAX_SUBJECTS {
             self.sweep();
         }

@@ -1,9 +1,10 @@
 //! The names by which a question can call members.
 //!
-//! In: the artifacts that the caller may see. Out: entries with names, titles and synonyms. Members of an alias are
-//! called by the alias too: `origin airport` is the name of the airport that the alias `origin_airport` leads to.
+//! In: the artifacts that the caller may see. Out: entries with names, titles and synonyms, and the members that a
+//! language model is offered. Members of an alias are called by the alias too: `origin airport` is the name of the airport
+//! that the alias `origin_airport` leads to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use terrane_compiler::Access;
@@ -13,7 +14,13 @@ use terrane_questions::{MemberEntry, MemberKind, Unit};
 
 use crate::dimension_values::counts_rows;
 use crate::metadata;
+use crate::ports::language_model::{OfferedKind, OfferedMember};
 use crate::search::ArtifactText;
+
+/// Synonyms of a member that a language model is offered.
+const MAX_SYNONYMS: usize = 5;
+/// Characters of a description that a language model is offered.
+const MAX_DESCRIPTION: usize = 200;
 
 /// Returns the entries of all members that the caller may see.
 pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> Vec<MemberEntry> {
@@ -58,6 +65,72 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
         });
     }
     entries
+}
+
+/// Returns the members that a language model may use for a question: at most `limit`, those first that share words with
+/// it, and then those of the cubes that share most words with it.
+pub(super) fn offered(
+    access: &Access<'_>,
+    artifacts: &[Arc<ArtifactText>],
+    question: &str,
+    limit: usize,
+) -> Vec<OfferedMember> {
+    let words = words(question);
+    let texts: HashMap<&str, &ArtifactText> =
+        artifacts.iter().map(|artifact| (&*artifact.reference.id, &**artifact)).collect();
+    let mut ranked: Vec<((usize, usize), OfferedMember)> = Vec::new();
+    for cube in metadata::cubes(access) {
+        let first = ranked.len();
+        let mut add = |name: &str, kind, presentation: &Presentation| {
+            let name: Arc<str> = format!("{}.{name}", cube.name).into();
+            let member = offer(name, kind, presentation, &texts);
+            ranked.push(((shared(&words, &member), 0), member));
+        };
+        metadata::measures(access, cube).for_each(|of| add(&of.name, OfferedKind::Measure, &of.presentation));
+        metadata::dimensions(access, cube).for_each(|of| add(&of.name, OfferedKind::Dimension(of.ty), &of.presentation));
+        metadata::segments(access, cube).for_each(|of| add(&of.name, OfferedKind::Segment, &of.presentation));
+        let of_cube: usize = ranked.iter().skip(first).map(|((own, _), _)| own).sum();
+        ranked.iter_mut().skip(first).for_each(|((_, cube), _)| *cube = of_cube);
+    }
+    for metric in metadata::metrics(access) {
+        let member = offer(Arc::clone(&metric.name), OfferedKind::Metric, &metric.presentation, &texts);
+        let own = shared(&words, &member);
+        ranked.push(((own, own), member));
+    }
+    ranked.sort_by(|(one, _), (other, _)| other.cmp(one));
+    ranked.into_iter().take(limit).map(|(_, member)| member).collect()
+}
+
+fn offer(
+    name: Arc<str>,
+    kind: OfferedKind,
+    presentation: &Presentation,
+    texts: &HashMap<&str, &ArtifactText>,
+) -> OfferedMember {
+    let text = texts.get(&*name);
+    let synonyms = text.map_or_else(Vec::new, |text| text.synonyms.iter().take(MAX_SYNONYMS).cloned().collect());
+    let description = presentation.description.as_deref();
+    OfferedMember {
+        name,
+        kind,
+        title: Arc::clone(&presentation.title),
+        description: description.map(|text| text.chars().take(MAX_DESCRIPTION).collect::<String>().into()),
+        synonyms,
+        unit: presentation.governed.unit.clone(),
+    }
+}
+
+/// Returns the number of words that a member's texts share with a question.
+fn shared(words: &HashSet<String>, member: &OfferedMember) -> usize {
+    let texts = [&member.name, &member.title].into_iter().chain(&member.synonyms).chain(&member.description);
+    let own: HashSet<String> = texts.flat_map(|text| self::words(text)).collect();
+    own.intersection(words).count()
+}
+
+/// Returns the words of a text in lower case, without the `s` of a plural.
+fn words(text: &str) -> HashSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(|word| word.to_lowercase()).map(|word| word.strip_suffix('s').unwrap_or(&word).to_owned()).collect()
 }
 
 /// Returns the dimensions whose values questions may look up: those of the cube first, and of the cubes that it joins.

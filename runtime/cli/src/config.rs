@@ -14,6 +14,7 @@ mod plugins;
 mod providers;
 mod reader;
 mod schema;
+mod search;
 mod sections;
 mod security;
 mod settings;
@@ -28,6 +29,7 @@ use jiff::tz::TimeZone;
 use terrane_app::cost::Guardrails;
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
+use terrane_app::questions::ModelSettings;
 use terrane_channels::ChannelSettings;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
@@ -203,6 +205,20 @@ pub struct ProfilingConfig {
 #[derive(Debug, Clone)]
 pub struct SearchConfig {
     pub enabled: bool,
+    /// `None`: questions are read by the grammar only.
+    pub language_model: Option<LanguageModelConfig>,
+}
+
+/// The language model that reads questions: `search.llm`.
+#[derive(Debug, Clone)]
+pub struct LanguageModelConfig {
+    pub url: WithPlace<String>,
+    pub model: String,
+    pub key: Option<Secret>,
+    /// The tokens of a reply.
+    pub max_tokens: u32,
+    pub is_reasoning: bool,
+    pub settings: ModelSettings,
 }
 
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 
 mod cache;
 mod channels;
+mod language_model;
 mod network;
 mod plugins;
 mod preaggregations;
@@ -14,6 +15,7 @@ mod security;
 mod telemetry;
 mod warehouse;
 
+pub use language_model::language_model;
 pub use network::serve_settings;
 pub use plugins::REQUIRED_REFUSED;
 pub use preaggregations::place as rollup_place;
@@ -393,6 +395,7 @@ pub async fn server_services(
             guardrails: store.clone(),
             budgets: store.clone(),
         }),
+        language_model: language_model(project)?,
     };
     let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {

@@ -112,6 +112,7 @@ impl From<&Services> for GraphQlServices {
             questions: Some(Arc::new(QuestionService::new(
                 Arc::clone(&services.queries),
                 Arc::clone(&services.search),
+                None,
             ))),
             warehouse: Arc::clone(&services.warehouse),
             access: Arc::clone(&services.access),

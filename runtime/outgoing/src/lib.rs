@@ -3,7 +3,7 @@
 //! In: a URL of the configuration, or the webhook of a monitor; never one of a token. Out: at most [`MAX_BODY_BYTES`] of a body, or an
 //! [`OutgoingError`] that names the host and no other part of the URL. Requests use HTTPS, except to a listed loopback
 //! host. They follow no redirects and no proxies of the environment. A host name is resolved once, and the connection
-//! goes to an address that was checked. A request and its look-up take at most [`TIMEOUT`]. The content type of a
+//! goes to an address that was checked. A request and its look-up take at most [`TIMEOUT`], unless the client has another one. The content type of a
 //! response is ignored: the caller parses the body as what it must be. Absent: retries, caches and pooled connections.
 
 mod address;
@@ -58,7 +58,7 @@ pub enum OutgoingError {
     NotAllowed { host: String },
     #[error("the request to {host} failed: {reason}")]
     Unreachable { host: String, reason: String },
-    #[error("{host} did not respond within {} seconds", TIMEOUT.as_secs())]
+    #[error("{host} did not respond in time")]
     TimedOut { host: String },
     #[error("the response of {host} has more than {MAX_BODY_BYTES} bytes")]
     TooLarge { host: String },
@@ -129,6 +129,12 @@ impl OutgoingClient {
             .build()
             .map_err(|error| failed(&error.without_url()))?;
         Ok(OutgoingClient { client, allow_list, timeout })
+    }
+
+    /// Returns a client whose requests may take this time, instead of [`TIMEOUT`].
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        OutgoingClient { timeout, ..self.clone() }
     }
 
     /// Parses and checks a URL of the configuration.
@@ -204,11 +210,7 @@ impl OutgoingClient {
         body: String,
         headers: &[(&'static str, String)],
     ) -> Result<Accepted, OutgoingError> {
-        let json = HeaderValue::from_static("application/json");
-        let mut request = self.client.post(endpoint.0.clone()).header(CONTENT_TYPE, json).body(body);
-        for (name, value) in headers {
-            request = request.header(*name, secret(value, endpoint)?);
-        }
+        let request = self.json_request(endpoint, body, headers)?;
         let host = || endpoint.host().to_owned();
         let response = match tokio::time::timeout(self.timeout, request.send()).await {
             Ok(response) => response.map_err(|error| explain(host(), &error))?,
@@ -216,6 +218,35 @@ impl OutgoingClient {
         };
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         Ok(Accepted { status: response.status().as_u16(), retry_after: retry_after.map(str::to_owned) })
+    }
+
+    /// Sends a JSON text with further headers, whose values logs do not show, and reads the body of the response. The
+    /// caller handles the status.
+    ///
+    /// # Errors
+    /// [`OutgoingError`].
+    pub async fn post_json_for_body(
+        &self,
+        endpoint: &Endpoint,
+        body: String,
+        headers: &[(&'static str, String)],
+    ) -> Result<Response, OutgoingError> {
+        let request = self.json_request(endpoint, body, headers)?;
+        self.send(endpoint, request).await
+    }
+
+    fn json_request(
+        &self,
+        endpoint: &Endpoint,
+        body: String,
+        headers: &[(&'static str, String)],
+    ) -> Result<RequestBuilder, OutgoingError> {
+        let json = HeaderValue::from_static("application/json");
+        let mut request = self.client.post(endpoint.0.clone()).header(CONTENT_TYPE, json).body(body);
+        for (name, value) in headers {
+            request = request.header(*name, secret(value, endpoint)?);
+        }
+        Ok(request)
     }
 
     async fn send(&self, endpoint: &Endpoint, request: RequestBuilder) -> Result<Response, OutgoingError> {

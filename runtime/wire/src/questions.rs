@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::query::Answer;
-use terrane_app::questions::{QuestionAnswer, WordedQuestion};
+use terrane_app::questions::{Method, QuestionAnswer, WordedQuestion};
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};
@@ -17,9 +17,10 @@ use crate::json::{Numbers, write_objects};
 use crate::query::to_wire;
 use crate::schema;
 
-pub(crate) const QUESTION: &[&str] = &["query", "language", "run"];
+pub(crate) const QUESTION: &[&str] = &["query", "language", "method", "run"];
 const TEXT: &str = "a string like \"flights by carrier last month\"";
 const LANGUAGE: &str = "`en` or `de`";
+const METHOD: &str = "`auto`, `grammar` or `model`";
 
 /// A question in words.
 #[derive(Debug, JsonSchema)]
@@ -30,12 +31,20 @@ pub struct NaturalLanguageQuery {
     /// The language of the question: `en` (default) or `de`.
     #[schemars(schema_with = "languages")]
     pub language: Option<String>,
+    /// The reader of the question: `auto` (default) is the grammar, and the language model as `search.llm` says; `model`
+    /// fails without a language model.
+    #[schemars(schema_with = "methods")]
+    pub method: Option<String>,
     /// True to run the query and to add its rows. Default: false.
     pub run: Option<bool>,
 }
 
 fn languages(_: &mut SchemaGenerator) -> Schema {
     schema::words(&["en", "de"])
+}
+
+fn methods(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&["auto", "grammar", "model"])
 }
 
 /// The query of a question, or choices.
@@ -52,6 +61,10 @@ pub struct NaturalLanguageAnswer<'a> {
     pub alternatives: Vec<QuestionAlternative<'a>>,
     /// Empty if there is a query.
     pub clarifications: Vec<QuestionClarification<'a>>,
+    /// The language model that returned the query or the clarification; null: the grammar did.
+    pub model: Option<&'a str>,
+    /// Reasons why the language model did not read the question.
+    pub warnings: &'a [String],
     /// Null if the rows were not asked for.
     pub result: Option<QuestionResult<'a>>,
 }
@@ -101,7 +114,13 @@ pub fn question_from_wire(body: &[u8]) -> Result<WordedQuestion, FieldError> {
     let fields = Fields::new(&json, &Path::ROOT, "an object like {\"query\": \"flights by carrier\"}", QUESTION)?;
     let text = fields.required_string("query", TEXT)?.to_owned();
     let language = fields.string("language", LANGUAGE)?.map(str::to_owned);
-    Ok(WordedQuestion { text, language, runs: fields.boolean("run")? == Some(true) })
+    let method = match fields.string("method", METHOD)? {
+        None | Some("auto") => Method::Auto,
+        Some("grammar") => Method::Grammar,
+        Some("model") => Method::Model,
+        Some(other) => return Err(Path::ROOT.field("method").invalid_value(other, METHOD)),
+    };
+    Ok(WordedQuestion { text, language, method, runs: fields.boolean("run")? == Some(true) })
 }
 
 impl<'a> From<&'a QuestionAnswer> for NaturalLanguageAnswer<'a> {
@@ -111,6 +130,8 @@ impl<'a> From<&'a QuestionAnswer> for NaturalLanguageAnswer<'a> {
         let pieces = reading.pieces.iter();
         let unsure = reading.pieces.iter().filter(|piece| !piece.alternatives.is_empty());
         NaturalLanguageAnswer {
+            model: answer.model.as_deref(),
+            warnings: &answer.warnings,
             result: answer.rows.as_ref().map(QuestionResult::from),
             // The text of a query is JSON.
             query: query.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Json::Null),
@@ -153,7 +174,9 @@ mod tests {
     fn bodies_are_read_strictly() {
         assert_eq!(question_from_wire(br#"{"query": "flights", "language": "de"}"#).unwrap().text, "flights");
         assert!(question_from_wire(b"{}").is_err());
-        for (body, field) in [(r#"{"query": 1}"#, "query"), (r#"{"query": "a", "lang": "en"}"#, "lang")] {
+        assert_eq!(question_from_wire(br#"{"query": "a", "method": "model"}"#).unwrap().method, Method::Model);
+        let wrong_method = r#"{"query": "a", "method": "sql"}"#;
+        for (body, field) in [(wrong_method, "method"), (r#"{"query": 1}"#, "query"), (r#"{"query": "a", "lang": "en"}"#, "lang")] {
             let error = crate::ErrorBody::from(question_from_wire(body.as_bytes()).unwrap_err()).into_json("");
             assert_eq!(error["error"]["details"]["field"], field, "{body}");
         }

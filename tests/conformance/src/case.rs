@@ -370,6 +370,7 @@ impl World {
                 guardrails: Arc::clone(&self.guardrails) as _,
                 budgets: Arc::new(MemoryBudgets::new(Arc::clone(&self.executed_queries))) as _,
             }),
+            language_model: None,
         };
         let settings = ServerSettings {
             queries,

@@ -8,7 +8,7 @@ mod suite;
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
-use terrane_app::questions::{QuestionService, WordedQuestion};
+use terrane_app::questions::{Method, QuestionService, WordedQuestion};
 use terrane_terminal::{TerminalText, Tree};
 use terrane_wire::ErrorBody;
 use terrane_wire::questions::NaturalLanguageAnswer;
@@ -38,6 +38,9 @@ pub struct AskArguments {
     /// The language of the question
     #[arg(long, default_value = "en", value_parser = ["en", "de"])]
     pub language: String,
+    /// The reader: the grammar, the language model of `search.llm`, or as `search.llm.use` says
+    #[arg(long, default_value = "auto")]
+    pub method: AskMethod,
     /// Read the questions of this file, and compare their queries with the expected ones
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
     pub suite: Option<PathBuf>,
@@ -49,6 +52,24 @@ pub struct AskArguments {
     pub json: bool,
 }
 
+/// The reader of a question.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum AskMethod {
+    Auto,
+    Grammar,
+    Model,
+}
+
+impl From<AskMethod> for Method {
+    fn from(method: AskMethod) -> Self {
+        match method {
+            AskMethod::Auto => Method::Auto,
+            AskMethod::Grammar => Method::Grammar,
+            AskMethod::Model => Method::Model,
+        }
+    }
+}
+
 /// Reads a question or a suite. Returns whether the question is clear, or no question of the suite was read wrongly.
 ///
 /// # Errors
@@ -58,17 +79,22 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
     // The project's folder becomes the working folder, so the file is read first.
     let cases = arguments.suite.as_deref().map(suite::cases).transpose()?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
-    let service = QuestionService::new(engine.queries.clone(), engine.search.clone());
+    let model = wiring::language_model(&project)?.map(|backend| engine.model_reader(backend));
+    let service = QuestionService::new(engine.queries.clone(), engine.search.clone(), model);
+    let asked = WordedQuestion {
+        text: arguments.words.join(" "),
+        language: Some(arguments.language.clone()),
+        method: arguments.method.into(),
+        runs: false,
+    };
     if let Some(cases) = cases {
-        let figures = suite::measure(cases, &arguments.language, &service, &caller).await?;
+        let figures = suite::measure(cases, &asked, &service, &caller).await?;
         print(&if arguments.json { json_line(&figures) } else { figures.listing() });
         print_error(&format!("{}\n", figures.summary()));
         return Ok(figures.wrong.is_empty());
     }
-    let question =
-        WordedQuestion { text: arguments.words.join(" "), language: Some(arguments.language.clone()), runs: false };
     let answer = service
-        .ask(&question, &caller)
+        .ask(&asked, &caller)
         .await
         .map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
     let body = NaturalLanguageAnswer::from(&answer);
@@ -93,6 +119,12 @@ fn tree(body: &NaturalLanguageAnswer<'_>) -> Tree {
         let mut unclear = Tree::new(text(one.message));
         one.choices.iter().for_each(|choice| unclear.push(Tree::new(text(choice))));
         tree.push(unclear);
+    }
+    if let Some(model) = body.model {
+        tree.push(Tree::new(format!("read by {}", text(model))));
+    }
+    for warning in body.warnings {
+        tree.push(Tree::new(format!("warning: {}", text(warning))));
     }
     tree
 }

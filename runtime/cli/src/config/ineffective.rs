@@ -71,10 +71,28 @@ const RULES: &[Rule] = &[
         is_effective: |config| config.security.jwt.is_external(),
     },
     Rule {
+        keys: &[
+            "search.llm.key",
+            "search.llm.use",
+            "search.llm.max_tokens",
+            "search.llm.max_members",
+            "search.llm.send_values",
+            "search.llm.questions_per_hour",
+            "search.llm.timeout_seconds",
+            "search.llm.reasoning",
+        ],
+        needs: "search.llm.url` and `search.llm.model",
+        switch: Some("search.enabled"),
+        is_effective: |config| config.search.language_model.is_some(),
+    },
+    Rule {
         keys: &["security.outgoing.allow"],
-        needs: "security.jwt.external_jwks_url` or `security.oauth.providers",
+        needs: "security.jwt.external_jwks_url`, `security.oauth.providers` or `search.llm.url",
         switch: Some("security.oauth.enabled"),
-        is_effective: |config| config.security.jwt.is_external() || config.security.oauth.is_on(),
+        is_effective: |config| {
+            let has_model = config.search.language_model.is_some();
+            config.security.jwt.is_external() || config.security.oauth.is_on() || has_model
+        },
     },
     Rule {
         keys: &["security.outgoing.ca_path"],

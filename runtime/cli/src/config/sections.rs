@@ -19,8 +19,8 @@ use terrane_warehouse::FileAccess;
 use super::reader::Section;
 use super::{
     AnomalyConfig, CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig,
-    Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, SearchConfig, Secret, ServerConfig, StateConfig,
-    TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, security,
+    Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig,
+    TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
@@ -58,7 +58,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         pre_aggregations: top.section("pre_aggregations", pre_aggregations),
         optimization,
         governance: top.section("governance", governance),
-        search: top.section("search", |s| SearchConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
+        search: top.section("search", search::search),
         anomaly: top.section("anomaly", |s| AnomalyConfig {
             enabled: s.boolean("enabled").unwrap_or(true),
             channels: channels::channels(s),

@@ -2,14 +2,25 @@
 //!
 //! In: answers of the use case. Out: the fields that REST sends, with names by GraphQL's convention.
 
-use async_graphql::{Context, SimpleObject};
-use terrane_app::questions::WordedQuestion;
+use async_graphql::{Context, Enum, SimpleObject};
+use terrane_app::questions::{Method, WordedQuestion};
 use terrane_wire::questions::NaturalLanguageAnswer;
 use terrane_wire::{Code, ErrorBody};
 
 use super::json::Json;
 use super::request::state;
 use crate::failure::Failure;
+
+/// The reader of a question.
+#[derive(Enum, Clone, Copy, PartialEq, Eq)]
+#[graphql(remote = "Method")]
+pub(crate) enum AskMethod {
+    /// The grammar, and the language model where the configuration says so.
+    Auto,
+    Grammar,
+    /// The language model; the grammar if it fails. An error without a language model.
+    Model,
+}
 
 /// The query of a question, or choices.
 #[derive(SimpleObject)]
@@ -22,6 +33,10 @@ pub(crate) struct QuestionReading {
     confidence: f64,
     /// Empty if there is a query.
     clarifications: Vec<QuestionClarification>,
+    /// The language model that returned the query or the clarification; null: the grammar did.
+    model: Option<String>,
+    /// Reasons why the language model did not read the question.
+    warnings: Vec<String>,
 }
 
 /// A part of a question, and its meaning.
@@ -49,13 +64,14 @@ pub(crate) async fn ask(
     context: &Context<'_>,
     text: String,
     language: Option<String>,
+    method: AskMethod,
 ) -> Result<QuestionReading, Failure> {
     let state = state(context);
     state.count_items(0)?;
     let off = || ErrorBody::new(Code::NotFound, "search is switched off on this server");
     let questions = state.parts.services.questions.as_ref().ok_or_else(off)?;
     let request = &state.parts.context.request;
-    let answer = questions.ask(&WordedQuestion { text, language, runs: false }, request).await;
+    let answer = questions.ask(&WordedQuestion { text, language, method: method.into(), runs: false }, request).await;
     let answer = answer.map_err(|error| ErrorBody::from_question(error, request.scopes))?;
     let body = NaturalLanguageAnswer::from(&answer);
     let choices = body.clarifications.iter().map(|one| one.choices.len()).sum();
@@ -63,6 +79,7 @@ pub(crate) async fn ask(
         "interpretation" => Some(body.interpretation.len()),
         "clarifications" => Some(body.clarifications.len()),
         "choices" => Some(choices),
+        "warnings" => Some(body.warnings.len()),
         _ => None,
     };
     state.count(context, 1, &items)?;
@@ -74,6 +91,8 @@ pub(crate) async fn ask(
             .map(|part| QuestionPart { text: part.text.to_owned(), meaning: part.meaning.to_owned() })
             .collect(),
         confidence: body.confidence,
+        model: body.model.map(str::to_owned),
+        warnings: body.warnings.to_vec(),
         clarifications: body
             .clarifications
             .iter()

@@ -16,7 +16,7 @@ use terrane_wire::explanation::Explanation;
 use terrane_wire::json::write_value;
 use terrane_wire::preaggregations::PreaggregationStatus;
 
-use super::ask::{self, QuestionReading};
+use super::ask::{self, AskMethod, QuestionReading};
 use super::cost::{self, BudgetPeriod, BudgetUsage, Recommendation};
 use super::cube::{Cube, Metric, selects_certification};
 use super::delivery::{self, Delivery, DeliveryStatus};
@@ -149,8 +149,9 @@ impl Reads {
         context: &Context<'_>,
         #[graphql(desc = "The question, at most 500 characters.")] question: String,
         #[graphql(desc = "`en` or `de`. Default: `en`.")] language: Option<String>,
+        #[graphql(desc = "The reader of the question.", default_with = "AskMethod::Auto")] method: AskMethod,
     ) -> Result<QuestionReading> {
-        Ok(ask::ask(context, question, language).await?)
+        Ok(ask::ask(context, question, language, method).await?)
     }
 
     /// Terms of the glossary: the best for `search` first, and otherwise by category and name.

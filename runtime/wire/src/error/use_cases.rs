@@ -87,6 +87,7 @@ impl ErrorBody {
         match error {
             AskError::Question(_) => ErrorBody::new(Code::InvalidQuery, message).detail("field", "query"),
             AskError::UnknownLanguage { .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", "language"),
+            AskError::NoModel => ErrorBody::new(Code::InvalidQuery, message).detail("field", "method"),
             AskError::Query(error) => ErrorBody::from_run(error, scopes),
         }
     }

@@ -73,20 +73,20 @@ impl Figures {
     }
 }
 
-/// Compares the queries of questions with the expected ones.
+/// Compares the queries of questions with the expected ones. The questions have the language and the reader of `asked`.
 ///
 /// # Errors
 /// A governance hook or the warehouse does not answer.
 pub(super) async fn measure(
     cases: Vec<Case>,
-    language: &str,
+    asked: &WordedQuestion,
     service: &QuestionService,
     caller: &RequestContext,
 ) -> Result<Figures, Failure> {
     let mut figures = Figures::default();
     for case in cases {
         figures.questions += 1;
-        let question = WordedQuestion { text: case.question.clone(), language: Some(language.to_owned()), runs: false };
+        let question = WordedQuestion { text: case.question.clone(), ..asked.clone() };
         let (found, reasons) = match service.ask(&question, caller).await {
             Ok(answer) => {
                 let reasons = answer.reading.clarifications.iter().map(|one| one.message.clone());

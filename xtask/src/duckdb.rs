@@ -140,7 +140,7 @@ fn release_url(file_name: &str) -> String {
     format!("https://github.com/duckdb/duckdb/releases/download/v{VERSION}/{file_name}")
 }
 
-/// Unpacks the library beside its final place and moves it there whole, then writes the stamp.
+/// Unpacks the library beside its final place, moves the complete file there, and then writes the stamp.
 fn install(archive: &Archive, path: &Path, library: &Path) -> Result<()> {
     let folder = library.parent().context("the library has no folder")?;
     let unpacked = folder.join(format!(".unpacked-{}", std::process::id()));

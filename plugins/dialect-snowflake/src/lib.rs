@@ -93,7 +93,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// Snowflake's error numbers; without a number, its words.
+/// The error numbers of Snowflake, and words of the messages that have no number.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("001003"), ErrorClass::Syntax),
     (Sign::Message("syntax error"), ErrorClass::Syntax),

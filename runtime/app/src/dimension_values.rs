@@ -31,7 +31,7 @@ pub enum ValuesOrder {
 pub struct ValuesRequest<'r> {
     pub cube: &'r str,
     pub dimension: &'r str,
-    /// Returns the periods of this granularity instead of the values of a time dimension.
+    /// If set, the periods of this granularity are returned instead of the values of a time dimension.
     pub granularity: Option<Granularity>,
     /// A string that the values contain, in upper or lower case.
     pub search: Option<&'r str>,

@@ -143,8 +143,8 @@ pub struct PreaggregationsConfig {
     pub enabled: bool,
     /// True if the operator set `enabled`. Definitions without effect are then intended and not reported.
     pub is_chosen: bool,
-    /// The schema of the tables: of PostgreSQL, or a database of MySQL and MariaDB, or the name of DuckDB's second
-    /// file.
+    /// The place of the tables: a schema in PostgreSQL, a database in MySQL and MariaDB, or the name of the second
+    /// file in DuckDB.
     pub schema: String,
     /// The file of the tables of a DuckDB warehouse, relative to the project. `None`: beside the state.
     pub path: Option<WithPlace<String>>,

@@ -506,7 +506,7 @@ pub fn token_keys(project: &Project) -> Result<bool, Failure> {
 /// Returns whether Redis answers; `None` if the result cache does not use it.
 ///
 /// # Errors
-/// `cache.url` is invalid, or the file of its authorities cannot be read.
+/// `cache.url` is invalid, or the file of its certificate authorities cannot be read.
 pub async fn redis_answers(project: &Project) -> Result<Option<bool>, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     cache::redis_answers(project, &clock).await

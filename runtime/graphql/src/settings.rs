@@ -27,7 +27,7 @@ pub struct Limits {
     pub selections: usize,
     /// The queries that one document runs in the warehouse.
     pub executions: usize,
-    /// The fields that the lists of a document resolve.
+    /// The fields that are resolved in the lists of a document.
     pub items: usize,
     /// The estimated cost of a document.
     pub complexity: u64,

@@ -43,7 +43,7 @@ impl Default for GuestLimits {
 pub struct CallLimits {
     /// About one per WebAssembly instruction.
     pub fuel: u64,
-    /// Processor time; by the clock a call may take ten times as long (`watchdog`).
+    /// The processor time of a call. The elapsed time may be ten times as long (`watchdog`).
     pub time_ms: u64,
 }
 

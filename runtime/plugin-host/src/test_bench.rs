@@ -97,7 +97,7 @@ pub enum CallError {
     #[error("the component {fault}")]
     Fault {
         fault: PluginFault,
-        /// The lines that the component wrote before.
+        /// The lines that the component wrote before the fault.
         log: LogLines,
     },
 }

@@ -62,7 +62,7 @@ impl Default for ServeSettings {
 /// The number of connections beyond the bound, so that probes are answered.
 const SURPLUS_CONNECTIONS: usize = 32;
 const SURPLUS_HEADER_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time for a head after a slow handshake.
+/// The time that a request's head has at least, even after a slow handshake.
 const MIN_HEADER_TIMEOUT: Duration = Duration::from_millis(100);
 /// The size of a request's head, and of its buffer.
 const MAX_HEAD_BYTES: usize = 64 * 1_024;

@@ -42,7 +42,7 @@ const COLUMNS: [&str; 19] = [
 ];
 /// Rows of one statement, within the number of values that both engines bind.
 const ROWS_AT_ONCE: usize = 500;
-/// Rows that one transaction deletes at most.
+/// The most rows that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 5_000;
 
 #[async_trait]

@@ -59,7 +59,7 @@ impl Statement {
         self
     }
 
-    /// Goes on with SQL that ends before a placeholder, and the value there.
+    /// Appends SQL, then a placeholder with this value.
     pub(crate) fn and(mut self, sql: &'static str, value: impl Into<Bound>) -> Self {
         self.values.push(value.into());
         self.sql.push_str(sql);

@@ -62,7 +62,7 @@ fn count() -> Json {
 #[derive(Default)]
 struct Scrape {
     types: BTreeMap<String, String>,
-    /// By name and labels, as written.
+    /// The samples by name and labels, as the text has them.
     samples: BTreeMap<String, f64>,
 }
 

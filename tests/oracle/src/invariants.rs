@@ -19,7 +19,7 @@ use crate::product::{Answered, Product, Served};
 use crate::value::Number;
 use crate::world::{Cube, FileOrder, Function, Measure, MeasureKind, World, source_tree};
 
-/// A query that was answered as it should be.
+/// A query that was answered correctly, and its answer.
 pub type Checked = (Json, SemanticQuery, Answered);
 
 /// The number of results that each invariant was checked on.

@@ -65,7 +65,7 @@ pub enum Answered {
     Broken(String),
 }
 
-/// One engine, for one world after the other.
+/// One engine, which serves one world after another.
 pub struct Product {
     runtime: tokio::runtime::Runtime,
     warehouse: Arc<dyn Warehouse>,

@@ -36,7 +36,7 @@ struct Shrinker<'p> {
 }
 
 impl Shrinker<'_> {
-    /// Takes the step if the trouble stays.
+    /// Keeps the step, and returns true, if the case still fails in the same way.
     fn takes(&mut self, query: Json, world: World) -> bool {
         if self.tries >= MAX_TRIES {
             return false;

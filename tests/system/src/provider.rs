@@ -49,10 +49,10 @@ impl OidcProvider {
         node.is_err().then(|| Missing("`node` is not installed".to_owned()))
     }
 
-    /// Signs with a new key under this id, and sends browsers back to `callback`.
+    /// Starts a provider that signs with a new key under this id, and redirects browsers to `callback`.
     ///
     /// # Errors
-    /// It does not start.
+    /// The provider does not start.
     pub fn start(port: u16, kid: &str, callback: &str) -> Result<Self> {
         let mut command = Command::new("node");
         command.arg(path("tests/system/provider/provider.mjs")).arg(modules());

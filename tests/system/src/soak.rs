@@ -35,7 +35,7 @@ const MAX_FAULTS: usize = 20;
 pub struct Settings {
     pub requests: u64,
     pub seed: u64,
-    /// Connections at a time.
+    /// The number of simultaneous connections.
     pub clients: usize,
 }
 

@@ -48,8 +48,8 @@ impl Badges {
 }
 
 impl GovernanceService {
-    /// Returns the badges of the artifacts that the caller may see. Without the state database, those of the records
-    /// that this process knows.
+    /// Returns the badges of the artifacts that the caller may see. If the state database is not available, they are
+    /// those of the records that this process knows.
     pub async fn badges(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> Badges {
         let state = self.latest_state().await;
         let mut badges = Badges::default();

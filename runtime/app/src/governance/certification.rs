@@ -342,7 +342,7 @@ impl GovernanceService {
     }
 }
 
-/// Reads the id of a replacement, which must exist for the caller.
+/// Reads the id of a replacement. The caller must be allowed to see the replacement.
 fn replacement(
     sight: &Sight<'_>,
     artifact: &ArtifactRef,

@@ -41,7 +41,7 @@ pub struct BudgetClaim {
     pub limit_micros: u64,
     /// The part of the limit that queries of this server use: admitted ones, and ones that are not in the history yet.
     pub used_micros: u64,
-    /// The amount that the server asks for besides.
+    /// The additional amount that the server requests.
     pub wanted_micros: u64,
     pub ttl: Duration,
 }

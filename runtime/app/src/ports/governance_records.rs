@@ -251,7 +251,8 @@ pub struct Term {
 }
 
 impl Term {
-    /// Returns the text that no other term has that is not archived: the category and the name in lower case.
+    /// Returns the category and the name in lower case, which are unique among the terms that are not archived. `None`
+    /// for an archived term.
     pub fn unique_name(&self) -> Option<String> {
         (self.status != TermStatus::Archived).then(|| unique_name(self.category.as_deref(), &self.name))
     }

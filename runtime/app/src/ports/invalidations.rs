@@ -30,6 +30,6 @@ pub trait Invalidations: Send + Sync {
     /// Records that the data of these scopes changed, together with its audit record, if it has one.
     async fn invalidate(&self, scopes: &[InvalidationScope], entry: Option<AuditEntry>) -> Result<(), StoreError>;
 
-    /// Returns the reports after a sequence.
+    /// Returns the reports after a sequence number.
     async fn invalidations(&self, after: u64) -> Result<Vec<Invalidation>, StoreError>;
 }

@@ -52,7 +52,7 @@ pub enum ProviderFault {
 /// One provider, as it is configured.
 #[async_trait]
 pub trait IdentityProvider: Send + Sync {
-    /// As it stands in the routes.
+    /// Returns the name of the provider in the routes.
     fn name(&self) -> &str;
     /// Returns the `iss` that a callback must have if it has one (RFC 9207).
     fn issuer(&self) -> Option<&str>;

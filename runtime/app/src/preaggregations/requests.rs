@@ -160,7 +160,7 @@ pub(super) fn named<'m>(
     }
 }
 
-/// Reads a month, a day or a time, in microseconds since 1970 as ranges have them.
+/// Reads a year, a month, a day or a time as microseconds since 1970, the unit of ranges.
 fn moment(text: &str) -> Result<i64, RefreshError> {
     let invalid = || RefreshError::InvalidPartition { text: text.to_owned() };
     let whole = match text.len() {

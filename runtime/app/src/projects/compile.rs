@@ -214,7 +214,7 @@ pub struct RefusedModels {
     pub diagnostics: Vec<Diagnostic>,
     /// The places of the names of cubes that read one.
     pub cubes: HashSet<Span>,
-    /// Their files.
+    /// The files of these cubes.
     pub files: HashSet<Arc<str>>,
     /// The files of those that it reads.
     pub accepted: HashSet<Arc<str>>,

@@ -62,7 +62,7 @@ impl CacheSettings {
 /// The wishes of a caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheControl {
-    /// The result must be computed now.
+    /// The result must be computed now, and not be read from the cache.
     pub bypass: bool,
     /// The longest time since the result's data was read.
     pub max_age: Option<Duration>,

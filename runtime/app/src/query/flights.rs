@@ -57,7 +57,7 @@ enum FlightOutcome {
     Panicked,
 }
 
-/// A caller who waits for a shared execution; dropped, it leaves.
+/// A caller that waits for a shared execution. Dropping this ends the wait.
 pub(super) struct Waiter {
     flights: Arc<Flights>,
     key: FlightKey,

@@ -20,7 +20,7 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 const MAX_SHAPES: usize = 1_000;
 /// Members of one shape. A query with more gains nothing from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;
-/// The bytes of the names of filtered dimensions. The filters of a query with more are unknown.
+/// The most bytes of the names of filtered dimensions. For a query with more, the filters are recorded as unknown.
 const MAX_FILTER_BYTES: usize = 1_000;
 /// Metrics refer to metrics up to this depth.
 const MAX_DEPTH: usize = 50;

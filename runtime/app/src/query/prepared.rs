@@ -56,7 +56,7 @@ pub struct PlannedQuery {
     pub query_hash: Arc<str>,
     /// The first pre-aggregation that the statement reads, `cube.name`.
     pub pre_aggregation: Option<Arc<str>>,
-    /// Names the statement without pre-aggregations, if this one reads some.
+    /// The hash of the statement without pre-aggregations, if this statement reads any.
     pub rows_hash: Option<Arc<str>>,
     /// The first cube.
     pub cube: Arc<str>,

@@ -10,7 +10,7 @@ use crate::ports::credentials::Credentials;
 use crate::ports::jobs::Maker;
 use crate::ports::store::StoreError;
 
-/// Returns the maker with the rights of now; `None` if the key or user is revoked, expired, disabled or deleted.
+/// Returns the maker with its present rights; `None` if the key or user is revoked, expired, disabled or deleted.
 /// Callers whose accounts belong to another system keep the rights that were verified.
 ///
 /// # Errors

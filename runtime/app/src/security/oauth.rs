@@ -145,10 +145,10 @@ impl OAuth {
         Ok(LoginStart { location, binding })
     }
 
-    /// Begins a session of whom the provider vouches for.
+    /// Begins a session of the person whom the provider has identified.
     ///
     /// # Errors
-    /// [`OAuthError`]; the state_token is used up, unless it was not this browser's.
+    /// [`OAuthError`]. The state token is then used up, unless it belongs to another browser.
     pub async fn finish(
         &self,
         provider: &str,

@@ -205,8 +205,8 @@ impl Authenticator {
         }
     }
 
-    /// Ends a session at once, with its access tokens. One's own only: another's token is refused as if
-    /// there were none.
+    /// Ends the caller's own session at once, with its access tokens. The refresh token of another session is refused
+    /// like an unknown token.
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`].

@@ -107,7 +107,7 @@ impl<'r> MemberReader<'r> {
         }
     }
 
-    /// Closes a member that is private in the model, or that may be for some callers.
+    /// Closes a member that is private in the model, or may be private for some callers.
     pub(super) fn visibility(&mut self, entry: &Entry<'_>, yaml: &mut Yaml) {
         let visibility = entry.visibility();
         if visibility == Visibility::Unknown {

@@ -39,7 +39,8 @@ pub(super) fn channels(s: &mut Section<'_>) -> ChannelSettings {
     settings
 }
 
-/// Adds a channel. Fails with a description if there is one of its name, or of its type without names.
+/// Adds a channel. Fails with a description if a channel of its name exists; in types without names, if a channel of
+/// its type exists.
 fn add(settings: &mut ChannelSettings, entry: Entry) -> Result<(), String> {
     let named = |kind: &str, name: &str| format!("the type `{kind}` named `{name}`");
     match entry {

@@ -37,8 +37,8 @@ pub struct LimitsConfig {
     pub max_queued_per_tenant: Option<usize>,
 }
 
-/// The default rate of failed credentials per address. A misconfigured dashboard stays below it, an attacker who guesses
-/// does not.
+/// The default rate of failed credentials per address. A misconfigured dashboard stays below it; an attacker who
+/// guesses credentials exceeds it.
 const FAILED: Rate = Rate { requests_per_second: 10.0, burst: NonZeroU32::new(100).expect("100 is not 0") };
 const RATES: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
 

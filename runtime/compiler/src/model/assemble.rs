@@ -336,7 +336,7 @@ pub(super) fn presentation(name: &str, wording: &Wording) -> Presentation {
     }
 }
 
-/// `average_order` as `Average order`.
+/// Returns the title of a name: `Average order` for `average_order`.
 fn title_of(name: &str) -> Arc<str> {
     let spaced = name.replace('_', " ");
     let trimmed = spaced.trim();

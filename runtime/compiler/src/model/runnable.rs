@@ -100,8 +100,8 @@ impl ModelQueries {
         self.over(index, &BTreeSet::new())
     }
 
-    /// Returns a model's query, reading the models of `built` from the tables that they were built as. `None` if one of
-    /// the models cannot be read.
+    /// Returns a model's query, which reads the models of `built` from their built tables. `None` if one of the models
+    /// cannot be read.
     pub fn over(&self, index: usize, built: &BTreeSet<usize>) -> Option<Arc<str>> {
         let own = &self.models[index];
         let text = own.text.as_ref()?;

@@ -76,11 +76,11 @@ pub(super) enum Kind {
     ListOrNames(&'static MappingKeys),
     /// A string, number, boolean or null, or a list of them.
     Values,
-    /// Names to [`Kind::Values`].
+    /// A mapping from names to [`Kind::Values`].
     ValuesByName,
     /// A mapping from names to one of the words, or to a mapping.
     WordsByName(&'static dyn WordList, &'static MappingKeys),
-    /// Names to anything.
+    /// A mapping from names to values of any type.
     ByName,
     Anything,
 }

@@ -35,7 +35,7 @@ pub enum Reason {
     NotParsed(String),
     /// Syntax that is parsed, but whose lineage is not computed.
     NotFollowed(&'static str),
-    /// No relation in scope has it.
+    /// No relation in scope has the column.
     UnknownColumn(Arc<str>),
     /// Several relations in scope have the column, or may have it.
     Ambiguous(Arc<str>),
@@ -43,7 +43,7 @@ pub enum Reason {
     Star(Arc<str>),
     /// Columns meet by position or by name, and those of one side are not known.
     Positions(&'static str),
-    /// The queries of a set operation have other numbers of columns.
+    /// The queries of a set operation have different numbers of columns.
     Count { left: usize, right: usize },
     /// A table function, whose columns only the warehouse knows.
     TableFunction(Arc<str>),

@@ -73,7 +73,7 @@ pub(crate) struct Analysis<'a, 'k> {
     pub(super) arena: &'a mut Arena,
     pub(super) warehouse: &'a str,
     pub(super) spelling: Spelling,
-    /// Innermost last.
+    /// The frames, the innermost last.
     pub(super) frames: Vec<Frame>,
     /// Innermost last.
     pub(super) ctes: Vec<NamedQuery>,

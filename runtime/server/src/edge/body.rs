@@ -47,7 +47,7 @@ impl BodyFormat {
     }
 }
 
-/// Returns whether a media type has a suffix, in any case, behind a name.
+/// Returns whether a media type consists of a name and this suffix, in upper or lower case.
 fn ends_with(essence: &str, suffix: &str) -> bool {
     let split = essence.len().checked_sub(suffix.len()).filter(|split| *split > 0);
     split.and_then(|split| essence.get(split..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))

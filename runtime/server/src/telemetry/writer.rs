@@ -32,7 +32,7 @@ struct State {
     is_over: bool,
 }
 
-/// Returns the line that reports a number of lost lines.
+/// A function that returns the line to report a number of lost lines.
 pub(super) type Note = Box<dyn Fn(u64) -> Vec<u8> + Send>;
 
 /// The buffer of lines; clones share it.

@@ -363,7 +363,7 @@ impl Context {
         context.filters
     }
 
-    /// Removes the filters of columns; a filter of several keeps the combinations of its others.
+    /// Removes the filters of columns. A filter of several columns keeps the combinations of its other columns.
     fn remove(&mut self, is_removed: &dyn Fn(Column) -> bool) {
         for filter in &mut self.filters {
             let stays: Vec<bool> = filter.columns.iter().map(|column| !is_removed(*column)).collect();

@@ -127,7 +127,7 @@ fn is_plain_value(cell: &Cell) -> bool {
     }
 }
 
-/// Returns the cubes that one joins directly, and also by way of another one that it joins.
+/// Returns triples of cubes: the first joins the second and the third, and the second joins the third.
 fn triangles(world: &World) -> Vec<(usize, usize, usize)> {
     let joined = |from: usize| -> Vec<usize> {
         let joins = world.cubes[from].joins.iter().filter(|join| join.relationship.is_to_one() && join.cube.is_none());

@@ -9,7 +9,7 @@ use super::{Code, Construct, Evaluation};
 use crate::value::Value;
 use crate::world::{Cell, Cube, Expr, Rows};
 
-/// The cubes joined, parents first; the first is the cube itself.
+/// The joined cubes, parents before children. The first one is the cube itself.
 pub(crate) struct Tree<'r, 'w> {
     evaluation: &'r Evaluation<'w>,
     nodes: Vec<Node<'w>>,

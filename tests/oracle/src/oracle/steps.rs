@@ -120,7 +120,7 @@ impl Along {
         Grouped { groups }
     }
 
-    /// Adds the steps without data.
+    /// Adds the keys of steps that have no data.
     pub(crate) fn add(&self, evaluation: &Evaluation<'_>, groups: usize, keys: &mut BTreeSet<Vec<Value>>) {
         let had = keys.len();
         let times: Vec<i64> = keys.iter().filter_map(|key| self.time(key)).collect();

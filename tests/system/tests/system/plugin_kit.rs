@@ -462,7 +462,7 @@ fn the_detector_in_c_answers_as_the_one_in_rust() {
     assert_eq!(answer(&path("examples/detector-c/detector-c.wasm"), "z_score_c"), rust);
 }
 
-/// The component in the repository is what the source beside it compiles to. Needs clang and wasm-ld.
+/// Checks that the component in the repository equals one built from the source beside it. Needs clang and wasm-ld.
 #[test]
 fn the_detector_in_c_is_built_from_its_source() {
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();

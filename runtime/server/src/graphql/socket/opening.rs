@@ -29,7 +29,7 @@ impl<S> OpeningLimit<S> {
         OpeningLimit { stream, frames: Some(FrameScan::new(limit as u64)) }
     }
 
-    /// Ends the limit.
+    /// Removes the limit, because the session is open.
     pub(super) fn open(&mut self) {
         self.frames = None;
     }

@@ -11,7 +11,7 @@ use super::{MetricsSettings, ScrapedValues};
 /// Buckets of seconds for requests and queries, from an answer from memory to an export.
 const SECONDS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0];
-/// Seconds of what needs no engine.
+/// Buckets of seconds for work that does not need an engine.
 const SHORT_SECONDS: &[f64] = &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0];
 /// Buckets of bytes, from a probe's answer to an export, each four times the previous one.
 const BYTES: &[f64] = &[

@@ -73,7 +73,7 @@ pub struct ModelBackend {
 /// The reason why a model did not read a question, for its caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ModelProblem {
-    #[error("the language model was not asked: more than {per_hour} questions of this caller in an hour")]
+    #[error("the language model was not asked: this caller may ask it {per_hour} questions in an hour")]
     Budget { per_hour: NonZeroU32 },
     #[error("the language model did not reply in time")]
     TimedOut,
@@ -241,14 +241,14 @@ impl ModelReader {
             ..self.access.entry("language_model_asked", request, resource)
         };
         self.access.record(request, entry, Durability::BeforeAnswer).await.map_err(|error| {
-            tracing::error!(event = "language_model_failed", error = %error);
+            tracing::error!(event = "language_model_failed", model = self.model.name(), error_message = %error);
             Stop::Problem(ModelProblem::Unrecorded)
         })
     }
 
     fn report(&self, error: &ModelError) -> ModelProblem {
         let (model, host) = (self.model.name(), self.model.host());
-        tracing::warn!(event = "language_model_failed", model, host, error = %error);
+        tracing::warn!(event = "language_model_failed", model, host, error_message = %error);
         match error {
             ModelError::TimedOut => ModelProblem::TimedOut,
             ModelError::Status { .. } | ModelError::Unreachable { .. } | ModelError::Unreadable { .. } => {

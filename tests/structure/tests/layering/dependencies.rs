@@ -116,6 +116,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
     },
     Rule {
+        package: "terrane-language-model",
+        may_use: &["terrane-app", "terrane-compiler", "terrane-outgoing", "terrane-wire"],
+        must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
         package: "terrane-identity",
         may_use: &["terrane-app", "terrane-compiler", "terrane-json", "terrane-outgoing"],
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
@@ -180,6 +185,7 @@ const RULES: &[Rule] = &[
             "terrane-graphql",
             "terrane-identity",
             "terrane-json",
+            "terrane-language-model",
             "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-plugin-kit",

@@ -9,7 +9,7 @@
 )]
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -26,19 +26,11 @@ use terrane_system_tests::{Program, Scratch, Server, path, request_as};
 use crate::BINARY;
 use crate::clients::tool;
 use crate::monitors::{BAD_DAY, CUBE, MONITORS, POLICIES, definition, key, rows};
+use crate::received::{Received, read_request};
 
 const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
 /// Time for a message: the worker looks every two seconds, and a channel is used once a second.
 const PATIENCE: u32 = 400;
-
-/// A request to a receiver.
-#[derive(Debug, Clone)]
-struct Received {
-    path: String,
-    headers: BTreeMap<String, String>,
-    body: Value,
-    text: String,
-}
 
 /// A receiver of HTTP requests.
 struct Receiver {
@@ -85,23 +77,6 @@ impl Receiver {
         }
         panic!("{count} requests were expected: {:?}", self.received());
     }
-}
-
-fn read_request(reader: &mut BufReader<&std::net::TcpStream>) -> Option<Received> {
-    let mut line = String::new();
-    reader.read_line(&mut line).ok()?;
-    let path = line.split(' ').nth(1)?.to_owned();
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-    }
-    let mut body = vec![0; headers.get("content-length")?.parse().ok()?];
-    reader.read_exact(&mut body).ok()?;
-    let text = String::from_utf8(body).ok()?;
-    Some(Received { path, headers, body: serde_json::from_str(&text).ok()?, text })
 }
 
 /// A project whose server sends to receivers.

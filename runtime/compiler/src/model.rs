@@ -53,7 +53,9 @@ pub(crate) use warehouse_error::{named_in_error, shown_in_error};
 
 pub use crate::ids::{CubeId, DimensionId, JoinOperandId, MeasureId, Member, MetricId, SegmentId};
 pub use crate::project::Governed;
-pub use crate::snippet::{Aggregate, AggregateFunction, ColumnName, Compared, Snippet, SqlPart, UserPart, UserValue};
+pub use crate::snippet::{
+    Aggregate, AggregateFunction, ColumnName, Compared, Fraction, Snippet, SqlPart, UserPart, UserValue,
+};
 pub use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
 
 use crate::text::Span;

@@ -17,6 +17,7 @@ pub(crate) mod table_names;
 mod tables;
 mod units;
 
+use std::fmt;
 use std::sync::Arc;
 
 pub use aggregate::is_aggregate;
@@ -122,6 +123,44 @@ pub enum AggregateFunction {
     Avg,
     Min,
     Max,
+    /// The value below which a share of the values lie, interpolated between two of them.
+    Percentile(Fraction),
+    /// The standard deviation of the values as a whole population.
+    StdDev,
+    /// The square of [`AggregateFunction::StdDev`].
+    Variance,
+}
+
+impl AggregateFunction {
+    /// Returns whether the result is a double, computed from doubles, that parts of the rows cannot be merged to.
+    pub fn is_of_distribution(self) -> bool {
+        matches!(self, AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance)
+    }
+}
+
+/// A share between 0 and 1, in millionths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fraction(u32);
+
+impl Fraction {
+    pub const HALF: Fraction = Fraction(500_000);
+    const ONE: u32 = 1_000_000;
+
+    /// Parses decimal digits between 0 and 1 with at most six places, such as `0.95`.
+    pub fn parse(text: &str) -> Option<Fraction> {
+        let digits = text.trim().strip_prefix('0').unwrap_or_else(|| text.trim()).strip_prefix('.')?;
+        let is_decimal = (1..=6).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let millionths = format!("{digits:0<6}").parse().ok().filter(|_| is_decimal)?;
+        Some(Fraction(millionths)).filter(|fraction| (1..Fraction::ONE).contains(&fraction.0))
+    }
+}
+
+impl fmt::Display for Fraction {
+    /// Writes decimal digits, such as `0.95`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = format!("{:06}", self.0);
+        write!(f, "0.{}", digits.trim_end_matches('0'))
+    }
 }
 
 impl Snippet {

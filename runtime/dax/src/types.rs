@@ -110,7 +110,10 @@ impl Type {
             AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
                 Type::Integer
             }
-            AggregateFunction::Avg => Type::Double,
+            AggregateFunction::Avg
+            | AggregateFunction::Percentile(_)
+            | AggregateFunction::StdDev
+            | AggregateFunction::Variance => Type::Double,
             AggregateFunction::Sum => Type::of_number(aggregate.argument_type),
             AggregateFunction::Min | AggregateFunction::Max => match aggregate.argument_type {
                 LogicalType::Text => Type::Text,

@@ -9,7 +9,7 @@ use terrane_app::governance::Badges;
 use terrane_app::metadata;
 use terrane_app::ports::governance_records::ArtifactType;
 use terrane_compiler::Access;
-use terrane_compiler::model::{self, AggregateFunction, DimensionType, MeasureKind, MetricKind};
+use terrane_compiler::model::{self, AggregateFunction, DimensionType, Fraction, MeasureKind, MetricKind};
 
 use crate::governance::CertificationBadge;
 use crate::query::GranularityName;
@@ -64,6 +64,9 @@ pub struct Measure<'m> {
     cube: &'m str,
     #[schemars(schema_with = "measure_types")]
     r#type: &'static str,
+    /// The aggregation of a `number` that is one: `median`, `percentile`, `stddev` or `variance`. Else it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aggregation: Option<&'static str>,
     title: &'m str,
     description: Option<&'m str>,
     format: Option<&'m str>,
@@ -186,6 +189,7 @@ fn measure_to_wire<'m>(
         name: &measure.name,
         cube: &cube.name,
         r#type: measure_type(&measure.kind),
+        aggregation: aggregation(&measure.kind),
         title: &measure.presentation.title,
         description: measure.presentation.description.as_deref(),
         format: measure.presentation.format.as_deref(),
@@ -246,7 +250,20 @@ fn measure_type(kind: &MeasureKind) -> &'static str {
             AggregateFunction::Avg => "avg",
             AggregateFunction::Min => "min",
             AggregateFunction::Max => "max",
+            AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance => "number",
         },
+    }
+}
+
+/// Returns the name of an aggregation whose type is `number`.
+fn aggregation(kind: &MeasureKind) -> Option<&'static str> {
+    let MeasureKind::Aggregate(aggregate) = kind else { return None };
+    match aggregate.function {
+        AggregateFunction::Percentile(Fraction::HALF) => Some("median"),
+        AggregateFunction::Percentile(_) => Some("percentile"),
+        AggregateFunction::StdDev => Some("stddev"),
+        AggregateFunction::Variance => Some("variance"),
+        _ => None,
     }
 }
 

@@ -346,6 +346,10 @@ impl MeasureRef {
                 AggregateFunction::Min => 3,
                 AggregateFunction::Max => 4,
                 AggregateFunction::Avg => 5,
+                AggregateFunction::Variance => 6,
+                AggregateFunction::StdDev => 7,
+                // MDMEASURE_AGGR_UNKNOWN
+                AggregateFunction::Percentile(_) => 0,
                 AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => 8,
             },
             MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } => CALCULATED,

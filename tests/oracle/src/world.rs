@@ -146,7 +146,15 @@ pub enum Function {
     Avg,
     Min,
     Max,
+    Median,
+    /// The percentile with the fraction [`NINTH`].
+    Percentile,
+    StdDev,
+    Variance,
 }
+
+/// The fraction of a percentile.
+pub const NINTH: f64 = 0.9;
 
 /// Arithmetic over finished aggregates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -245,7 +253,16 @@ impl Function {
             Function::Avg => "avg",
             Function::Min => "min",
             Function::Max => "max",
+            Function::Median => "median",
+            Function::Percentile => "percentile",
+            Function::StdDev => "stddev",
+            Function::Variance => "variance",
         }
+    }
+
+    /// Returns whether the result is a double that parts of the rows cannot be merged to.
+    pub fn is_of_distribution(self) -> bool {
+        matches!(self, Function::Median | Function::Percentile | Function::StdDev | Function::Variance)
     }
 
     pub fn counts(self) -> bool {

@@ -188,6 +188,9 @@ impl<'s> Walk<'s> {
         let mut all = line.into_iter().flat_map(|of| &of.measures);
         if let Some(own) = all.find(|own| own.name.value == measure.name) {
             text.field("type", measure_type(own.ty));
+            if let MeasureType::Aggregate(AggregateFunction::Percentile(fraction)) = own.ty {
+                text.field("percentile", &fraction.to_string());
+            }
             if own.from_all {
                 text.field("from", "all");
             }
@@ -268,6 +271,9 @@ fn measure_type(ty: MeasureType) -> &'static str {
             AggregateFunction::Avg => "avg",
             AggregateFunction::Min => "min",
             AggregateFunction::Max => "max",
+            AggregateFunction::Percentile(_) => "percentile",
+            AggregateFunction::StdDev => "stddev",
+            AggregateFunction::Variance => "variance",
         },
         MeasureType::Number => "number",
         MeasureType::RunningTotal => "running_total",

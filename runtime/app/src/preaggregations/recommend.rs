@@ -193,6 +193,7 @@ fn is_storable(model: &Model, shape: &QueryShape) -> bool {
 fn is_mergeable(model: &Model, id: MeasureId, depth: usize) -> bool {
     let can_merge = |function: AggregateFunction| {
         !matches!(function, AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox)
+            && !function.is_of_distribution()
     };
     match &model.measure(id).kind {
         MeasureKind::Aggregate(aggregate) => can_merge(aggregate.function),

@@ -322,7 +322,10 @@ fn measure_type(kind: &MeasureKind) -> LogicalType {
         AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
             LogicalType::Integer
         }
-        AggregateFunction::Avg => LogicalType::Float,
+        AggregateFunction::Avg
+        | AggregateFunction::Percentile(_)
+        | AggregateFunction::StdDev
+        | AggregateFunction::Variance => LogicalType::Float,
         AggregateFunction::Sum if ty == LogicalType::Integer => LogicalType::Decimal,
         AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max => ty,
     }

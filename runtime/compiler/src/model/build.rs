@@ -280,7 +280,7 @@ impl CubeReader {
     ) {
         let Some([SqlPart::Dimension(id)]) = argument.map(|argument| argument.parts.as_slice()) else { return };
         let dimension = scope.model.dimension(*id);
-        let adds = matches!(function, AggregateFunction::Sum | AggregateFunction::Avg);
+        let adds = matches!(function, AggregateFunction::Sum | AggregateFunction::Avg) || function.is_of_distribution();
         if !adds || dimension.ty != DimensionType::Time || !self.broken.insert(item) {
             return;
         }

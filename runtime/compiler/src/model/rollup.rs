@@ -160,7 +160,10 @@ pub(crate) fn state_type(state: &Aggregate) -> LogicalType {
         AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
             LogicalType::Integer
         }
-        AggregateFunction::Avg => LogicalType::Float,
+        AggregateFunction::Avg
+        | AggregateFunction::Percentile(_)
+        | AggregateFunction::StdDev
+        | AggregateFunction::Variance => LogicalType::Float,
         AggregateFunction::Sum if state.argument_type == LogicalType::Integer => LogicalType::Decimal,
         AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max => state.argument_type,
     }

@@ -4,7 +4,7 @@
 
 use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, PUBLIC, TITLE, Words};
-use crate::snippet::AggregateFunction;
+use crate::snippet::{AggregateFunction, Fraction};
 use crate::types::Granularity;
 use crate::types::{DimensionType, Relationship, TimeKind};
 
@@ -96,6 +96,13 @@ pub(super) static MEASURE: MappingKeys =
             .also(&["expr", "expression", "column", "field"]),
             Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be measured.")
                 .also(&["where", "filter", "condition"]),
+            Key::optional(
+                "percentile",
+                Kind::Text,
+                "0.95",
+                "Of a `percentile`: the share of values below it, between 0 and 1, with at most six decimal places.",
+            )
+            .also(&["fraction", "quantile"]),
             Key::optional(
                 "from",
                 Kind::Word(&FROM),
@@ -342,17 +349,33 @@ pub(super) static CUBE_REFRESH: MappingKeys = MappingKeys::new(
     ],
 );
 
-pub(super) static MEASURE_TYPES: Words<MeasureType> = Words {
+/// A measure's type as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MeasureWord {
+    Type(MeasureType),
+    /// A percentile, whose fraction is a key of its own.
+    Percentile,
+}
+
+const fn aggregate(function: AggregateFunction) -> MeasureWord {
+    MeasureWord::Type(MeasureType::Aggregate(function))
+}
+
+pub(super) static MEASURE_TYPES: Words<MeasureWord> = Words {
     list: &[
-        ("count", MeasureType::Aggregate(AggregateFunction::Count)),
-        ("count_distinct", MeasureType::Aggregate(AggregateFunction::CountDistinct)),
-        ("count_distinct_approx", MeasureType::Aggregate(AggregateFunction::CountDistinctApprox)),
-        ("sum", MeasureType::Aggregate(AggregateFunction::Sum)),
-        ("avg", MeasureType::Aggregate(AggregateFunction::Avg)),
-        ("min", MeasureType::Aggregate(AggregateFunction::Min)),
-        ("max", MeasureType::Aggregate(AggregateFunction::Max)),
-        ("number", MeasureType::Number),
-        ("running_total", MeasureType::RunningTotal),
+        ("count", aggregate(AggregateFunction::Count)),
+        ("count_distinct", aggregate(AggregateFunction::CountDistinct)),
+        ("count_distinct_approx", aggregate(AggregateFunction::CountDistinctApprox)),
+        ("sum", aggregate(AggregateFunction::Sum)),
+        ("avg", aggregate(AggregateFunction::Avg)),
+        ("min", aggregate(AggregateFunction::Min)),
+        ("max", aggregate(AggregateFunction::Max)),
+        ("median", aggregate(AggregateFunction::Percentile(Fraction::HALF))),
+        ("percentile", MeasureWord::Percentile),
+        ("stddev", aggregate(AggregateFunction::StdDev)),
+        ("variance", aggregate(AggregateFunction::Variance)),
+        ("number", MeasureWord::Type(MeasureType::Number)),
+        ("running_total", MeasureWord::Type(MeasureType::RunningTotal)),
     ],
     also: &[
         ("average", "avg"),
@@ -364,6 +387,13 @@ pub(super) static MEASURE_TYPES: Words<MeasureType> = Words {
         ("approx_count_distinct", "count_distinct_approx"),
         ("countdistinctapprox", "count_distinct_approx"),
         ("total", "sum"),
+        ("percentile_cont", "percentile"),
+        ("quantile", "percentile"),
+        ("standard_deviation", "stddev"),
+        ("stdev", "stddev"),
+        ("std", "stddev"),
+        ("stddev_pop", "stddev"),
+        ("var_pop", "variance"),
         ("minimum", "min"),
         ("maximum", "max"),
         ("ratio", "number"),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cube_keys::{
+use super::cube_keys::{MeasureWord, 
     BUILD_RANGE, CUBE, CUBE_REFRESH, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE,
     MEASURE_TYPES, PRE_AGGREGATION, REFRESH, RELATIONSHIPS, ROLLUP, SEGMENT, TIME_KINDS,
 };
@@ -20,6 +20,7 @@ use super::fields::{Fields, choice_of};
 use super::jinja::Renderer;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::snippet::{AggregateFunction, Fraction};
 use crate::text::shorten;
 use crate::text::{SqlText, Text};
 use crate::types::Granularity;
@@ -197,11 +198,38 @@ fn sql(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Option<Sq
     renderer.snippet(&text, fields.diagnostics())
 }
 
+/// Reads the type of a measure, with the fraction of a percentile.
+fn measure_type(fields: &mut Fields) -> Option<MeasureType> {
+    let word = fields.choice("type", &MEASURE_TYPES)?;
+    let written = fields.text("percentile");
+    let (code, message, hint, place) = match (word, &written) {
+        (MeasureWord::Type(ty), None) => return Some(ty),
+        (MeasureWord::Percentile, Some(text)) => match Fraction::parse(&text.value) {
+            Some(fraction) => return Some(MeasureType::Aggregate(AggregateFunction::Percentile(fraction))),
+            None => {
+                let message = format!("`percentile` of {} is `{}`, which is not a share", fields.what(), text.value);
+                (Code::WrongValue, message, "write a number between 0 and 1 with at most six places, such as 0.95", text.span())
+            }
+        },
+        (MeasureWord::Percentile, None) => {
+            let message = format!("{} has no `percentile`", fields.what());
+            let place = fields.key_origin("type")?.span();
+            (Code::MissingField, message, "add the share of values below it, such as `percentile: 0.95`", place)
+        }
+        (MeasureWord::Type(_), Some(text)) => {
+            let message = format!("{} has `percentile`, which is for the type percentile", fields.what());
+            (Code::MisplacedField, message, "remove it, or write `type: percentile`", text.span())
+        }
+    };
+    fields.report(Diagnostic::error(code, message).hint(hint).at(place));
+    None
+}
+
 fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MeasureDefinition> {
     let mut fields = Fields::open(node, &MEASURE, diagnostics)?;
     let name = member_name(&mut fields)?;
     let wording = wording(&mut fields);
-    let ty = fields.choice("type", &MEASURE_TYPES)?;
+    let ty = measure_type(&mut fields)?;
     let has_sql = fields.has("sql");
     let text = sql(&mut fields, "sql", renderer);
     if has_sql && text.is_none() {

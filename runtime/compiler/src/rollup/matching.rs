@@ -638,6 +638,15 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
             AggregateFunction::Min | AggregateFunction::Max => {
                 find(function).map(merged).or(is_function.then_some(computed))
             }
+            AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance => {
+                match find(function) {
+                    Some((position, applies_filters)) if is_single => {
+                        Some(StoredState { source: StateSource::Single(position), applies_filters })
+                    }
+                    Some(_) => return Err(self.refused(MissReason::NotAdditive, aggregate)),
+                    None => None,
+                }
+            }
             AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
                 let own = find(function);
                 match own {

@@ -8,7 +8,7 @@ use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
 };
 
-use super::AggregateFunction;
+use super::{AggregateFunction, Fraction};
 use super::grammar::Problem;
 
 /// The parts of a hidden aggregate, before its argument is read.
@@ -95,7 +95,8 @@ pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     let name = name(function).unwrap_or_default().to_ascii_uppercase();
     let unsupported = |what: &str| {
         let hint =
-            "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, each with one argument";
+            "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, MEDIAN, STDDEV_POP, VAR_POP, \
+             each with one argument";
         Problem::new(Code::UnsupportedAggregate, format!("{what} cannot be used in a number measure"), hint)
     };
     if function.over.is_some() {
@@ -116,6 +117,9 @@ pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
         ("AVG" | "MEAN", false) => AggregateFunction::Avg,
         ("MIN", _) => AggregateFunction::Min,
         ("MAX", _) => AggregateFunction::Max,
+        ("MEDIAN", false) => AggregateFunction::Percentile(Fraction::HALF),
+        ("STDDEV_POP", false) => AggregateFunction::StdDev,
+        ("VAR_POP", false) => AggregateFunction::Variance,
         (name, true) => return Err(unsupported(&format!("{name}(DISTINCT …)"))),
         (name, false) => return Err(unsupported(name)),
     };

@@ -3,6 +3,7 @@
 //! In: made by `lower`. Out: the input of `print`. Nodes borrow from the model and the plan.
 
 use crate::model::{ColumnName, Cube};
+use crate::snippet::Fraction;
 use crate::sql::dialect_profile::Op;
 use crate::types::{Granularity, LogicalType, Value};
 
@@ -168,6 +169,7 @@ pub(crate) enum SqlExpr<'a> {
     /// A string that does not come from a caller, such as the name of a time zone.
     String(&'a str),
     Integer(i64),
+    Fraction(Fraction),
     /// Null, with a type if the engine would infer another one.
     Null(Option<LogicalType>),
     /// The engine's name of a type, for a cast.

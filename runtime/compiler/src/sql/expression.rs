@@ -288,6 +288,7 @@ impl<'a> Expressions<'a> {
         Some(match &planned.shape {
             ArgumentForm::Moment { about, power } => moment(value, about, *power),
             ArgumentForm::Quantile { .. } | ArgumentForm::Passing(_) => value.cast(LogicalType::Float),
+            _ if planned.aggregate.function.is_of_distribution() => value.cast(LogicalType::Float),
             _ if is_text => self.comparable_text(value),
             _ => value,
         })
@@ -340,6 +341,8 @@ pub(super) fn op_of(function: AggregateFunction) -> Op {
         AggregateFunction::Avg => Op::Avg,
         AggregateFunction::Min => Op::Min,
         AggregateFunction::Max => Op::Max,
+        AggregateFunction::Percentile(_) => Op::Percentile,
+        AggregateFunction::StdDev | AggregateFunction::Variance => Op::StdDev,
     }
 }
 
@@ -352,5 +355,16 @@ pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlEx
         let fraction = SqlExpr::Sequence { parts: vec![SqlExpr::Text(fraction)], is_atomic: true };
         return SqlExpr::Op { op: Op::Percentile, ty: None, args: vec![argument, fraction] };
     }
-    SqlExpr::Op { op, ty, args: argument.into_iter().collect() }
+    match aggregate.function {
+        AggregateFunction::Percentile(fraction) => {
+            let args = argument.into_iter().chain([SqlExpr::Fraction(fraction)]).collect();
+            SqlExpr::Op { op, ty: None, args }
+        }
+        AggregateFunction::StdDev => SqlExpr::op(op, argument.into_iter().collect()),
+        AggregateFunction::Variance => {
+            let deviation = SqlExpr::op(op, argument.into_iter().collect());
+            SqlExpr::op(Op::Mul, vec![deviation.clone(), deviation])
+        }
+        _ => SqlExpr::Op { op, ty, args: argument.into_iter().collect() },
+    }
 }

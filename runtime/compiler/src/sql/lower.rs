@@ -264,6 +264,7 @@ impl<'a> Lowering<'a> {
         let ty = match aggregate.function {
             function if counts(function) => LogicalType::Integer,
             AggregateFunction::Avg => LogicalType::Float,
+            function if function.is_of_distribution() => LogicalType::Float,
             AggregateFunction::Sum if aggregate.argument_type == LogicalType::Integer => LogicalType::Decimal,
             _ => aggregate.argument_type,
         };

@@ -463,6 +463,7 @@ impl Printer<'_> {
                 let profile = self.profile;
                 profile.quoting.write_text(&mut self.out, text);
             }
+            SqlExpr::Fraction(fraction) => self.text(&fraction.to_string()),
             SqlExpr::Integer(number) => {
                 if *number < 0 {
                     self.text("-");

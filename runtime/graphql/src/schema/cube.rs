@@ -367,6 +367,9 @@ impl From<&MeasureKind> for MeasureType {
                 AggregateFunction::Avg => MeasureType::Avg,
                 AggregateFunction::Min => MeasureType::Min,
                 AggregateFunction::Max => MeasureType::Max,
+                AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance => {
+                    MeasureType::Number
+                }
             },
         }
     }

@@ -161,10 +161,19 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
             Function::Avg,
             Function::Min,
             Function::Max,
+            Function::Median,
+            Function::Percentile,
+            Function::StdDev,
+            Function::Variance,
         ]);
         let argument = match function {
             Function::Count if generator.random.chance(70) => None,
             Function::Sum | Function::Avg => Some(numeric(generator, world, cube)),
+            // Of large numbers with small distances, engines return different digits.
+            function if function.is_of_distribution() => {
+                let is_small = |column: &Column| column.ty == ColumnType::Small;
+                Some(Expr::own(*generator.random.of(&columns(cube, is_small))))
+            }
             _ => Some(Expr::own(generator.random.below(cube.columns.len()))),
         };
         let filters = match generator.random.chance(30) {

@@ -9,7 +9,7 @@ use super::filters::RowFilter;
 use super::names::Named;
 use super::{Code, Evaluation, operators};
 use crate::value::{Number, Value};
-use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind};
+use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind, NINTH};
 
 /// An aggregate over the rows of one cube, with the filters of the metrics around it.
 pub(crate) struct Wanted<'w> {
@@ -225,5 +225,35 @@ fn aggregate(function: Function, inputs: Vec<Value>) -> Value {
         }
         Function::Min => present.into_iter().min().unwrap_or(Value::Null),
         Function::Max => present.into_iter().max().unwrap_or(Value::Null),
+        Function::Median => percentile(&present, 0.5),
+        Function::Percentile => percentile(&present, NINTH),
+        Function::StdDev => variance(&present).map_or(Value::Null, |square| Value::Number(Number::Double(square.sqrt()))),
+        Function::Variance => variance(&present).map_or(Value::Null, |square| Value::Number(Number::Double(square))),
     }
+}
+
+fn doubles(values: &[Value]) -> Vec<f64> {
+    let number = |value: &Value| match value {
+        Value::Number(number) => Some(number.as_f64()),
+        _ => None,
+    };
+    values.iter().filter_map(number).collect()
+}
+
+/// Returns the value at a share of the sorted values, between the two next to it in proportion.
+fn percentile(values: &[Value], fraction: f64) -> Value {
+    let mut sorted = doubles(values);
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return Value::Null };
+    let place = last as f64 * fraction;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    Value::Number(Number::Double(below + (above - below) * place.fract()))
+}
+
+/// Returns the mean of the squared distances from the mean.
+fn variance(values: &[Value]) -> Option<f64> {
+    let values = doubles(values);
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (!values.is_empty()).then(|| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count)
 }

@@ -122,6 +122,9 @@ fn measure_json(world: &World, cube: &Cube, measure: &Measure) -> Json {
                 json["from"] = json!("all");
             }
             json["type"] = json!(if is_running { "running_total" } else { aggregate.function.as_str() });
+            if aggregate.function == super::Function::Percentile {
+                json["percentile"] = json!(super::NINTH);
+            }
             if let Some(argument) = &aggregate.argument {
                 json["sql"] = json!(argument.sql(world, cube));
             }

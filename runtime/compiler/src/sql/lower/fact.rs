@@ -7,6 +7,7 @@ use super::stored::{STATES, merged};
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::DimensionId;
 use crate::plan::{Fact, RowKey, SemiJoin};
+use crate::snippet::AggregateFunction;
 use crate::sql::dialect_profile::Op;
 use crate::sql::expression::call;
 
@@ -58,7 +59,9 @@ impl<'a> Lowering<'a> {
         if conditions.is_empty() {
             return call(planned, argument);
         }
-        if self.expressions.has_filter_clause {
+        // A variance is not one call that a clause could follow.
+        let is_call = planned.aggregate.function != AggregateFunction::Variance;
+        if self.expressions.has_filter_clause && is_call {
             return SqlExpr::FilteredAggregate { call: Box::new(call(planned, argument)), filters: conditions };
         }
         let value = argument.unwrap_or(SqlExpr::Integer(1));

@@ -19,7 +19,7 @@ pub(super) const STATES: &str = "states";
 
 /// Returns an aggregate of the states of its groups.
 pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<StoredState>, index: usize) -> SqlExpr<'a> {
-    use AggregateFunction::{Count, CountDistinct, CountDistinctApprox, Max, Min, Sum};
+    use AggregateFunction::{Count, CountDistinct, CountDistinctApprox, Sum};
     let part = |letter| SqlExpr::Derived(STATES, Name::Numbered(letter, index));
     let aggregate = planned.aggregate;
     match (state.map(|state| state.source), aggregate.function) {
@@ -29,13 +29,14 @@ pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<Stored
         }
         (Some(StateSource::Distinct), CountDistinct | CountDistinctApprox) => call(planned, Some(part('v'))),
         // Of one row a group.
+        (_, function) if function.is_of_distribution() => SqlExpr::op(Op::Max, vec![part('v')]),
         (_, CountDistinct | CountDistinctApprox) => {
             let value = SqlExpr::op(Op::Max, vec![part('v')]);
             SqlExpr::op(Op::Coalesce, vec![value, SqlExpr::Integer(0)]).cast(LogicalType::Integer)
         }
         (_, Count) => total_of(part('v'), LogicalType::Integer),
         (_, Sum) => total_of(part('v'), state_type(aggregate)),
-        (_, Min | Max | AggregateFunction::Avg) => call(planned, Some(part('v'))),
+        (_, _) => call(planned, Some(part('v'))),
     }
 }
 

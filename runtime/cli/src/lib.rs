@@ -11,6 +11,7 @@ pub mod commands;
 pub mod config;
 mod data_source;
 pub mod failure;
+pub mod output;
 mod plugin_lines;
 pub mod project;
 pub mod project_files;

@@ -195,3 +195,18 @@ impl Snippet {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Fraction;
+
+    #[test]
+    fn fractions_are_digits_between_zero_and_one() {
+        for (text, shown) in [("0.95", "0.95"), (".5", "0.5"), ("0.500", "0.5"), (" 0.000001 ", "0.000001")] {
+            assert_eq!(Fraction::parse(text).map(|fraction| fraction.to_string()).as_deref(), Some(shown), "{text}");
+        }
+        for text in ["", "0", "1", "1.0", "0.0", "95", "0.9999999", "-0.5", "0.5e1", "0.", ".", "00.5", "0.+5", "½"] {
+            assert_eq!(Fraction::parse(text), None, "{text}");
+        }
+    }
+}

@@ -111,7 +111,7 @@ async fn answer(engine: &Services, caller: &RequestContext, text: &str, output: 
     }
     let rows = Rows::of_batches(&answer.columns, &answer.batches);
     let rows = rows.map_err(|error| Failure::new(format!("{error:#}")))?;
-    print(&format!("{}\n", table::draw(&rows)));
+    print(&format!("{}\n", table::draw(&rows, None)));
     answer.warnings.iter().for_each(|warning| print_error(&format!("warning: {warning}\n")));
     let shown = plural(rows.rows.len(), "row");
     print_error(&format!("{shown}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));

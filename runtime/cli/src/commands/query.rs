@@ -3,16 +3,16 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use terrane_expectations::{Rows, hint};
+use terrane_compiler::Access;
+use terrane_expectations::hint;
 use terrane_wire::ErrorBody;
-use terrane_wire::json::{Numbers, write_rows};
 
-use super::{Terminal, print, print_error};
+use super::{Terminal, print};
 use crate::failure::Failure;
+use crate::output::{self, OutputArguments};
 use crate::project::Project;
-use crate::report::plural;
 use crate::wiring::{self, WarehouseUse};
-use crate::{caller, table, wire};
+use crate::{caller, wire};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -22,6 +22,8 @@ Examples:
   echo '{\"metrics\": [\"on_time_rate\"]}' | terrane query examples/flights -
   terrane query . '{\"measures\": [\"orders.count\"]}' --sql
   terrane query . '{\"measures\": [\"orders.count\"]}' --as user.json
+  terrane query . @question.json --csv > rows.csv
+  terrane query . @question.json --plot
 
 The query is what POST /api/v1/query takes, a JSON object of
   metrics, measures     what to compute: [\"on_time_rate\"], [\"orders.count\"]
@@ -42,14 +44,13 @@ pub struct QueryArguments {
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
     pub query: String,
-    /// Print the rows as JSON even on a terminal
-    #[arg(long, conflicts_with = "sql")]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputArguments,
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
     /// Print the SQL with its values, without running it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub sql: bool,
 }
 
@@ -70,22 +71,8 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
         return Ok(());
     }
     let answer = wire::run(&engine, &caller, &query).await.map_err(refused)?;
-    if arguments.json || !terminal.is_stdout_terminal {
-        let mut bytes = Vec::new();
-        write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut bytes);
-        bytes.push(b'\n');
-        print(&String::from_utf8_lossy(&bytes));
-        return Ok(());
-    }
-    let rows = Rows::of_answer(&answer).map_err(|error| Failure::new(format!("{error:#}")))?;
-    print(&format!("{}\n", table::draw(&rows)));
-    let of = match answer.total_rows {
-        Some(total) if total != answer.returned_rows => format!(" of {total}"),
-        _ => String::new(),
-    };
-    let shown = plural(rows.rows.len(), "row");
-    print_error(&format!("{shown}{of}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));
-    Ok(())
+    let snapshot = engine.catalog.snapshot();
+    output::write(&arguments.output, &answer, &Access::of(&snapshot.model, &caller.caller), terminal)
 }
 
 /// Returns the text of the argument, or of the file that it names.

@@ -11,21 +11,21 @@ use terrane_compiler::project::Text;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::text::nearest::likely;
 
-use super::finding::left_out;
-use crate::names::snake;
-use crate::yaml::Yaml;
+use crate::finding::left_out;
+use terrane_authoring::names::snake;
+use terrane_authoring::yaml::Yaml;
 
-pub(super) struct Entry<'n> {
+pub(crate) struct Entry<'n> {
     /// A description such as ``measure `revenue` of cube `orders` ``.
-    pub(super) what: String,
-    pub(super) span: Span,
+    pub(crate) what: String,
+    pub(crate) span: Span,
     entries: Vec<(String, &'n Key, &'n Node)>,
     read: RefCell<HashSet<String>>,
 }
 
 /// The value of `public`, or of its older name `shown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Visibility {
+pub(crate) enum Visibility {
     Public,
     Private,
     /// A template or another value whose meaning is unknown. It counts as private.
@@ -34,20 +34,20 @@ pub(super) enum Visibility {
 
 impl<'n> Entry<'n> {
     /// Returns `None` for a node that is not a mapping.
-    pub(super) fn open(node: &'n Node, what: impl Into<String>) -> Option<Self> {
+    pub(crate) fn open(node: &'n Node, what: impl Into<String>) -> Option<Self> {
         let NodeValue::Map(map) = &node.value else { return None };
         let entries = map.iter().map(|(key, value)| (snake(&key.text), key, value)).collect();
         Some(Entry { what: what.into(), span: node.origin.span(), entries, read: RefCell::default() })
     }
 
     /// Returns the value of a key, unless it is null.
-    pub(super) fn node(&self, key: &str) -> Option<&'n Node> {
+    pub(crate) fn node(&self, key: &str) -> Option<&'n Node> {
         self.read.borrow_mut().insert(key.to_owned());
         let (.., node) = self.entries.iter().find(|(name, ..)| name == key)?;
         (!matches!(node.value, NodeValue::Null)).then_some(*node)
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<Text> {
+    pub(crate) fn text(&self, key: &str) -> Option<Text> {
         let node = self.node(key)?;
         match &node.value {
             NodeValue::Scalar { text, .. } => Some(Text { value: text.clone(), origin: node.origin.clone() }),
@@ -55,16 +55,16 @@ impl<'n> Entry<'n> {
         }
     }
 
-    pub(super) fn word(&self, key: &str) -> Option<String> {
+    pub(crate) fn word(&self, key: &str) -> Option<String> {
         self.text(key).map(|text| text.value.trim().to_owned())
     }
 
-    pub(super) fn boolean(&self, key: &str) -> Option<bool> {
+    pub(crate) fn boolean(&self, key: &str) -> Option<bool> {
         self.word(key).map(|word| is_true(&word))
     }
 
     /// Returns the strictest value of `public` and `shown`.
-    pub(super) fn visibility(&self) -> Visibility {
+    pub(crate) fn visibility(&self) -> Visibility {
         let of_key = |key: &str| match (self.word(key), self.has(key)) {
             (None, false) => Visibility::Public,
             (Some(word), _) if is_true(&word) => Visibility::Public,
@@ -75,12 +75,12 @@ impl<'n> Entry<'n> {
     }
 
     /// Returns the place of `public`, or of `shown`.
-    pub(super) fn visibility_span(&self) -> Span {
+    pub(crate) fn visibility_span(&self) -> Span {
         self.span_of(if self.has("public") { "public" } else { "shown" })
     }
 
     /// Returns the items of a list. A mapping by name, as in older models, has none.
-    pub(super) fn list(&self, key: &str) -> &'n [Node] {
+    pub(crate) fn list(&self, key: &str) -> &'n [Node] {
         match self.node(key).map(|node| &node.value) {
             Some(NodeValue::List(items)) => items,
             _ => &[],
@@ -88,31 +88,31 @@ impl<'n> Entry<'n> {
     }
 
     /// Returns the place of a key, or of the mapping if the key is missing.
-    pub(super) fn span_of(&self, key: &str) -> Span {
+    pub(crate) fn span_of(&self, key: &str) -> Span {
         let found = self.entries.iter().find(|(name, ..)| name == key);
         found.map_or_else(|| self.span.clone(), |(_, key, _)| key.origin.span())
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.node(key).is_some()
     }
 
     /// Returns the key that is most likely a misspelling of `key`.
-    pub(super) fn misspelling_of(&self, key: &str) -> Option<&str> {
+    pub(crate) fn misspelling_of(&self, key: &str) -> Option<&str> {
         const OTHERS: [&str; 7] = ["name", "sql", "title", "description", "format", "meta", "filters"];
         let present = self.entries.iter().filter(|(name, ..)| !OTHERS.contains(&name.as_str()));
         likely(key, present.map(|(_, key, _)| &*key.text))
     }
 
     /// Reports a key that has no counterpart, if it is present.
-    pub(super) fn drop_key(&self, key: &str, cure: &str, findings: &mut Vec<Diagnostic>) {
+    pub(crate) fn drop_key(&self, key: &str, cure: &str, findings: &mut Vec<Diagnostic>) {
         if self.has(key) {
             findings.push(left_out(self.span_of(key), format!("`{key}` of {} is not imported", self.what), cure));
         }
     }
 
     /// Reports every key that was never read.
-    pub(super) fn finish(self, findings: &mut Vec<Diagnostic>) {
+    pub(crate) fn finish(self, findings: &mut Vec<Diagnostic>) {
         let read = self.read.borrow();
         for (name, key, _) in self.entries.iter().filter(|(name, ..)| !read.contains(name)) {
             let what = format!("`{}` of {} is not imported: it has no counterpart", key.text, self.what);
@@ -127,12 +127,12 @@ fn is_true(word: &str) -> bool {
 }
 
 /// Returns true if a string contains a Jinja template.
-pub(super) fn is_template(text: &str) -> bool {
+pub(crate) fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|tag| text.contains(tag))
 }
 
 /// Converts a value unchanged.
-pub(super) fn yaml_of(node: &Node) -> Yaml {
+pub(crate) fn yaml_of(node: &Node) -> Yaml {
     match &node.value {
         NodeValue::Null => Yaml::Null,
         NodeValue::Scalar { plain: Plain::Boolean(value), .. } => Yaml::Boolean(*value),

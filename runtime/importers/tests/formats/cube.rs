@@ -3,83 +3,23 @@
 //!
 //! In: model files as text. Out: the access that an anonymous caller has in the compiled project, and the findings.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
-
-use std::fs;
-use std::sync::Arc;
-
-use terrane_authoring::import::{ImportReport, import};
+use crate::imported::Imported;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_compiler::model::{self, Model};
-use terrane_compiler::project::{self, Inputs, SourceTree};
-use terrane_compiler::{Access, SecurityContext};
+use terrane_importers::Format;
 
-/// An imported model with its compiled project.
-struct Imported {
-    report: ImportReport,
-    model: Model,
+/// Imports files, whose findings are looked up by line in the only file.
+fn of(files: &[(&str, &str)]) -> Imported {
+    Imported::of(Format::Cube, files)
 }
 
-impl Imported {
-    fn of(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            fs::write(folder.path().join(path), text).unwrap();
-        }
-        let report = import(folder.path(), "duckdb").unwrap();
-        let texts = report.files.iter().map(|(path, text)| (Arc::from(path.as_str()), Arc::from(text.as_str())));
-        let mut tree = SourceTree { files: texts.collect() };
-        tree.files.insert("service_project.yml".into(), "name: imported\n".into());
-        let variables = ["A", "B"].map(|name| (format!("TERRANE_VAR_{name}"), "shop".to_owned()));
-        let inputs = Inputs { warehouse: "duckdb".into(), env: variables.into(), ..Inputs::default() };
-        let (definitions, mut problems) = project::read(&tree, &inputs);
-        let (model, found) = model::build(&definitions);
-        problems.extend(found);
-        let errors: Vec<String> = problems.iter().filter(|p| p.is_error()).map(ToString::to_string).collect();
-        assert!(errors.is_empty(), "{errors:#?}\n{:#?}", report.files);
-        Imported { report, model }
-    }
-
-    /// Imports one cube `orders` with the given keys.
-    fn orders(keys: &str) -> Self {
-        Imported::of(&[("orders.yml", &format!("cubes:\n  - name: orders\n    sql_table: shop.orders\n{keys}"))])
-    }
-
-    /// Returns true if an anonymous query may name the member.
-    fn can_name(&self, member: &str) -> bool {
-        let caller = SecurityContext::default();
-        let access = Access::of(&self.model, &caller);
-        let (cube, member) = member.split_once('.').unwrap();
-        let cube = self.model.cube_named(cube).filter(|cube| cube.public && !access.is_closed(cube));
-        cube.and_then(|cube| cube.member(member)).is_some_and(|member| access.can_name(member))
-    }
-
-    fn has(&self, member: &str) -> bool {
-        let (cube, member) = member.split_once('.').unwrap();
-        self.model.cube_named(cube).is_some_and(|cube| cube.member(member).is_some())
-    }
-
-    /// Returns true if a row filter hides all rows of the cube.
-    fn is_filtered(&self, cube: &str) -> bool {
-        let caller = SecurityContext::default();
-        let access = Access::of(&self.model, &caller);
-        let cube = self.model.cube_named(cube).unwrap();
-        access.is_closed(cube) || access.row_filters(cube.id).next().is_some()
-    }
-
-    /// Returns the findings at a line of the model's only file.
-    fn findings(&self, line: u32) -> Vec<&Diagnostic> {
-        self.report.findings.iter().filter(|f| f.span.as_ref().is_some_and(|span| span.line == line)).collect()
-    }
-
-    fn codes(&self, line: u32) -> Vec<Code> {
-        self.findings(line).iter().map(|finding| finding.code).collect()
-    }
+/// Imports one cube `orders` with the given keys.
+fn orders(keys: &str) -> Imported {
+    of(&[("orders.yml", &format!("cubes:\n  - name: orders\n    sql_table: shop.orders\n{keys}"))])
 }
 
 #[test]
 fn private_members_stay_private_and_serve_other_members() {
-    let imported = Imported::orders(
+    let imported = orders(
         "    dimensions:
       - {name: id, sql: id, type: number, primary_key: true, public: false}
       - {name: email, sql: email, type: string, shown: false}
@@ -105,14 +45,14 @@ fn private_members_stay_private_and_serve_other_members() {
 #[test]
 fn templates_and_other_values_of_public_close_a_member() {
     for value in ["\"{{ is_admin }}\"", "\"{% if x %}true{% endif %}\"", "[true]", "{a: true}", "maybe", "1", "\"\""] {
-        let imported = Imported::orders(&format!(
+        let imported = orders(&format!(
             "    dimensions:\n      - name: email\n        sql: email\n        type: string\n        public: {value}\n"
         ));
         assert!(!imported.can_name("orders.email"), "{value}");
-        assert_eq!(imported.codes(8), [Code::Closed], "{value}: {:#?}", imported.report.findings);
+        assert_eq!(imported.codes_at(8), [Code::Closed], "{value}: {:#?}", imported.report.findings);
     }
     for value in ["true", "yes", "\"true\"", "null"] {
-        let imported = Imported::orders(&format!(
+        let imported = orders(&format!(
             "    dimensions:\n      - name: email\n        sql: email\n        type: string\n        public: {value}\n"
         ));
         assert!(imported.can_name("orders.email"), "{value}");
@@ -123,14 +63,14 @@ fn templates_and_other_values_of_public_close_a_member() {
 fn unquoted_template_never_opens_a_member() {
     let model = "cubes:\n  - name: orders\n    sql_table: shop.orders\n    dimensions:\n      - name: email\n        sql: email\n        type: string\n        public: {{ is_admin }}\n";
     let other = "cubes:\n  - {name: other, sql_table: shop.other, measures: [{name: count, type: count}]}\n";
-    let imported = Imported::of(&[("orders.yml", model), ("other.yml", other)]);
+    let imported = of(&[("orders.yml", model), ("other.yml", other)]);
     assert!(!imported.can_name("orders.email"));
     assert!(!imported.report.findings.is_empty());
 }
 
 #[test]
 fn masked_members_are_closed_with_one_finding() {
-    let imported = Imported::orders(
+    let imported = orders(
         "    dimensions:
       - name: email
         sql: email
@@ -154,12 +94,12 @@ fn masked_members_are_closed_with_one_finding() {
         assert!(imported.has(member) && !imported.can_name(member), "{member}");
     }
     assert!(imported.can_name("orders.count"));
-    assert_eq!([8, 14, 19].map(|line| imported.codes(line)), [[Code::Closed], [Code::Closed], [Code::Closed]]);
+    assert_eq!([8, 14, 19].map(|line| imported.codes_at(line)), [[Code::Closed], [Code::Closed], [Code::Closed]]);
 }
 
 #[test]
 fn members_that_read_masked_members_are_closed() {
-    let imported = Imported::orders(
+    let imported = orders(
         "    dimensions:
       - {name: email, sql: email, type: string, mask: \"'***'\"}
       - {name: shown_email, sql: \"{email}\", type: string}
@@ -182,15 +122,14 @@ fn members_that_read_masked_members_are_closed() {
 #[test]
 fn private_cubes_and_cubes_with_unknown_visibility_are_closed() {
     for value in ["false", "\"{{ COMPILE_CONTEXT.x }}\"", "[a]"] {
-        let imported =
-            Imported::orders(&format!("    public: {value}\n    measures: [{{name: count, type: count}}]\n"));
+        let imported = orders(&format!("    public: {value}\n    measures: [{{name: count, type: count}}]\n"));
         assert!(!imported.can_name("orders.count"), "{value}");
     }
 }
 
 #[test]
 fn cubes_inherit_the_access_of_the_cube_that_they_extend() {
-    let imported = Imported::of(&[(
+    let imported = of(&[(
         "all.yml",
         "cubes:
   - name: closed
@@ -209,12 +148,12 @@ fn cubes_inherit_the_access_of_the_cube_that_they_extend() {
     }
     assert!(!imported.can_name("hidden_child.count"));
     assert!(imported.can_name("open_child.count"));
-    assert_eq!([6, 7, 9].map(|line| imported.codes(line)), [[Code::Closed], [Code::Closed], [Code::Closed]]);
+    assert_eq!([6, 7, 9].map(|line| imported.codes_at(line)), [[Code::Closed], [Code::Closed], [Code::Closed]]);
 }
 
 #[test]
 fn members_that_a_view_leaves_out_are_private_in_it() {
-    let imported = Imported::of(&[(
+    let imported = of(&[(
         "all.yml",
         "cubes:
   - name: customers
@@ -243,12 +182,12 @@ views:
     for view in ["unreadable", "mapped"] {
         assert!(imported.model.cube_named(view).is_none(), "{view}");
     }
-    assert!(imported.codes(11).contains(&Code::Closed), "the view names a private member");
+    assert!(imported.codes_at(11).contains(&Code::Closed), "the view names a private member");
 }
 
 #[test]
 fn repeated_names_are_left_out() {
-    let imported = Imported::of(&[(
+    let imported = of(&[(
         "all.yml",
         "cubes:
   - name: orders
@@ -265,12 +204,12 @@ fn repeated_names_are_left_out() {
     )]);
     assert!(!imported.has("orders.email") && imported.has("orders.status") && !imported.has("orders.count"));
     assert!(imported.is_filtered("orders"));
-    assert_eq!([5, 6, 9].map(|line| imported.codes(line)), [[Code::NotCarriedOver]; 3].map(|codes| codes.to_vec()));
+    assert_eq!([5, 6, 9].map(|line| imported.codes_at(line)), [[Code::NotCarriedOver]; 3].map(|codes| codes.to_vec()));
 }
 
 #[test]
 fn names_that_are_templates_are_left_out() {
-    let imported = Imported::of(&[(
+    let imported = of(&[(
         "all.yml",
         "cubes:
   - {name: \"{{ prefix }}_orders\", sql_table: shop.orders, measures: [{name: count, type: count}]}
@@ -283,12 +222,12 @@ fn names_that_are_templates_are_left_out() {
     )]);
     assert_eq!(imported.report.counts.cubes, 1);
     assert_eq!(imported.report.counts.measures, 1);
-    assert_eq!([imported.codes(2), imported.codes(6)], [[Code::NotCarriedOver], [Code::NotCarriedOver]]);
+    assert_eq!([imported.codes_at(2), imported.codes_at(6)], [[Code::NotCarriedOver], [Code::NotCarriedOver]]);
 }
 
 #[test]
 fn files_with_variables_are_validated_too() {
-    let imported = Imported::of(&[(
+    let imported = of(&[(
         "all.yml",
         "cubes:
   - name: orders
@@ -302,8 +241,8 @@ fn files_with_variables_are_validated_too() {
       - {name: unknown, sql: \"{nothing} / 2\", type: number}
 ",
     )]);
-    assert_eq!(imported.codes(5), [Code::NotCarriedOver], "{:#?}", imported.report.findings);
-    assert!(imported.codes(10).contains(&Code::NotCarriedOver));
+    assert_eq!(imported.codes_at(5), [Code::NotCarriedOver], "{:#?}", imported.report.findings);
+    assert!(imported.codes_at(10).contains(&Code::NotCarriedOver));
     for member in ["orders.status", "orders.region", "orders.rate"] {
         assert!(imported.can_name(member), "{member}");
     }
@@ -312,7 +251,7 @@ fn files_with_variables_are_validated_too() {
 
 #[test]
 fn dependents_of_a_left_out_part_name_it() {
-    let imported = Imported::of(&[(
+    let imported = of(&[(
         "all.yml",
         "cubes:
   - name: tenants
@@ -332,7 +271,7 @@ fn dependents_of_a_left_out_part_name_it() {
   - {name: child, extends: tenants, sql_table: shop.child}
 ",
     )]);
-    let text = |line: u32| imported.findings(line).iter().map(|f| f.message.clone()).collect::<Vec<_>>().join("\n");
+    let text = |line: u32| imported.findings_at(line).iter().map(|f| f.message.clone()).collect::<Vec<_>>().join("\n");
     for (line, needed) in [
         (8, "cube `tenants`"),
         (11, "`tenants.name`"),
@@ -345,13 +284,13 @@ fn dependents_of_a_left_out_part_name_it() {
         assert!(!text(line).contains("unknown"), "{line}: {}", text(line));
     }
     // The author's own mistake is still the author's.
-    assert_eq!(imported.codes(15), [Code::Changed, Code::NotCarriedOver], "{:#?}", imported.findings(15));
+    assert_eq!(imported.codes_at(15), [Code::Changed, Code::NotCarriedOver], "{:#?}", imported.findings_at(15));
     assert!(imported.can_name("orders.count") && imported.model.cube_named("child").is_none());
 }
 
 #[test]
 fn missing_join_is_the_reason_for_a_missing_path() {
-    let imported = Imported::of(&[(
+    let imported = of(&[(
         "all.yml",
         "cubes:
   - {name: users, sql_table: shop.users, dimensions: [{name: city, sql: city, type: string}]}
@@ -364,14 +303,14 @@ fn missing_join_is_the_reason_for_a_missing_path() {
       - {name: id, sql: id, type: number}
 ",
     )]);
-    let findings = imported.findings(8);
+    let findings = imported.findings_at(8);
     assert_eq!(findings.len(), 1);
     assert!(findings[0].message.ends_with("it needs a join that is not imported"), "{}", findings[0].message);
 }
 
 #[test]
 fn programs_that_may_restrict_access_are_reported() {
-    let imported = Imported::of(&[
+    let imported = of(&[
         ("orders.yml", "cubes:\n  - {name: orders, sql_table: shop.orders, measures: [{name: count, type: count}]}\n"),
         ("cube.js", "module.exports = {queryRewrite: (query) => query};"),
     ]);

@@ -4,11 +4,11 @@
 
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
-use super::cube_draft::Member;
-use super::entry::Entry;
-use super::finding::{changed, left_out};
 use super::members::MemberReader;
-use crate::yaml::Yaml;
+use crate::draft::Member;
+use crate::entry::Entry;
+use crate::finding::{changed, left_out};
+use terrane_authoring::yaml::Yaml;
 
 pub(super) fn dimension(node: &Node, reader: &mut MemberReader<'_>) -> Vec<Member> {
     let Some((entry, original)) = reader.open(node, "dimension") else { return Vec::new() };

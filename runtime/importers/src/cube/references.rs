@@ -9,18 +9,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
-use super::cube_draft::Reference;
-use super::entry::{Entry, is_template};
-use super::finding::changed;
 use super::read::ModelEntry;
-use crate::names::{Taken, snake};
+use crate::declared::Declared;
+use crate::draft::Reference;
+use crate::entry::{Entry, is_template};
+use crate::finding::changed;
+use terrane_authoring::names::{Taken, snake};
 
 /// The names of a model, and their names in the project.
 #[derive(Default)]
 pub(super) struct ImportScope {
     cubes: HashMap<String, CubeNames>,
     /// The cubes and members of the model, by their names in the project.
-    declared: HashSet<(String, Option<String>)>,
+    declared: Declared,
     /// The joins of the model: the owner's name in the project, and the target's name in the model.
     joins: Vec<(String, String)>,
     /// Environment variables without a default, by their names in the project.
@@ -73,7 +74,7 @@ impl ImportScope {
             let name = taken.take(&snake(&item.name));
             report_rename(&item.name, &name, item.span.clone(), findings);
             let Some(entry) = Entry::open(&item.node, "") else { continue };
-            scope.declared.insert((name.clone(), None));
+            scope.declared.add_cube(&name);
             let mut names = CubeNames { name, ..CubeNames::default() };
             names.relation = match (entry.word("sql_table"), entry.word("sql")) {
                 (Some(table), _) => Some(table),
@@ -97,7 +98,7 @@ impl ImportScope {
                     if member.word("type").as_deref() == Some("time") && list == "dimensions" {
                         names.times.insert(name.value.to_string());
                     }
-                    scope.declared.insert((names.name.clone(), Some(new.clone())));
+                    scope.declared.add_member(&names.name, &new);
                     names.members.insert(name.value.to_string(), new);
                 }
             }
@@ -115,20 +116,13 @@ impl ImportScope {
         known.cloned().unwrap_or_else(|| snake(original))
     }
 
-    /// Returns true if the model has the cube or member. `ancestors`: the cube and those that it extends.
-    pub(super) fn declares(&self, reference: &Reference, ancestors: &[&str]) -> bool {
-        let of_cube = |cube: &str| self.declared.contains(&(cube.to_owned(), reference.member.clone()));
-        of_cube(&reference.cube) || (reference.member.is_some() && ancestors.iter().any(|cube| of_cube(cube)))
-    }
-
-    /// Returns the joins of the model as the names of owner and target in the project.
-    pub(super) fn joins(&self) -> impl Iterator<Item = (&str, String)> {
-        self.joins.iter().map(|(owner, target)| (owner.as_str(), self.cube(target)))
-    }
-
-    /// Returns the environment variables without a default that the translated texts read.
-    pub(super) fn variables(&self) -> BTreeSet<String> {
-        self.variables.borrow().clone()
+    /// Returns the declared names, with the joins and the environment variables of the translated SQL.
+    pub(super) fn into_declared(self) -> Declared {
+        let joins = self.joins.iter().map(|(owner, target)| (owner.clone(), self.cube(target))).collect();
+        let mut declared = self.declared;
+        declared.joins = joins;
+        declared.variables = self.variables.into_inner();
+        declared
     }
 
     /// Translates an item of a list of members, such as `CUBE.count`, `orders.count`, `{CUBE}.count` or `count`.
@@ -421,7 +415,7 @@ mod tests {
     fn variables_without_a_default_are_collected() {
         let scope = scope();
         scope.snippet("Orders", "{{ env_var('A') }} + {{ env_var('B', '1') }}").unwrap();
-        assert_eq!(scope.variables().into_iter().collect::<Vec<_>>(), ["TERRANE_VAR_A"]);
+        assert_eq!(scope.into_declared().variables.into_iter().collect::<Vec<_>>(), ["TERRANE_VAR_A"]);
     }
 
     #[test]

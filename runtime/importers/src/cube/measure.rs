@@ -5,12 +5,13 @@
 
 use terrane_compiler::project::yaml::Node;
 
-use super::cube_draft::Member;
-use super::entry::Entry;
-use super::finding::{changed, left_out};
 use super::members::{MemberReader, members};
-use crate::names::snake;
-use crate::yaml::Yaml;
+use crate::draft::Member;
+use crate::entry::Entry;
+use crate::finding::{changed, left_out};
+use crate::measure_sql::may_divide_integers;
+use terrane_authoring::names::snake;
+use terrane_authoring::yaml::Yaml;
 
 const MULTI_STAGE: &str =
     "Query the measure with the dimensions and ranges that it needs, or compute it in the client.";
@@ -105,13 +106,6 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
     let drills = members(&entry, "drill_members").iter().map(|m| reader.scope.path(reader.cube, m)).collect();
     reader.wording(&entry, &mut yaml);
     Some(Member { drills, ..reader.member(name, yaml, entry) })
-}
-
-/// Returns true if a warehouse may have divided integers: nothing in the SQL makes an operand a fraction.
-fn may_divide_integers(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    let is_fraction = lower.as_bytes().windows(2).any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit());
-    lower.contains('/') && !is_fraction && !["::", "cast(", "float", "decimal", "avg"].iter().any(|w| lower.contains(w))
 }
 
 /// Translates a window that begins with the first row to a running total. Other windows have no counterpart.

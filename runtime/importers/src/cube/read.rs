@@ -1,27 +1,26 @@
-//! Finds and parses the files of a model.
+//! Reads the files of a model.
 //!
-//! In: a folder. Out: its cubes and views as YAML nodes, and a finding for each file that was not read. The folder is
-//! opened so that nothing outside of it is read. The number, size and depth of files are bounded.
+//! In: a folder. Out: its cubes and views as YAML nodes, whether they were written in YAML or in JavaScript, and a
+//! finding for each file that was not read.
 
-use std::io::Read as _;
 use std::path::Path;
-use std::sync::Arc;
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use terrane_authoring::AuthoringError;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::project::SourceTree;
 use terrane_compiler::project::yaml::{self, Node, NodeValue};
-use terrane_compiler::project::{SourceFile, SourceTree};
 
-use super::entry::is_template;
-use super::finding::{left_out, unread};
-use crate::{AuthoringError, regular_file};
+use super::javascript;
+use crate::entry::is_template;
+use crate::finding::{left_out, unread};
+use crate::folder::{FileSelection, ModelFolder, no_model};
 
-const MAX_FILES: usize = 5_000;
-const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
-const MAX_DEPTH: usize = 16;
-/// The number of findings in the message for a folder without a model.
-const MAX_LISTED: usize = 10;
+const FILES: FileSelection = FileSelection {
+    is_wanted: |name| {
+        ["yml", "yaml", "js", "ts", "py", "jinja"].contains(&name.rsplit_once('.').map_or("", |(_, end)| end))
+    },
+    skipped: &["node_modules"],
+};
 
 /// One item of `cubes:` or `views:`.
 pub(super) struct ModelEntry {
@@ -38,92 +37,57 @@ pub(super) struct Documents {
 }
 
 pub(super) fn read(dir: &Path) -> Result<Documents, AuthoringError> {
-    let failed = |error: std::io::Error| {
-        AuthoringError::new(format!("could not read {}: {error}", dir.display()))
-            .hint("Name the folder that contains the model.")
-    };
-    let root = Dir::open_ambient_dir(dir, ambient_authority()).map_err(failed)?;
-    let mut paths = Vec::new();
-    walk(&root, "", 0, &mut paths).map_err(failed)?;
-    paths.sort();
-    if paths.len() > MAX_FILES {
-        return Err(AuthoringError::new(format!("{} contains more than {MAX_FILES} files", dir.display()))
-            .hint("Name the folder that contains only the model."));
-    }
+    let mut folder = ModelFolder::open(dir, &FILES)?;
     let mut documents = Documents { tree: SourceTree::default(), entries: Vec::new(), findings: Vec::new() };
-    for path in &paths {
-        documents.file(&root, path);
+    for path in folder.paths.clone() {
+        documents.file(&mut folder, &path);
     }
+    documents.tree = folder.tree;
     if documents.entries.is_empty() {
-        let findings = documents.findings.iter().take(MAX_LISTED).map(|finding| format!("\n  {finding}"));
-        let findings: String = findings.collect();
-        return Err(AuthoringError::new(format!("{} contains no cube in YAML{findings}", dir.display()))
-            .hint("Name the folder that contains the model's .yml files: model/, or schema/."));
+        let hint = "Name the folder that contains the model's .yml or .js files: model/, or schema/.";
+        return Err(no_model(dir, "cube in YAML or JavaScript", hint, &documents.findings));
     }
     Ok(documents)
 }
 
-fn walk(root: &Dir, at: &str, depth: usize, paths: &mut Vec<String>) -> std::io::Result<()> {
-    if depth > MAX_DEPTH || paths.len() > MAX_FILES {
-        return Ok(());
-    }
-    for entry in root.read_dir(if at.is_empty() { "." } else { at })? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        if name.starts_with('.') || name == "node_modules" {
-            continue;
-        }
-        let path = if at.is_empty() { name } else { format!("{at}/{name}") };
-        match root.metadata(&path) {
-            Ok(found) if found.is_dir() => walk(root, &path, depth + 1, paths)?,
-            Ok(_) => paths.push(path),
-            // A link to a missing file, or out of the folder.
-            Err(_) => {}
-        }
-    }
-    Ok(())
-}
-
 impl Documents {
-    fn file(&mut self, root: &Dir, path: &str) {
+    fn file(&mut self, folder: &mut ModelFolder, path: &str) {
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         match extension {
-            "yml" | "yaml" => {}
             "js" | "ts" | "py" if name.starts_with("cube.") => {
                 let what = format!("{path} was not read: access rules of its functions are not imported");
                 let cure = "Write policies for what `query_rewrite`, `check_auth` and the like restrict.";
-                return self.findings.push(unread(path, 1, what, cure));
+                self.findings.push(unread(path, 1, what, cure));
             }
-            "js" | "ts" => {
-                let cure = "Write the model as YAML.";
-                return self.findings.push(unread(
-                    path,
-                    1,
-                    format!("{path} is a program, which is not imported"),
-                    cure,
-                ));
+            "js" => self.javascript(folder, path),
+            "ts" => {
+                let cure = "Write the model as YAML or JavaScript.";
+                let what = format!("{path} is a TypeScript program, which is not imported");
+                self.findings.push(unread(path, 1, what, cure));
             }
             "py" | "jinja" => {
                 let cure = "Write what it generates as YAML.";
-                return self.findings.push(unread(path, 1, format!("{path} was not read"), cure));
+                self.findings.push(unread(path, 1, format!("{path} was not read"), cure));
             }
-            _ => return,
+            _ => self.yaml(folder, path),
         }
-        let text = match text(root, path) {
-            Ok(text) => text,
-            Err(reason) => {
-                let what = format!("could not read {path}: {reason}");
-                return self.findings.push(unread(path, 1, what, "Check the file."));
-            }
-        };
-        let text: Arc<str> = text.into();
-        self.tree.files.insert(path.into(), Arc::clone(&text));
-        if let Some(line) = template_line(&text) {
+    }
+
+    fn javascript(&mut self, folder: &mut ModelFolder, path: &str) {
+        let Some(file) = folder.read(path, &mut self.findings) else { return };
+        match javascript::parse(&file, &mut self.findings) {
+            Ok(node) => self.document(&node, path),
+            Err(finding) => self.findings.push(*finding),
+        }
+    }
+
+    fn yaml(&mut self, folder: &mut ModelFolder, path: &str) {
+        let Some(file) = folder.read(path, &mut self.findings) else { return };
+        if let Some(line) = template_line(&file.text) {
             let what = format!("{path} is a Jinja template and was not read");
             return self.findings.push(unread(path, line, what, "Write what its blocks generate as YAML."));
         }
-        let file = Arc::new(SourceFile { path: path.into(), text });
         match yaml::parse(&file) {
             Ok(node) => self.document(&node, path),
             Err(problem) => {
@@ -187,16 +151,6 @@ impl Documents {
             None => self.entries.push(ModelEntry { name, is_view, span, node: item.clone() }),
         }
     }
-}
-
-fn text(root: &Dir, path: &str) -> Result<String, String> {
-    let file = regular_file::open(root, path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err("it is larger than 4 MiB".to_owned());
-    }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
 /// Returns the first line on which a template block stands for lines of YAML.

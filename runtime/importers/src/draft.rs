@@ -1,37 +1,68 @@
-//! Cubes under construction, whose members can still be removed.
+//! Cubes and metrics under construction, whose parts can still be removed.
+//!
+//! In: the items that a format's module has translated. Out: the YAML of a project. Not here: the compilation, which
+//! decides about the parts that stay (`validate`).
 
 use terrane_compiler::diagnostic::Span;
 
-use super::Counts;
-use crate::yaml::Yaml;
+use terrane_authoring::yaml::Yaml;
+
+/// The drafts of a project.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Drafts {
+    pub(crate) cubes: Vec<CubeDraft>,
+    pub(crate) metrics: Vec<MetricDraft>,
+}
+
+/// A metric, which the compiler or a missing need may still remove.
+#[derive(Debug, Clone)]
+pub(crate) struct MetricDraft {
+    /// The name in the model.
+    pub(crate) original: String,
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) yaml: Yaml,
+    /// The members without which it can't be computed.
+    pub(crate) needs: Vec<Reference>,
+    /// The metrics that its expression names.
+    pub(crate) metrics: Vec<String>,
+}
+
+/// A policy that a rule of the model became. If it does not compile, the cube is closed.
+#[derive(Debug, Clone)]
+pub(crate) struct PolicyDraft {
+    pub(crate) span: Span,
+    pub(crate) yaml: Yaml,
+}
 
 /// A cube, or a view as a cube.
 #[derive(Debug, Clone)]
-pub(super) struct CubeDraft {
+pub(crate) struct CubeDraft {
     /// The name in the model.
-    pub(super) original: String,
-    pub(super) name: String,
-    pub(super) span: Span,
+    pub(crate) original: String,
+    pub(crate) name: String,
+    pub(crate) span: Span,
     /// The parent's name in the project.
-    pub(super) extends: Option<String>,
+    pub(crate) extends: Option<String>,
     /// The keys before the lists.
-    pub(super) head: Vec<(String, Yaml)>,
-    pub(super) data_source: Option<String>,
-    pub(super) access: CubeAccess,
-    pub(super) lists: [Vec<Member>; LISTS.len()],
+    pub(crate) head: Vec<(String, Yaml)>,
+    pub(crate) data_source: Option<String>,
+    pub(crate) access: CubeAccess,
+    pub(crate) policies: Vec<PolicyDraft>,
+    pub(crate) lists: [Vec<Member>; LISTS.len()],
 }
 
 /// The callers that may read a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CubeAccess {
-    pub(super) visibility: CubeVisibility,
+pub(crate) struct CubeAccess {
+    pub(crate) visibility: CubeVisibility,
     /// The model restricts rows or members by the caller. A policy closes the cube until the author writes one.
-    pub(super) has_policy: bool,
+    pub(crate) has_policy: bool,
 }
 
 /// The answer to the question whether queries may name a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CubeVisibility {
+pub(crate) enum CubeVisibility {
     /// The model says nothing: public, unless the cube extends a private one.
     Unstated,
     Public,
@@ -39,38 +70,38 @@ pub(super) enum CubeVisibility {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Member {
-    pub(super) name: String,
-    pub(super) yaml: Yaml,
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) yaml: Yaml,
     /// The place in the model.
-    pub(super) span: Span,
+    pub(crate) span: Span,
     /// The model masks its value for some callers.
-    pub(super) is_masked: bool,
+    pub(crate) is_masked: bool,
     /// The cubes and members without which it can't be computed.
-    pub(super) needs: Vec<Reference>,
+    pub(crate) needs: Vec<Reference>,
     /// Its drill members, each with its source text.
-    pub(super) drills: Vec<(Reference, String)>,
+    pub(crate) drills: Vec<(Reference, String)>,
 }
 
 /// A cube of the project, or one of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reference {
-    pub(super) cube: String,
-    pub(super) member: Option<String>,
+pub(crate) struct Reference {
+    pub(crate) cube: String,
+    pub(crate) member: Option<String>,
 }
 
 /// The lists of a cube, in the order in which they are written.
-pub(super) const LISTS: [&str; 5] = ["joins", "dimensions", "measures", "segments", "pre_aggregations"];
+pub(crate) const LISTS: [&str; 5] = ["joins", "dimensions", "measures", "segments", "pre_aggregations"];
 /// The noun for an item of each list.
-pub(super) const ITEMS: [&str; 5] = ["join", "dimension", "measure", "segment", "pre-aggregation"];
-pub(super) const JOINS: usize = 0;
-pub(super) const DIMENSIONS: usize = 1;
-pub(super) const MEASURES: usize = 2;
-pub(super) const SEGMENTS: usize = 3;
-pub(super) const PRE_AGGREGATIONS: usize = 4;
+pub(crate) const ITEMS: [&str; 5] = ["join", "dimension", "measure", "segment", "pre-aggregation"];
+pub(crate) const JOINS: usize = 0;
+pub(crate) const DIMENSIONS: usize = 1;
+pub(crate) const MEASURES: usize = 2;
+pub(crate) const SEGMENTS: usize = 3;
+pub(crate) const PRE_AGGREGATIONS: usize = 4;
 
 impl CubeDraft {
-    pub(super) fn yaml(&self) -> Yaml {
+    pub(crate) fn yaml(&self) -> Yaml {
         let mut yaml = Yaml::Map(self.head.clone());
         if self.access.visibility == CubeVisibility::Private {
             yaml.set("public", Yaml::Boolean(false));
@@ -83,8 +114,13 @@ impl CubeDraft {
         yaml
     }
 
-    pub(super) fn file(&self) -> String {
+    pub(crate) fn file(&self) -> String {
         format!("cubes/{}.yml", self.name)
+    }
+
+    /// The file of its policies.
+    pub(crate) fn policy_file(&self) -> String {
+        format!("policies/{}.yml", self.name)
     }
 
     /// Dimensions, measures and segments.
@@ -113,7 +149,7 @@ impl std::fmt::Display for Reference {
 }
 
 /// Returns true if the drafts contain the cube or member, also if the member is inherited.
-pub(super) fn contains(drafts: &[CubeDraft], reference: &Reference) -> bool {
+pub(crate) fn contains(drafts: &[CubeDraft], reference: &Reference) -> bool {
     match &reference.member {
         None => drafts.iter().any(|draft| draft.name == reference.cube),
         Some(_) => member(drafts, reference).is_some(),
@@ -121,7 +157,7 @@ pub(super) fn contains(drafts: &[CubeDraft], reference: &Reference) -> bool {
 }
 
 /// Returns the member that a reference names, of the cube or of one that it extends.
-pub(super) fn member<'d>(drafts: &'d [CubeDraft], reference: &Reference) -> Option<&'d Member> {
+pub(crate) fn member<'d>(drafts: &'d [CubeDraft], reference: &Reference) -> Option<&'d Member> {
     let name = reference.member.as_ref()?;
     let mut cube = drafts.iter().find(|draft| draft.name == reference.cube);
     // As many steps as there are cubes: parents may form a cycle.
@@ -133,16 +169,4 @@ pub(super) fn member<'d>(drafts: &'d [CubeDraft], reference: &Reference) -> Opti
         cube = draft.extends.as_ref().and_then(|parent| drafts.iter().find(|draft| draft.name == *parent));
     }
     None
-}
-
-pub(super) fn counts(drafts: &[CubeDraft]) -> Counts {
-    let of = |list: usize| drafts.iter().map(|draft| draft.lists[list].len()).sum();
-    Counts {
-        cubes: drafts.len(),
-        measures: of(MEASURES),
-        dimensions: of(DIMENSIONS),
-        joins: of(JOINS),
-        segments: of(SEGMENTS),
-        pre_aggregations: of(PRE_AGGREGATIONS),
-    }
 }

@@ -8,15 +8,15 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 use terrane_compiler::text::nearest::suggest;
 
-use super::cube;
-use super::cube_draft::{CubeAccess, CubeDraft, DIMENSIONS, ITEMS, MEASURES, Member, Reference, SEGMENTS};
-use super::entry::{Entry, is_template, yaml_of};
-use super::finding::{changed, closed, left_out};
+use super::cubes;
 use super::members::members;
 use super::read::ModelEntry;
 use super::references::ImportScope;
-use crate::names::snake;
-use crate::yaml::Yaml;
+use crate::draft::{CubeAccess, CubeDraft, DIMENSIONS, ITEMS, MEASURES, Member, Reference, SEGMENTS};
+use crate::entry::{Entry, is_template, yaml_of};
+use crate::finding::{changed, closed, left_out};
+use terrane_authoring::names::snake;
+use terrane_authoring::yaml::Yaml;
 
 /// One cube of a view.
 struct Part<'d> {
@@ -83,7 +83,7 @@ pub(super) fn view(
     for key in ["title", "description"] {
         head.extend(entry.word(key).map(|text| (key.to_owned(), Yaml::Text(text))));
     }
-    let access = CubeAccess { visibility: cube::visibility(&entry, findings), has_policy: false };
+    let access = CubeAccess { visibility: cubes::visibility(&entry, findings), has_policy: false };
     if let Some(meta) = entry.node("meta") {
         head.push(("meta".to_owned(), yaml_of(meta)));
     }
@@ -95,6 +95,7 @@ pub(super) fn view(
         head,
         data_source: root.draft.data_source.clone(),
         access,
+        policies: Vec::new(),
         lists: Default::default(),
     };
     own_members(root, &mut draft, &entry, findings);

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, HashMap};
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
-use super::cube_draft::{CubeAccess, CubeDraft, CubeVisibility, DIMENSIONS, ITEMS, MEASURES, Member, SEGMENTS, member};
-use super::entry::{Entry, Visibility, yaml_of};
-use super::finding::{changed, closed, left_out};
 use super::members::MemberReader;
 use super::read::ModelEntry;
 use super::references::{ImportScope, Note, Untranslatable};
 use super::{dimension, measure, members};
-use crate::yaml::Yaml;
+use crate::draft::{CubeAccess, CubeDraft, CubeVisibility, Member};
+use crate::entry::{Entry, Visibility, yaml_of};
+use crate::finding::{changed, closed, left_out};
+use terrane_authoring::yaml::Yaml;
 
 pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Diagnostic>) -> Option<CubeDraft> {
     let original = item.name.clone();
@@ -57,6 +57,7 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
         head,
         data_source,
         access,
+        policies: Vec::new(),
         lists: [joins, dimensions, measures, segments, pre_aggregations],
     })
 }
@@ -194,43 +195,6 @@ pub(super) fn inherit_access(drafts: &mut [CubeDraft], findings: &mut Vec<Diagno
         }
         if !is_changed {
             return;
-        }
-    }
-}
-
-/// Closes the members that are computed from masked members: their values would show what the model masks.
-pub(super) fn close_derived(drafts: &mut [CubeDraft], findings: &mut Vec<Diagnostic>) {
-    const CLOSED: [usize; 3] = [DIMENSIONS, MEASURES, SEGMENTS];
-    let masked_need = |drafts: &[CubeDraft], item: &Member| {
-        let mut masked = item.needs.iter().filter(|need| member(drafts, need).is_some_and(|need| need.is_masked));
-        masked.next().cloned()
-    };
-    loop {
-        let mut derived = Vec::new();
-        for (at, draft) in drafts.iter().enumerate() {
-            for (list, index, item) in CLOSED
-                .iter()
-                .flat_map(|list| (0..).zip(&draft.lists[*list]).map(move |(index, item)| (*list, index, item)))
-            {
-                if let Some(need) = masked_need(drafts, item).filter(|_| !item.is_masked) {
-                    derived.push((at, list, index, need));
-                }
-            }
-        }
-        if derived.is_empty() {
-            return;
-        }
-        for (at, list, index, need) in derived {
-            let cube = drafts[at].original.clone();
-            let item: &mut Member = &mut drafts[at].lists[list][index];
-            item.is_masked = true;
-            item.yaml.set("public", Yaml::Boolean(false));
-            let what = format!(
-                "{} `{}` of cube `{cube}` is closed: it reads {need}, which the model masks",
-                ITEMS[list], item.name
-            );
-            let cure = "Write a policy with `mask` for these callers (policies/*.yml), then remove `public: false`.";
-            findings.push(closed(item.span.clone(), what, cure));
         }
     }
 }

@@ -4,11 +4,11 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::refresh_interval;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
-use super::cube_draft::{Member, Reference};
-use super::entry::{Entry, Visibility, is_template, yaml_of};
-use super::finding::{changed, closed, left_out};
 use super::references::{ImportScope, Untranslatable};
-use crate::yaml::Yaml;
+use crate::draft::{Member, Reference};
+use crate::entry::{Entry, Visibility, is_template, yaml_of};
+use crate::finding::{changed, closed, left_out};
+use terrane_authoring::yaml::Yaml;
 
 /// The context for reading the members of one cube.
 pub(super) struct MemberReader<'r> {

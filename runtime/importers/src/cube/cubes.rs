@@ -37,7 +37,7 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
     if let Some(meta) = entry.node("meta") {
         head.push(("meta".to_owned(), yaml_of(meta)));
     }
-    entry.drop_key("refresh_key", "Remove it: the project caches no results.", findings);
+    entry.drop_key("refresh_key", "Write `refresh` of the cube: `refresh: {every: 1 hour}`.", findings);
     entry.drop_key("sql_alias", "Remove it: names in SQL are generated.", findings);
     entry.drop_key("calendar", "Write dimensions for periods that the calendar does not have.", findings);
     entry.drop_key("rewrite_queries", "Remove it: it has no counterpart.", findings);

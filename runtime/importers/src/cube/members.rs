@@ -222,7 +222,7 @@ pub(super) fn pre_aggregation(node: &Node, reader: &mut MemberReader<'_>) -> Opt
         key.drop_key("sql", CURE, reader.findings);
         key.finish(reader.findings);
     }
-    let cure = "Remove it: rollups are checked, but not built yet.";
+    let cure = "Write the keys of the project that do the same: segments, indexes, build_range, refresh.";
     for key in [
         "indexes",
         "segments",

@@ -30,9 +30,11 @@ pub(super) fn metric_names(node: &Node) -> Vec<String> {
 }
 
 pub(super) fn semantic_model(node: &Node, findings: &mut Vec<Diagnostic>) -> Option<(SemanticModel, Vec<Metric>)> {
-    let model = Entry::open(node, "").filter(|model| model.has("semantic_model"))?;
+    let model = Entry::open(node, "")?;
+    let config = model.node("config").and_then(|node| Entry::open(node, ""));
+    let settings = [Some(&model), config.as_ref()].into_iter().flatten().find(|entry| entry.has("semantic_model"))?;
     let model_name = model.word("name")?;
-    let head = head(&model, &model_name, findings)?;
+    let head = head(settings, &model_name, findings)?;
     let name = head.name;
     let mut semantic = SemanticModel {
         name: name.clone(),
@@ -65,7 +67,7 @@ struct Head {
     wording: Wording,
 }
 
-/// Reads `semantic_model`, which is a mapping or a boolean. `None`: it is not enabled.
+/// Reads `semantic_model` of a model or of its `config`, which is a mapping or a boolean. `None`: it is not enabled.
 fn head(model: &Entry<'_>, model_name: &str, findings: &mut Vec<Diagnostic>) -> Option<Head> {
     let node = model.node("semantic_model")?;
     let what = format!("semantic model of `{model_name}`");

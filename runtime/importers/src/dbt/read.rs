@@ -17,9 +17,9 @@ use crate::entry::Entry;
 use crate::finding::{left_out, unread};
 use crate::folder::{FileSelection, ModelFolder, no_model};
 
-/// `target` contains copies of the project; `integration_tests` is a project of its own in each package.
+/// `dbt_project.yml` has settings under the same names. `target` contains copies of the project; `integration_tests` is a project of its own in each package.
 const FILES: FileSelection = FileSelection {
-    is_wanted: |name| name.ends_with(".yml") || name.ends_with(".yaml"),
+    is_wanted: |name| (name.ends_with(".yml") || name.ends_with(".yaml")) && name != "dbt_project.yml",
     skipped: &["target", "logs", "node_modules", "integration_tests", "venv"],
 };
 

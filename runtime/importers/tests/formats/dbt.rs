@@ -91,8 +91,8 @@ fn filters_become_filtered_measures() {
     assert!(orders.contains("date_trunc('month', {ordered_at}) >= '2024-01-01'"), "{orders}");
     assert!(orders.contains("sql: \"{status} = 'paid'\""), "{orders}");
     let metrics = imported.file("metrics/metrics.yml");
-    assert!(metrics.contains("numerator: orders.share, denominator: orders.share_2"), "{metrics}");
-    assert!(metrics.contains("expression: revenue - orders.rest + COALESCE(revenue, 0)"), "{metrics}");
+    assert!(metrics.contains("numerator: orders.share\n    denominator: orders.share_2"), "{metrics}");
+    assert!(metrics.contains("expression: \"revenue - orders.rest + COALESCE(revenue, 0)\""), "{metrics}");
     for metric in ["paid_in_north", "share", "rest"] {
         assert!(imported.has_metric(metric), "{metric}: {:#?}", imported.report.findings);
     }

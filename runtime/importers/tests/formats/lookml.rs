@@ -82,7 +82,7 @@ fn views_and_joins_become_cubes() {
         "format: currency",
         "WHEN ({amount}) < 10 THEN '[0, 10)'",
         "CASE WHEN {amount} > 100 THEN 'big' ELSE 'small' END",
-        "timezone: none, granularities: [day, month]",
+        "timezone: \"none\", granularities: [day, month]",
         "CAST({created} AS DATE)",
         "drill_members: [id, status, created]",
         "{name: users, relationship: many_to_one, sql: \"{orders.user_id} = {users.id}\"}",
@@ -115,7 +115,7 @@ fn parts_without_a_counterpart_are_reported_at_their_place() {
     }
     assert_eq!(
         imported.codes("shop.model.lkml", 3),
-        [Code::Changed, Code::NotCarriedOver],
+        [Code::NotCarriedOver, Code::Changed],
         "unknown field, inner join"
     );
     assert_eq!(imported.codes("shop.model.lkml", 5), [Code::NotCarriedOver]);

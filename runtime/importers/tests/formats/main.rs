@@ -8,3 +8,4 @@ mod dbt;
 mod imported;
 mod javascript;
 mod lookml;
+mod osi;

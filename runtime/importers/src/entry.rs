@@ -6,14 +6,14 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use terrane_authoring::names::snake;
+use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::Text;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::text::nearest::likely;
 
 use crate::finding::left_out;
-use terrane_authoring::names::snake;
-use terrane_authoring::yaml::Yaml;
 
 pub(crate) struct Entry<'n> {
     /// A description such as ``measure `revenue` of cube `orders` ``.

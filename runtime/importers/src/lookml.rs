@@ -16,6 +16,7 @@ mod filter;
 mod measure;
 mod merge;
 mod read;
+mod reader;
 mod scope;
 mod sql;
 mod syntax;

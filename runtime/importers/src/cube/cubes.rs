@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
@@ -15,7 +16,6 @@ use super::{dimension, measure, members};
 use crate::draft::{CubeAccess, CubeDraft, CubeVisibility, Member};
 use crate::entry::{Entry, Visibility, yaml_of};
 use crate::finding::{changed, closed, left_out};
-use terrane_authoring::yaml::Yaml;
 
 pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Diagnostic>) -> Option<CubeDraft> {
     let original = item.name.clone();

@@ -2,13 +2,13 @@
 //!
 //! In: a dimension of a model. Out: one dimension, or two for a `geo`.
 
+use terrane_authoring::yaml::Yaml;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
 use super::members::MemberReader;
 use crate::draft::Member;
 use crate::entry::Entry;
 use crate::finding::{changed, left_out};
-use terrane_authoring::yaml::Yaml;
 
 pub(super) fn dimension(node: &Node, reader: &mut MemberReader<'_>) -> Vec<Member> {
     let Some((entry, original)) = reader.open(node, "dimension") else { return Vec::new() };

@@ -227,7 +227,8 @@ impl Reader<'_> {
                     let what = format!("`{}` is computed and not imported", self.shown(property.span));
                     self.findings.push(left_out(origin.span(), what, "Write the properties that it adds."));
                     if spread == Spread::Closes {
-                        // It may contain `public: false`.
+                        // It may contain `public: false`, whatever the properties before it state.
+                        entries.retain(|(key, _)| !matches!(snake(&key.text).as_str(), "public" | "shown"));
                         entries.push((self.key("public", &origin), self.computed(property.span)));
                     }
                     continue;
@@ -245,6 +246,8 @@ impl Reader<'_> {
                 oxc_ast::ast::PropertyKind::Init => self.value(renamed.unwrap_or(&snaked), &property.value),
                 _ => self.computed(property.span),
             };
+            // Of properties with one name, the last counts.
+            entries.retain(|(key, _)| *key.text != *renamed.unwrap_or(&name));
             entries.push((Key { text: renamed.unwrap_or(&name).into(), origin }, value));
         }
         entries

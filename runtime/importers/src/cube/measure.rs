@@ -3,6 +3,8 @@
 //! In: a measure of a model. Out: a measure, or a finding at its place. Measures over finished results
 //! (`multi_stage`) and over moving windows have no counterpart.
 
+use terrane_authoring::names::snake;
+use terrane_authoring::yaml::Yaml;
 use terrane_compiler::project::yaml::Node;
 
 use super::members::{MemberReader, members};
@@ -10,8 +12,6 @@ use crate::draft::Member;
 use crate::entry::Entry;
 use crate::finding::{changed, left_out};
 use crate::measure_sql::may_divide_integers;
-use terrane_authoring::names::snake;
-use terrane_authoring::yaml::Yaml;
 
 const MULTI_STAGE: &str =
     "Query the measure with the dimensions and ranges that it needs, or compute it in the client.";

@@ -1,5 +1,6 @@
 //! Reads joins, segments and pre-aggregations, and the keys that all members share.
 
+use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::refresh_interval;
 use terrane_compiler::project::yaml::{Node, NodeValue};
@@ -8,7 +9,6 @@ use super::references::{ImportScope, Untranslatable};
 use crate::draft::{Member, Reference};
 use crate::entry::{Entry, Visibility, is_template, yaml_of};
 use crate::finding::{changed, closed, left_out};
-use terrane_authoring::yaml::Yaml;
 
 /// The context for reading the members of one cube.
 pub(super) struct MemberReader<'r> {

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use terrane_authoring::names::{Taken, snake};
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
 use super::read::ModelEntry;
@@ -14,7 +15,6 @@ use crate::declared::Declared;
 use crate::draft::Reference;
 use crate::entry::{Entry, is_template};
 use crate::finding::changed;
-use terrane_authoring::names::{Taken, snake};
 
 /// The names of a model, and their names in the project.
 #[derive(Default)]

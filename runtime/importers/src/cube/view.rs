@@ -4,6 +4,8 @@
 //! cube, and dimensions of the cubes that it joins. Measures of joined cubes are not imported, since a measure
 //! counts the rows of its own cube; a query may name both.
 
+use terrane_authoring::names::snake;
+use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 use terrane_compiler::text::nearest::suggest;
@@ -15,8 +17,6 @@ use super::references::ImportScope;
 use crate::draft::{CubeAccess, CubeDraft, DIMENSIONS, ITEMS, MEASURES, Member, Reference, SEGMENTS};
 use crate::entry::{Entry, is_template, yaml_of};
 use crate::finding::{changed, closed, left_out};
-use terrane_authoring::names::snake;
-use terrane_authoring::yaml::Yaml;
 
 /// One cube of a view.
 struct Part<'d> {

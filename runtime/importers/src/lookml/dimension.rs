@@ -4,9 +4,9 @@ use terrane_authoring::names::column_sql;
 use terrane_authoring::yaml::Yaml;
 
 use super::fields::Fields;
+use super::reader::ViewReader;
 use super::scope::TIMEFRAMES;
 use super::syntax::{Item, Value};
-use super::view::ViewReader;
 use crate::draft::Member;
 use crate::finding::{changed, left_out};
 

@@ -7,10 +7,10 @@ use terrane_authoring::yaml::Yaml;
 
 use super::fields::Fields;
 use super::filter::condition;
+use super::reader::ViewReader;
 use super::scope::{FieldKind, ViewNames};
 use super::sql::is_row_field;
 use super::syntax::{Item, Value};
-use super::view::ViewReader;
 use crate::aggregation::measure_type;
 use crate::draft::{Member, Reference};
 use crate::finding::{changed, left_out};

@@ -122,6 +122,10 @@ fn parents(item: &Item) -> Vec<String> {
 /// Writes the items of a block over those of another one.
 fn overlay(base: &mut Item, item: &Item) {
     let Value::Block { items, .. } = &mut base.value else { return };
+    // Filters replace inherited ones. Access filters add to them.
+    if item.items().iter().any(|new| new.key == "filters") {
+        items.retain(|old| old.key != "filters");
+    }
     for new in item.items() {
         if REPEATED.contains(&new.key.as_str()) {
             items.push(new.clone());

@@ -48,7 +48,7 @@ pub(super) enum FieldKind {
 }
 
 /// A field with the timeframe that its name ends with.
-pub(super) struct Found<'s> {
+pub(super) struct FieldMatch<'s> {
     pub(super) field: &'s Field,
     pub(super) timeframe: Option<&'s str>,
 }
@@ -151,15 +151,15 @@ impl ViewNames {
     }
 
     /// Returns a field by its name, or a group by its name and a timeframe: `created_month`.
-    pub(super) fn field<'s>(&'s self, name: &'s str) -> Option<Found<'s>> {
+    pub(super) fn field<'s>(&'s self, name: &'s str) -> Option<FieldMatch<'s>> {
         if let Some(field) = self.members.get(name) {
-            return Some(Found { field, timeframe: None });
+            return Some(FieldMatch { field, timeframe: None });
         }
         // The name may contain underscores, and the timeframe too: `created_day_of_week`.
         let borders = name.match_indices('_').map(|(at, _)| at);
         borders.filter(|at| *at > 0).find_map(|at| {
             let field = self.members.get(&name[..at]).filter(|field| field.kind == FieldKind::Time)?;
-            Some(Found { field, timeframe: Some(&name[at + 1..]) })
+            Some(FieldMatch { field, timeframe: Some(&name[at + 1..]) })
         })
     }
 

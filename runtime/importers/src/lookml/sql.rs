@@ -3,7 +3,7 @@
 //! In: SQL with `${TABLE}`, `${field}` and `${view.field}`. Out: the same text with the project's references, or the
 //! reason why it has no counterpart.
 
-use super::scope::{FieldKind, Found, ProjectScope, ViewNames};
+use super::scope::{FieldKind, FieldMatch, ProjectScope, ViewNames};
 use crate::draft::Reference;
 
 /// The depth of queries that are inserted into queries.
@@ -105,7 +105,7 @@ fn insert(
 }
 
 /// Applies the timeframe of a reference such as `${created_date}`.
-fn with_timeframe(reference: String, found: &Found<'_>, content: &str) -> Result<String, Untranslatable> {
+fn with_timeframe(reference: String, found: &FieldMatch<'_>, content: &str) -> Result<String, Untranslatable> {
     match found.timeframe {
         None | Some("raw" | "time") => Ok(reference),
         Some("date") => Ok(format!("CAST({reference} AS DATE)")),

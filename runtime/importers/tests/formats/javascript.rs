@@ -90,6 +90,24 @@ for (const x of []) { cube(x, {}); }
 }
 
 #[test]
+fn last_statement_on_visibility_counts() {
+    let imported = of(&[(
+        "a.js",
+        "cube('a', { sql_table: 'shop.a', dimensions: {
+  hidden: { sql: 'hidden', type: 'string', public: true, public: false },
+  spread: { sql: 'spread', type: 'string', shown: true, ...common },
+  called: { sql: 'called', type: 'string', public: ({ securityContext }) => securityContext.isAdmin },
+  open: { sql: 'open', type: 'string', public: false, public: true },
+} });
+",
+    )]);
+    for member in ["a.hidden", "a.spread", "a.called"] {
+        assert!(imported.has(member) && !imported.can_name(member), "{member}");
+    }
+    assert!(imported.can_name("a.open"));
+}
+
+#[test]
 fn malformed_files_are_reported() {
     let cube = "cube('a', { sql_table: 'shop.a', measures: { count: { type: 'count' } } });";
     let nested = format!("x = {}", "[".repeat(1000));

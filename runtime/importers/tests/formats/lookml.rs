@@ -218,6 +218,34 @@ explore: +orders { access_filter: { field: status user_attribute: status } }
 }
 
 #[test]
+fn repeated_fields_are_left_out() {
+    let view = "view: a {
+  dimension: email { required_access_grants: [hr] sql: ${TABLE}.email ;; }
+  dimension: email { sql: ${TABLE}.email ;; }
+  measure: status { type: count }
+  dimension: status { sql: ${TABLE}.status ;; }
+  dimension: id {}
+}
+";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", view)]);
+    assert!(!imported.has("a.email") && !imported.has("a.status") && imported.can_name("a.id"));
+    assert!([3, 4, 5].iter().all(|line| imported.codes("a.lkml", *line).contains(&Code::NotCarriedOver)));
+}
+
+#[test]
+fn filters_of_an_extending_measure_replace_inherited_ones() {
+    let views = "view: a {
+  dimension: status {}
+  measure: paid { type: count filters: [status: \"paid\"] }
+}
+view: b { extends: [a] sql_table_name: shop.b ;; measure: paid { filters: [status: \"open\"] } }
+";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
+    let text = imported.file("cubes/b.yml");
+    assert!(text.contains("'open'") && !text.contains("'paid'"), "{text}");
+}
+
+#[test]
 fn files_that_cannot_be_read_close_the_views_that_they_name() {
     let files = [
         ("orders.view.lkml", ORDERS),

@@ -89,10 +89,10 @@ fn totals(drafts: &Drafts, findings: &[Diagnostic]) -> Totals {
 type Items<'d> = BTreeMap<&'d str, BTreeMap<(u32, u32), usize>>;
 
 fn items(drafts: &Drafts) -> Items<'_> {
-    let members = |draft| -> &[Vec<crate::draft::Member>; 5] { draft };
-    let of_cubes = drafts.cubes.iter().flat_map(|draft| {
-        std::iter::once(&draft.span).chain(members(&draft.lists).iter().flatten().map(|member| &member.span))
-    });
+    let of_cubes = drafts
+        .cubes
+        .iter()
+        .flat_map(|draft| std::iter::once(&draft.span).chain(draft.lists.iter().flatten().map(|member| &member.span)));
     let mut items = Items::new();
     for span in of_cubes.chain(drafts.metrics.iter().map(|metric| &metric.span)) {
         *items.entry(&span.file).or_default().entry(place(span)).or_default() += 1;

@@ -144,28 +144,47 @@ fn is_name(text: &str) -> bool {
 fn call(text: &str) -> Option<Call<'_>> {
     let (function, rest) = text.split_once('(')?;
     let (arguments, rest) = rest.split_once(')')?;
-    let quoted = |argument: &'_ str| -> Option<(usize, usize)> {
-        let trimmed = argument.trim();
-        let quote = trimmed.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-        let inner = trimmed.strip_prefix(quote)?.strip_suffix(quote)?;
-        let start = argument.find(inner).filter(|_| is_name(inner))?;
-        Some((start, start + inner.len()))
-    };
-    let mut names = Vec::new();
-    for argument in arguments.split(',') {
-        let (start, end) = quoted(argument)?;
-        names.push(&argument[start..end]);
-    }
+    let arguments: Option<Vec<&str>> = arguments.split(',').map(quoted).collect();
     let rest = rest.trim();
     let method = match rest.strip_prefix('.') {
         None if rest.is_empty() => None,
         None => return None,
         Some(method) => {
             let (name, argument) = method.split_once('(')?;
-            let argument = argument.strip_suffix(')')?;
-            let (start, end) = quoted(argument)?;
-            Some((name.trim(), &argument[start..end]))
+            Some((name.trim(), quoted(argument.strip_suffix(')')?)?))
         }
     };
-    Some(Call { function: function.trim(), arguments: names, method })
+    Some(Call { function: function.trim(), arguments: arguments?, method })
+}
+
+/// Returns the name in quotes.
+fn quoted(argument: &str) -> Option<&str> {
+    let argument = argument.trim();
+    let quote = argument.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    argument.strip_prefix(quote)?.strip_suffix(quote).filter(|name| is_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_split() {
+        let parts = |text| call(text).map(|call| (call.function, call.arguments, call.method));
+        assert_eq!(parts("Dimension('a__b')"), Some(("Dimension", vec!["a__b"], None)));
+        assert_eq!(parts("TimeDimension( \"a\", 'day' )"), Some(("TimeDimension", vec!["a", "day"], None)));
+        assert_eq!(parts("Dimension('a').grain('month')"), Some(("Dimension", vec!["a"], Some(("grain", "month")))));
+        for text in [
+            "Dimension(a)",
+            "Dimension('a",
+            "Dimension('a b')",
+            "Dimension('a') + 1",
+            "x",
+            "Metric('a', ['b'])",
+            "D('a').x",
+            "D('')",
+        ] {
+            assert_eq!(parts(text), None, "{text}");
+        }
+    }
 }

@@ -135,13 +135,18 @@ pub(super) fn expr(entry: &Entry<'_>, key: &str, findings: &mut Vec<Diagnostic>)
     }
 }
 
+/// Returns a word of the specification, which projects write in lower or upper case.
+pub(super) fn kind(entry: &Entry<'_>, key: &str) -> Option<String> {
+    entry.word(key).map(|word| word.to_lowercase())
+}
+
 /// Reports an item that the project does not contain.
 pub(super) fn reject(entry: &Entry<'_>, reason: &str, cure: &str, findings: &mut Vec<Diagnostic>) {
     findings.push(left_out(entry.span.clone(), format!("{} is not imported: {reason}", entry.what), cure));
 }
 
 pub(super) fn entity_kind(word: &str) -> Option<EntityKind> {
-    Some(match word {
+    Some(match word.to_lowercase().as_str() {
         "primary" => EntityKind::Primary,
         "unique" => EntityKind::Unique,
         "natural" => EntityKind::Natural,
@@ -165,7 +170,7 @@ pub(super) fn entity(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) -
 
 pub(super) fn dimension(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) -> Option<Dimension> {
     let (entry, name) = named(node, "dimension", &of(model), findings)?;
-    let is_time = match entry.word("type").as_deref() {
+    let is_time = match kind(&entry, "type").as_deref() {
         Some("time") => true,
         Some("categorical") => false,
         _ => {
@@ -210,7 +215,7 @@ pub(super) fn measure(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) 
 
 /// Reads the keys of an aggregation, which a measure or a simple metric has.
 pub(super) fn aggregated(entry: &Entry<'_>, name: String, findings: &mut Vec<Diagnostic>) -> Option<Measure> {
-    let Some(aggregation) = entry.word("agg") else {
+    let Some(aggregation) = kind(entry, "agg") else {
         reject(entry, "it has no `agg`", "Write its aggregation: `agg: sum`.", findings);
         return None;
     };

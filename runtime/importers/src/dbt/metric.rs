@@ -7,7 +7,7 @@ use terrane_compiler::project::yaml::{Node, NodeValue};
 
 use super::definition::{CumulativeInput, Measure, MeasureInput, Metric, MetricInput, MetricKind, Wording};
 use super::legacy::{filters, is_disabled, named, reject, wording};
-use super::nested;
+use super::{legacy, nested};
 use crate::entry::{Entry, is_template};
 use crate::finding::{changed, left_out};
 
@@ -88,7 +88,7 @@ fn finish(
 
 /// Reads the part of a metric that depends on its type.
 fn kind(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Option<MetricKind> {
-    let ty = entry.word("type");
+    let ty = legacy::kind(entry, "type");
     match ty.as_deref() {
         Some("simple") => Some(MetricKind::Simple(measure_input(entry, parameters, findings)?)),
         Some("ratio") => {
@@ -208,7 +208,8 @@ fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diag
             return None;
         }
     }
-    let period = inner.as_ref().and_then(|inner| inner.word("period_agg")).or_else(|| parameters.word("period_agg"));
+    let period = inner.as_ref().and_then(|inner| legacy::kind(inner, "period_agg"));
+    let period = period.or_else(|| legacy::kind(parameters, "period_agg"));
     if period.as_deref() != Some("last") {
         let period = period.as_deref().unwrap_or("first");
         let what = format!("{} has the {period} value of each period; in the project it has the last one", entry.what);

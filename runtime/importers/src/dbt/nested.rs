@@ -167,7 +167,7 @@ fn dimension(
         (_, Some(entry)) => entry.word("type"),
         _ => None,
     };
-    let is_time = match ty.as_deref() {
+    let is_time = match ty.map(|ty| ty.to_lowercase()).as_deref() {
         Some("time") => true,
         Some("categorical") => false,
         _ => {

@@ -20,7 +20,7 @@ const ORDERS: &str = "semantic_models:
       - {name: status, type: categorical, label: State}
       - {name: is_big, type: categorical, expr: \"amount > 100\"}
     measures:
-      - {name: revenue, agg: sum, expr: amount}
+      - {name: revenue, agg: SUM, expr: amount}
       - {name: order_count, agg: count, expr: 1, create_metric: true}
       - {name: paid, agg: sum_boolean, expr: is_paid}
       - {name: typical, agg: median, expr: amount}
@@ -105,7 +105,7 @@ fn metrics_without_a_counterpart_are_reported_at_their_place() {
   - {name: month_to_date, type: cumulative, type_params: {measure: revenue, cumulative_type_params: {grain_to_date: month}}}
   - {name: converted, type: conversion, type_params: {conversion_type_params: {entity: customer}}}
   - {name: growth, type: derived, type_params: {expr: a - b, metrics: [{name: all_time, alias: a}, {name: all_time, alias: b, offset_window: 1 month}]}}
-  - {name: all_time, type: cumulative, type_params: {measure: revenue, cumulative_type_params: {period_agg: last}}}
+  - {name: all_time, type: CUMULATIVE, type_params: {measure: revenue, cumulative_type_params: {period_agg: last}}}
   - {name: needs_median, type: simple, type_params: {measure: typical}}
   - {name: by_metric, type: simple, type_params: {measure: revenue}, filter: \"{{ Metric('all_time', group_by=['customer']) }} > 1\"}
   - {name: templated, type: simple, type_params: {measure: revenue}, filter: \"{% if x %} 1 {% endif %}\"}

@@ -10,6 +10,7 @@ pub mod cost;
 pub mod dax;
 pub mod doctor;
 pub mod explain;
+pub mod export;
 pub mod governance;
 pub mod graphql;
 pub mod import;

@@ -36,9 +36,9 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, governance,
-    graphql, import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems,
-    profile, query, run as run_command, schema, search, serve, state, test,
+    Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, export,
+    governance, graphql, import as import_command, init as init_command, jobs, plugin, preagg, print_error,
+    print_problems, profile, query, run as run_command, schema, search, serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -93,6 +93,8 @@ enum Command {
     Init(init_command::InitArguments),
     /// Create a project from the model of another tool
     Import(import_command::ImportArguments),
+    /// Write a project in the format of another tool
+    Export(export::ExportArguments),
     /// Serve a project over HTTP
     Serve(serve::ServeArguments),
     /// Find every problem of a project
@@ -184,6 +186,7 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
     match command {
         Command::Init(arguments) => in_runtime(None, init_command::run(&arguments, terminal))?.map(|()| true),
         Command::Import(arguments) => import_command::run(&arguments, terminal),
+        Command::Export(arguments) => export::run(&arguments, &read(arguments.dir())?, terminal),
         Command::Serve(arguments) => {
             let project = read(&arguments.dir)?;
             let workers = project.config.server.workers;

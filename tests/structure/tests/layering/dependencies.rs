@@ -167,6 +167,12 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap"],
     },
     Rule {
+        package: "terrane-importers",
+        // The writer of YAML, names and the new folder are those of drafts.
+        may_use: &["terrane-authoring", "terrane-compiler"],
+        must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap"],
+    },
+    Rule {
         package: "terrane-expectations",
         // Rows are compared as the server writes them.
         may_use: &["terrane-app", "terrane-compiler", "terrane-wire"],
@@ -184,6 +190,7 @@ const RULES: &[Rule] = &[
             "terrane-expectations",
             "terrane-graphql",
             "terrane-identity",
+            "terrane-importers",
             "terrane-json",
             "terrane-language-model",
             "terrane-outgoing",

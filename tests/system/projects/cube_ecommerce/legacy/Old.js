@@ -1,1 +1,1 @@
-cube(`Old`, { sql: `SELECT 1` });
+asyncModule(async () => { cube(`Old`, { sql: `SELECT 1` }); });

@@ -1,0 +1,396 @@
+//! Reads models in JavaScript.
+//!
+//! In: a file with calls of `cube()` and `view()`. Out: the same document as a file in YAML: object literals become
+//! mappings, template strings become strings with `${…}`, and a collection by name becomes a list. Nothing is executed.
+//! An expression whose value is only known by running it becomes a template, which later stages report or close.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    Argument, BindingPattern, CallExpression, Expression, ObjectExpression, ObjectPropertyKind, Program, Statement,
+    TemplateLiteral, VariableDeclaration,
+};
+use oxc_parser::Parser;
+use oxc_span::{GetSpan as _, SourceType, Span};
+use terrane_authoring::names::snake;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::SourceFile;
+use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
+use terrane_compiler::text::Origin;
+
+use crate::finding::{left_out, unread};
+
+/// The largest file. The parser descends once for each nested expression.
+const MAX_BYTES: usize = 256 * 1024;
+/// The stack that one character of a file can need.
+const STACK_BYTES: usize = 8 * 1024;
+const MAX_DEPTH: usize = 200;
+/// The number of characters of code that a finding shows.
+const MAX_SHOWN: usize = 40;
+
+/// Collections by name, which are lists in YAML.
+const COLLECTIONS: [&str; 5] = ["measures", "dimensions", "segments", "joins", "pre_aggregations"];
+/// Keys whose values are names of cubes and members.
+const REFERENCES: [&str; 11] = [
+    "extends",
+    "measures",
+    "dimensions",
+    "segments",
+    "drill_members",
+    "time_dimension",
+    "includes",
+    "excludes",
+    "join_path",
+    "rollups",
+    "time_dimensions",
+];
+/// Older keys with their newer names.
+const RENAMED: [(&str, &str); 5] = [
+    ("drill_member_references", "drill_members"),
+    ("measure_references", "measures"),
+    ("dimension_references", "dimensions"),
+    ("segment_references", "segments"),
+    ("time_dimension_reference", "time_dimension"),
+];
+
+/// Parses a file. Adds findings for code that is not imported.
+///
+/// # Errors
+/// The reason why nothing of the file is imported.
+pub(super) fn parse(file: &Arc<SourceFile>, findings: &mut Vec<Diagnostic>) -> Result<Node, Box<Diagnostic>> {
+    let path = &file.path;
+    let rejected = |line: u32, reason: &str, cure: &str| {
+        Box::new(unread(path, line, format!("{path} was not read: {reason}"), cure))
+    };
+    if file.text.len() > MAX_BYTES {
+        return Err(rejected(1, "it is larger than 256 KiB", "Split it."));
+    }
+    if let Some(line) = deep_line(&file.text) {
+        return Err(rejected(line, "its expressions are nested too deeply", "Write the model as YAML."));
+    }
+    let of_thread = Arc::clone(file);
+    // A thread of its own, since the parser's depth is that of the expressions.
+    let thread = thread::Builder::new().stack_size((1 << 24) + file.text.len() * STACK_BYTES);
+    let result = thread.spawn(move || document(&of_thread)).ok().and_then(|thread| thread.join().ok());
+    let Some(result) = result else {
+        return Err(rejected(1, "it could not be parsed", "Write the model as YAML."));
+    };
+    let (node, found) = result.map_err(|(line, message)| rejected(line, &message, "Correct the file."))?;
+    findings.extend(found);
+    node.ok_or_else(|| rejected(1, "it contains no call of cube() or view() at its top", "Write the model as YAML."))
+}
+
+/// Returns the first line on which brackets are nested too deeply.
+fn deep_line(text: &str) -> Option<u32> {
+    let (mut depth, mut line) = (0_usize, 1);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'\n' => line += 1,
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Some(line);
+        }
+    }
+    None
+}
+
+/// The document, which is `None` for a file without a cube, and findings.
+type Parsed = (Option<Node>, Vec<Diagnostic>);
+
+/// # Errors
+/// The line and the message of the first mistake.
+fn document(file: &Arc<SourceFile>) -> Result<Parsed, (u32, String)> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, &file.text, SourceType::mjs()).parse();
+    if let Some(mistake) = parsed.diagnostics.iter().next() {
+        let offset = mistake.labels.first().map_or(0, |label| label.offset());
+        return Err((Origin::at(file, offset as usize, 1).line, mistake.message.to_string()));
+    }
+    let mut reader =
+        Reader { file, constants: HashMap::new(), findings: Vec::new(), cubes: Vec::new(), views: Vec::new() };
+    reader.program(&parsed.program);
+    let Reader { cubes, views, findings, .. } = reader;
+    if cubes.is_empty() && views.is_empty() && findings.is_empty() {
+        return Ok((None, findings));
+    }
+    let list = |name: &str, items: Vec<Node>| {
+        let origin = Origin::start_of(file);
+        (Key { text: name.into(), origin: origin.clone() }, Node { origin, value: NodeValue::List(items) })
+    };
+    let value = NodeValue::Map(vec![list("cubes", cubes), list("views", views)]);
+    Ok((Some(Node { origin: Origin::start_of(file), value }), findings))
+}
+
+struct Reader<'r> {
+    file: &'r Arc<SourceFile>,
+    /// Strings and numbers that are declared at the top of the file.
+    constants: HashMap<String, String>,
+    findings: Vec<Diagnostic>,
+    cubes: Vec<Node>,
+    views: Vec<Node>,
+}
+
+impl Reader<'_> {
+    fn program(&mut self, program: &Program<'_>) {
+        for statement in &program.body {
+            match statement {
+                Statement::VariableDeclaration(declaration) => self.constants(declaration),
+                // Their use is reported where it occurs.
+                Statement::FunctionDeclaration(_)
+                | Statement::ImportDeclaration(_)
+                | Statement::ExportNamedDeclaration(_)
+                | Statement::ExportDefaultDeclaration(_)
+                | Statement::ExportAllDeclaration(_)
+                | Statement::EmptyStatement(_) => {}
+                Statement::ExpressionStatement(statement) => self.expression(&statement.expression),
+                other => self.report_code(other.span()),
+            }
+        }
+    }
+
+    fn constants(&mut self, declaration: &VariableDeclaration<'_>) {
+        for declarator in &declaration.declarations {
+            let (BindingPattern::BindingIdentifier(name), Some(value)) = (&declarator.id, &declarator.init) else {
+                continue;
+            };
+            let value = match value.without_parentheses() {
+                Expression::StringLiteral(text) => Some(text.value.to_string()),
+                Expression::NumericLiteral(number) => Some(self.source(number.span).to_owned()),
+                Expression::TemplateLiteral(text) if text.expressions.is_empty() => Some(self.template(text)),
+                _ => None,
+            };
+            if let Some(value) = value.filter(|_| declaration.kind.is_const()) {
+                self.constants.insert(name.name.to_string(), value);
+            }
+        }
+    }
+
+    /// Reads a statement at the top of the file, which should be a call of `cube` or `view`.
+    fn expression(&mut self, expression: &Expression<'_>) {
+        match expression.without_parentheses() {
+            Expression::CallExpression(call) => {
+                let function = self.source(call.callee.span()).to_owned();
+                match function.as_str() {
+                    "cube" | "view" => self.call(call, &function),
+                    _ => self.report_code(call.span),
+                }
+            }
+            // `module.exports = …`
+            Expression::AssignmentExpression(_) => {}
+            other => self.report_code(other.span()),
+        }
+    }
+
+    fn report_code(&mut self, span: Span) {
+        let what = format!("code is not executed, and cubes that it makes are not imported: {}", self.shown(span));
+        self.findings.push(left_out(self.origin(span).span(), what, "Write these cubes as object literals."));
+    }
+
+    fn call(&mut self, call: &CallExpression<'_>, function: &str) {
+        let name = call.arguments.first().and_then(Argument::as_expression).and_then(|name| self.plain_text(name));
+        let body = call.arguments.get(1).and_then(Argument::as_expression).map(Expression::without_parentheses);
+        let (Some(name), Some(Expression::ObjectExpression(object))) = (name, body) else {
+            let what = format!("a {function} is not imported: its name or its body is computed");
+            let cure = "Write a name and an object literal.";
+            self.findings.push(left_out(self.origin(call.span).span(), what, cure));
+            return;
+        };
+        let origin = self.origin(call.arguments[0].span());
+        let node = self.item(&name, &origin, object);
+        match function {
+            "cube" => self.cubes.push(node),
+            _ => self.views.push(node),
+        }
+    }
+
+    /// Returns a mapping with a name.
+    fn item(&mut self, name: &str, origin: &Origin, object: &ObjectExpression<'_>) -> Node {
+        let mut entries = vec![(self.key("name", origin), text_node(name, origin))];
+        entries.extend(self.entries(object, Spread::Closes));
+        Node { origin: origin.clone(), value: NodeValue::Map(entries) }
+    }
+
+    /// Reads the properties of an object literal.
+    fn entries(&mut self, object: &ObjectExpression<'_>, spread: Spread) -> Vec<(Key, Node)> {
+        let mut entries: Vec<(Key, Node)> = Vec::new();
+        for property in &object.properties {
+            let property = match property {
+                ObjectPropertyKind::ObjectProperty(property) => property,
+                ObjectPropertyKind::SpreadProperty(property) => {
+                    let origin = self.origin(property.span);
+                    let what = format!("`{}` is computed and not imported", self.shown(property.span));
+                    self.findings.push(left_out(origin.span(), what, "Write the properties that it adds."));
+                    if spread == Spread::Closes {
+                        // It may contain `public: false`, whatever the properties before it state.
+                        entries.retain(|(key, _)| !matches!(snake(&key.text).as_str(), "public" | "shown"));
+                        entries.push((self.key("public", &origin), self.computed(property.span)));
+                    }
+                    continue;
+                }
+            };
+            let origin = self.origin(property.key.span());
+            let Some(name) = property.key.static_name().filter(|_| !property.computed) else {
+                let what = format!("`{}` is not imported: its name is computed", self.shown(property.key.span()));
+                self.findings.push(left_out(origin.span(), what, "Write its name."));
+                continue;
+            };
+            let snaked = snake(&name);
+            let renamed = RENAMED.iter().find(|(old, _)| *old == snaked).map(|(_, new)| *new);
+            let value = match property.kind {
+                oxc_ast::ast::PropertyKind::Init => self.value(renamed.unwrap_or(&snaked), &property.value),
+                _ => self.computed(property.span),
+            };
+            // Of properties with one name, the last counts.
+            entries.retain(|(key, _)| *key.text != *renamed.unwrap_or(&name));
+            entries.push((Key { text: renamed.unwrap_or(&name).into(), origin }, value));
+        }
+        entries
+    }
+
+    /// Reads the value of a key.
+    fn value(&mut self, key: &str, expression: &Expression<'_>) -> Node {
+        let expression = expression.without_parentheses();
+        let origin = self.origin(expression.span());
+        if let Some(text) = self.plain_text(expression) {
+            return text_node(&text, &origin);
+        }
+        let value = match expression {
+            Expression::TemplateLiteral(template) => return text_node(&self.template(template), &origin),
+            Expression::BooleanLiteral(literal) => NodeValue::Scalar {
+                text: if literal.value { "true" } else { "false" }.into(),
+                plain: Plain::Boolean(literal.value),
+            },
+            Expression::NumericLiteral(literal) => number(self.source(literal.span)),
+            Expression::NullLiteral(_) => NodeValue::Null,
+            Expression::ArrayExpression(array) => {
+                let items = array.elements.iter().map(|element| match element.as_expression() {
+                    Some(expression) => self.value(key, expression),
+                    None => self.computed(element.span()),
+                });
+                NodeValue::List(items.collect())
+            }
+            Expression::ObjectExpression(object) if COLLECTIONS.contains(&key) => {
+                NodeValue::List(self.collection(object))
+            }
+            Expression::ObjectExpression(object) => NodeValue::Map(self.entries(object, Spread::Drops)),
+            Expression::ArrowFunctionExpression(function) => match function.body.as_expression() {
+                Some(body) => return self.value(key, body),
+                None => return self.computed(expression.span()),
+            },
+            Expression::Identifier(name) if name.name == "undefined" => NodeValue::Null,
+            Expression::Identifier(_) | Expression::StaticMemberExpression(_) if REFERENCES.contains(&key) => {
+                return self.path(expression.span());
+            }
+            _ => return self.computed(expression.span()),
+        };
+        Node { origin, value }
+    }
+
+    /// Reads `measures: {count: {…}}` as a list of mappings with names.
+    fn collection(&mut self, object: &ObjectExpression<'_>) -> Vec<Node> {
+        let mut items = Vec::new();
+        for property in &object.properties {
+            let ObjectPropertyKind::ObjectProperty(property) = property else {
+                let what = format!("`{}` is computed and not imported", self.shown(property.span()));
+                let span = self.origin(property.span()).span();
+                self.findings.push(left_out(span, what, "Write the members that it adds."));
+                continue;
+            };
+            let origin = self.origin(property.key.span());
+            let name = property.key.static_name().filter(|_| !property.computed);
+            match (name, property.value.without_parentheses()) {
+                (Some(name), Expression::ObjectExpression(object)) => items.push(self.item(&name, &origin, object)),
+                _ => {
+                    let what = format!("`{}` is not imported: it is computed", self.shown(property.key.span()));
+                    self.findings.push(left_out(origin.span(), what, "Write its name and an object literal."));
+                }
+            }
+        }
+        items
+    }
+
+    /// Returns the text of a string, also of a constant and of a template string without expressions.
+    fn plain_text(&self, expression: &Expression<'_>) -> Option<String> {
+        match expression.without_parentheses() {
+            Expression::StringLiteral(text) => Some(text.value.to_string()),
+            Expression::TemplateLiteral(text) if text.expressions.is_empty() => Some(self.template(text)),
+            Expression::Identifier(name) => self.constants.get(name.name.as_str()).cloned(),
+            _ => None,
+        }
+    }
+
+    /// Returns a template string with its expressions in `${…}`, as in YAML. Constants are inserted.
+    fn template(&self, template: &TemplateLiteral<'_>) -> String {
+        let mut text = String::new();
+        for (at, part) in template.quasis.iter().enumerate() {
+            text.push_str(part.value.cooked.as_ref().unwrap_or(&part.value.raw).as_str());
+            let Some(expression) = template.expressions.get(at) else { continue };
+            match self.plain_text(expression) {
+                Some(constant) => text.push_str(&constant),
+                None => {
+                    text.push_str("${");
+                    text.push_str(self.source(expression.span()));
+                    text.push('}');
+                }
+            }
+        }
+        text
+    }
+
+    /// Returns a reference such as `Orders.count`.
+    fn path(&self, span: Span) -> Node {
+        let text = self.source(span);
+        match text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) {
+            true => text_node(text, &self.origin(span)),
+            false => self.computed(span),
+        }
+    }
+
+    /// Returns the value for an expression that would have to be executed: a template, which counts as unknown.
+    fn computed(&self, span: Span) -> Node {
+        let text = self.shown(span).replace(['{', '}', '\n'], " ");
+        text_node(&format!("{{{{ {text} }}}}"), &self.origin(span))
+    }
+
+    fn source(&self, span: Span) -> &str {
+        self.file.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+
+    /// Returns the beginning of some code.
+    fn shown(&self, span: Span) -> String {
+        let line = self.source(span).lines().next().unwrap_or_default();
+        let shown: String = line.chars().take(MAX_SHOWN).collect();
+        if shown.len() < self.source(span).len() { format!("{shown}…") } else { shown }
+    }
+
+    fn origin(&self, span: Span) -> Origin {
+        Origin::at(self.file, span.start as usize, 1)
+    }
+
+    fn key(&self, name: &str, origin: &Origin) -> Key {
+        Key { text: name.into(), origin: origin.clone() }
+    }
+}
+
+/// The consequence of `...x` in an object literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spread {
+    /// The cube or member may be private.
+    Closes,
+    Drops,
+}
+
+fn text_node(text: &str, origin: &Origin) -> Node {
+    Node { origin: origin.clone(), value: NodeValue::Scalar { text: text.into(), plain: Plain::Text } }
+}
+
+fn number(text: &str) -> NodeValue {
+    let plain = if text.contains(['.', 'e']) { Plain::Fraction } else { Plain::Integer };
+    NodeValue::Scalar { text: text.into(), plain }
+}

@@ -1,0 +1,163 @@
+//! Reads the files of a model.
+//!
+//! In: a folder. Out: its cubes and views as YAML nodes, whether they were written in YAML or in JavaScript, and a
+//! finding for each file that was not read.
+
+use std::path::Path;
+
+use terrane_authoring::AuthoringError;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::project::SourceTree;
+use terrane_compiler::project::yaml::{self, Node, NodeValue};
+
+use super::javascript;
+use crate::entry::is_template;
+use crate::finding::{left_out, unread};
+use crate::folder::{FileSelection, ModelFolder, no_model};
+
+const FILES: FileSelection = FileSelection {
+    is_wanted: |name| {
+        ["yml", "yaml", "js", "ts", "py", "jinja"].contains(&name.rsplit_once('.').map_or("", |(_, end)| end))
+    },
+    skipped: &["node_modules"],
+};
+
+/// One item of `cubes:` or `views:`.
+pub(super) struct ModelEntry {
+    pub(super) name: String,
+    pub(super) is_view: bool,
+    pub(super) span: Span,
+    pub(super) node: Node,
+}
+
+pub(super) struct Documents {
+    pub(super) tree: SourceTree,
+    pub(super) entries: Vec<ModelEntry>,
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+pub(super) fn read(dir: &Path) -> Result<Documents, AuthoringError> {
+    let mut folder = ModelFolder::open(dir, &FILES)?;
+    let mut documents = Documents { tree: SourceTree::default(), entries: Vec::new(), findings: Vec::new() };
+    for path in folder.paths.clone() {
+        documents.file(&mut folder, &path);
+    }
+    documents.tree = folder.tree;
+    if documents.entries.is_empty() {
+        let hint = "Name the folder that contains the model's .yml or .js files: model/, or schema/.";
+        return Err(no_model(dir, "cube in YAML or JavaScript", hint, &documents.findings));
+    }
+    Ok(documents)
+}
+
+impl Documents {
+    fn file(&mut self, folder: &mut ModelFolder, path: &str) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        match extension {
+            "js" | "ts" | "py" if name.starts_with("cube.") => {
+                let what = format!("{path} was not read: access rules of its functions are not imported");
+                let cure = "Write policies for what `query_rewrite`, `check_auth` and the like restrict.";
+                self.findings.push(unread(path, 1, what, cure));
+            }
+            "js" => self.javascript(folder, path),
+            "ts" => {
+                let cure = "Write the model as YAML or JavaScript.";
+                let what = format!("{path} is a TypeScript program, which is not imported");
+                self.findings.push(unread(path, 1, what, cure));
+            }
+            "py" | "jinja" => {
+                let cure = "Write what it generates as YAML.";
+                self.findings.push(unread(path, 1, format!("{path} was not read"), cure));
+            }
+            _ => self.yaml(folder, path),
+        }
+    }
+
+    fn javascript(&mut self, folder: &mut ModelFolder, path: &str) {
+        let Some(file) = folder.read(path, &mut self.findings) else { return };
+        match javascript::parse(&file, &mut self.findings) {
+            Ok(node) => self.document(&node, path),
+            Err(finding) => self.findings.push(*finding),
+        }
+    }
+
+    fn yaml(&mut self, folder: &mut ModelFolder, path: &str) {
+        let Some(file) = folder.read(path, &mut self.findings) else { return };
+        if let Some(line) = template_line(&file.text) {
+            let what = format!("{path} is a Jinja template and was not read");
+            return self.findings.push(unread(path, line, what, "Write what its blocks generate as YAML."));
+        }
+        match yaml::parse(&file) {
+            Ok(node) => self.document(&node, path),
+            Err(problem) => {
+                let line = problem.span.as_ref().map_or(1, |span| span.line);
+                let what = format!("{path} was not read: {}", problem.message);
+                self.findings.push(unread(path, line, what, problem.hint.unwrap_or_default()));
+            }
+        }
+    }
+
+    fn document(&mut self, node: &Node, path: &str) {
+        let NodeValue::Map(map) = &node.value else {
+            if !matches!(node.value, NodeValue::Null) {
+                let cure = "Write a list below `cubes:` or `views:`.";
+                self.findings.push(unread(path, 1, format!("{path} is not a model"), cure));
+            }
+            return;
+        };
+        for (key, value) in map {
+            let is_view = &*key.text == "views";
+            if !is_view && &*key.text != "cubes" {
+                let what = format!("`{}` of {path} is not imported", key.text);
+                self.findings.push(left_out(key.origin.span(), what, "Only `cubes:` and `views:` are read."));
+                continue;
+            }
+            let NodeValue::List(items) = &value.value else {
+                if !matches!(value.value, NodeValue::Null) {
+                    let what = format!("`{}` of {path} is not imported: expected a list", key.text);
+                    self.findings.push(left_out(key.origin.span(), what, "Write `- name: …` for each."));
+                }
+                continue;
+            };
+            for item in items {
+                self.item(item, &key.text, is_view);
+            }
+        }
+    }
+
+    fn item(&mut self, item: &Node, list: &str, is_view: bool) {
+        let name = match &item.value {
+            NodeValue::Map(map) => map.iter().find(|(key, _)| &*key.text == "name"),
+            _ => None,
+        };
+        let Some((_, Node { value: NodeValue::Scalar { text, .. }, origin })) = name else {
+            let what = format!("an item of `{list}` has no name");
+            return self.findings.push(left_out(item.origin.span(), what, "Add a `name`."));
+        };
+        let (name, span) = (text.to_string(), origin.span());
+        let problem = if is_template(&name) {
+            Some(("its name is a Jinja template", "Write the name that the template makes."))
+        } else if self.entries.iter().any(|known| known.name == name) {
+            Some(("another cube or view has this name", "Rename one of them."))
+        } else {
+            None
+        };
+        match problem {
+            Some((reason, cure)) => {
+                let what = format!("`{name}` of `{list}` is not imported: {reason}");
+                self.findings.push(left_out(span, what, cure));
+            }
+            None => self.entries.push(ModelEntry { name, is_view, span, node: item.clone() }),
+        }
+    }
+}
+
+/// Returns the first line on which a template block stands for lines of YAML.
+fn template_line(text: &str) -> Option<u32> {
+    let is_template_line = |line: &str| {
+        let line = line.trim_start_matches(['-', ' ']);
+        line.starts_with("{%") || line.starts_with("{{") || line.starts_with("{#")
+    };
+    text.lines().position(is_template_line).map(|at| at as u32 + 1)
+}

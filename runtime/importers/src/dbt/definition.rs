@@ -1,0 +1,120 @@
+//! The semantic models and metrics of a project, the same for both specifications.
+//!
+//! In: filled by `legacy`, `nested` and `metric`. Out: the input of `cubes` and `metrics`. Names and expressions are as
+//! in the model.
+
+use terrane_authoring::yaml::Yaml;
+use terrane_compiler::diagnostic::Span;
+
+pub(super) struct SemanticModel {
+    pub(super) name: String,
+    pub(super) span: Span,
+    /// The dbt model that has its rows.
+    pub(super) model: ModelName,
+    pub(super) wording: Wording,
+    /// The name of its key if no entity has it.
+    pub(super) primary_entity: Option<String>,
+    /// The time dimension of `metric_time`, and its place.
+    pub(super) agg_time_dimension: Option<(String, Span)>,
+    pub(super) entities: Vec<Entity>,
+    pub(super) dimensions: Vec<Dimension>,
+    pub(super) measures: Vec<Measure>,
+    /// The names of all its items, also of those that are left out.
+    pub(super) declared: Vec<String>,
+}
+
+/// The name of a dbt model, as in `ref('package', 'model')`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ModelName {
+    pub(super) package: Option<String>,
+    pub(super) name: String,
+}
+
+/// The keys that people read.
+#[derive(Clone, Default)]
+pub(super) struct Wording {
+    pub(super) label: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) meta: Option<Yaml>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EntityKind {
+    Primary,
+    Unique,
+    /// Identifies a row only for a period of time.
+    Natural,
+    Foreign,
+}
+
+pub(super) struct Entity {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) kind: EntityKind,
+    pub(super) expr: Option<String>,
+    pub(super) wording: Wording,
+}
+
+pub(super) struct Dimension {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) is_time: bool,
+    pub(super) expr: Option<String>,
+    pub(super) granularity: Option<String>,
+    pub(super) is_partition: bool,
+    pub(super) wording: Wording,
+}
+
+pub(super) struct Measure {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) aggregation: String,
+    pub(super) expr: Option<String>,
+    /// The time dimension of `metric_time` if it is not that of the model.
+    pub(super) agg_time_dimension: Option<String>,
+    /// The percentile to compute, between 0 and 1.
+    pub(super) percentile: Option<String>,
+    pub(super) creates_metric: bool,
+    pub(super) wording: Wording,
+}
+
+pub(super) struct Metric {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) kind: MetricKind,
+    pub(super) filters: Vec<String>,
+    pub(super) is_hidden: bool,
+    pub(super) wording: Wording,
+}
+
+pub(super) enum MetricKind {
+    Simple(MeasureInput),
+    Ratio(MetricInput, MetricInput),
+    Derived {
+        expr: String,
+        inputs: Vec<MetricInput>,
+    },
+    /// The sum of all earlier rows.
+    RunningTotal(CumulativeInput),
+}
+
+/// The input of a running total: a measure, or a simple metric.
+pub(super) enum CumulativeInput {
+    Measure(MeasureInput),
+    Metric(MetricInput),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct MeasureInput {
+    pub(super) name: String,
+    pub(super) filters: Vec<String>,
+    /// The number that replaces null.
+    pub(super) fill_nulls_with: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct MetricInput {
+    pub(super) name: String,
+    pub(super) alias: Option<String>,
+    pub(super) filters: Vec<String>,
+}

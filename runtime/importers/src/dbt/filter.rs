@@ -1,0 +1,190 @@
+//! Translates filters: SQL with references in Jinja braces.
+//!
+//! In: `{{ Dimension('order__status') }} = 'paid'`. Out: the condition with references of the project, or the reason why
+//! it has no counterpart. No template is rendered.
+
+use super::scope::{CubeNames, ProjectScope};
+use crate::draft::Reference;
+
+/// A translated condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Condition {
+    pub(super) sql: String,
+    pub(super) needs: Vec<Reference>,
+}
+
+/// The reason why a filter has no counterpart, and an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Untranslatable {
+    pub(super) reason: String,
+    pub(super) cure: &'static str,
+}
+
+const JINJA_CURE: &str = "Write the condition with Dimension(), TimeDimension() or Entity() only.";
+
+/// The granularities, from fine to coarse.
+pub(super) const GRANULARITIES: [&str; 8] = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
+
+/// The warehouses with the function `date_trunc('month', time)`.
+const WITH_DATE_TRUNC: [&str; 8] =
+    ["duckdb", "postgres", "redshift", "snowflake", "spark", "databricks", "trino", "clickhouse"];
+
+/// Translates a filter of a measure of the cube `own`.
+pub(super) fn condition(text: &str, own: &CubeNames, scope: &ProjectScope) -> Result<Condition, Untranslatable> {
+    let mut condition = Condition { sql: String::new(), needs: Vec::new() };
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        condition.sql.push_str(&rest[..at]);
+        let call = rest[at..].strip_prefix("{{").and_then(|inner| inner.split_once("}}"));
+        let (call, after) = call.ok_or_else(|| Untranslatable {
+            reason: "its filter contains a brace that is not part of a reference".to_owned(),
+            cure: JINJA_CURE,
+        })?;
+        let (sql, need) = reference(call.trim(), own, scope)?;
+        condition.sql.push_str(&sql);
+        condition.needs.extend(need);
+        rest = after;
+    }
+    condition.sql.push_str(rest);
+    let lines = condition.sql.lines().map(str::trim).filter(|line| !line.is_empty());
+    condition.sql = lines.collect::<Vec<_>>().join("\n");
+    Ok(condition)
+}
+
+/// A call in Jinja braces: `TimeDimension('order__ordered_at', 'month')`, with `.grain('month')` behind it in some.
+struct Call<'c> {
+    function: &'c str,
+    arguments: Vec<&'c str>,
+    method: Option<(&'c str, &'c str)>,
+}
+
+fn reference(text: &str, own: &CubeNames, scope: &ProjectScope) -> Result<(String, Option<Reference>), Untranslatable> {
+    let unknown = || Untranslatable { reason: format!("its filter contains `{{{{ {text} }}}}`"), cure: JINJA_CURE };
+    let call = call(text).ok_or_else(unknown)?;
+    let (name, grain) = match call.arguments.as_slice() {
+        [name] => (*name, None),
+        [name, grain] if call.function == "TimeDimension" => (*name, Some(*grain)),
+        _ => return Err(unknown()),
+    };
+    match (call.function, call.method) {
+        ("Dimension" | "TimeDimension", None) => time(dimension(name, own, scope)?, grain, own, scope),
+        ("Dimension" | "TimeDimension", Some(("grain", grain))) => {
+            time(dimension(name, own, scope)?, Some(grain), own, scope)
+        }
+        ("Dimension" | "TimeDimension", Some(("date_part", part))) if is_name(part) => {
+            let reference = dimension(name, own, scope)?.reference;
+            Ok((format!("EXTRACT({part} FROM {})", braced(&reference, own)), Some(reference)))
+        }
+        ("Entity", None) => {
+            let last = name.rsplit("__").next().unwrap_or(name);
+            let reference = scope.entity(own, last).ok_or_else(|| unknown_name("entity", name))?;
+            Ok((braced(&reference, own), Some(reference)))
+        }
+        ("Metric", _) => Err(Untranslatable {
+            reason: "it filters by a metric".to_owned(),
+            cure: "Compute the metric in a model (models/*.sql), and filter by its column.",
+        }),
+        _ => Err(unknown()),
+    }
+}
+
+fn unknown_name(kind: &str, name: &str) -> Untranslatable {
+    Untranslatable {
+        reason: format!("its filter names the {kind} `{name}`, which does not exist or is not imported"),
+        cure: "Correct the name, or solve the problems of that semantic model first.",
+    }
+}
+
+/// Finds a dimension by `entity__dimension`, or by a path of several entities, of which the last one has it.
+fn dimension(name: &str, own: &CubeNames, scope: &ProjectScope) -> Result<super::scope::Place, Untranslatable> {
+    let (entity, dimension) = match name.rsplit_once("__") {
+        Some((path, dimension)) => (Some(path.rsplit("__").next().unwrap_or(path)), dimension),
+        None if name == "metric_time" => (None, own.time.as_deref().unwrap_or(name)),
+        None => (None, name),
+    };
+    scope.dimension(own, entity, dimension).ok_or_else(|| unknown_name("dimension", name))
+}
+
+/// Adds a granularity. A dimension that has it already is not truncated.
+fn time(
+    place: super::scope::Place,
+    grain: Option<&str>,
+    own: &CubeNames,
+    scope: &ProjectScope,
+) -> Result<(String, Option<Reference>), Untranslatable> {
+    let sql = braced(&place.reference, own);
+    let sql = match grain.map(str::to_lowercase) {
+        None => sql,
+        Some(grain) if place.granularity.as_deref() == Some(grain.as_str()) => sql,
+        Some(grain)
+            if GRANULARITIES.contains(&grain.as_str()) && WITH_DATE_TRUNC.contains(&scope.warehouse.as_str()) =>
+        {
+            format!("date_trunc('{grain}', {sql})")
+        }
+        Some(grain) => {
+            return Err(Untranslatable {
+                reason: format!("its filter reads a time by the granularity `{grain}`"),
+                cure: "Write the warehouse's function for it as a dimension, and filter by that.",
+            });
+        }
+    };
+    Ok((sql, Some(place.reference)))
+}
+
+fn braced(reference: &Reference, own: &CubeNames) -> String {
+    let member = reference.member.as_deref().unwrap_or_default();
+    if reference.cube == own.name { format!("{{{member}}}") } else { format!("{{{}.{member}}}", reference.cube) }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Splits a call into its parts. Arguments are names in quotes.
+fn call(text: &str) -> Option<Call<'_>> {
+    let (function, rest) = text.split_once('(')?;
+    let (arguments, rest) = rest.split_once(')')?;
+    let arguments: Option<Vec<&str>> = arguments.split(',').map(quoted).collect();
+    let rest = rest.trim();
+    let method = match rest.strip_prefix('.') {
+        None if rest.is_empty() => None,
+        None => return None,
+        Some(method) => {
+            let (name, argument) = method.split_once('(')?;
+            Some((name.trim(), quoted(argument.strip_suffix(')')?)?))
+        }
+    };
+    Some(Call { function: function.trim(), arguments: arguments?, method })
+}
+
+/// Returns the name in quotes.
+fn quoted(argument: &str) -> Option<&str> {
+    let argument = argument.trim();
+    let quote = argument.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    argument.strip_prefix(quote)?.strip_suffix(quote).filter(|name| is_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_split() {
+        let parts = |text| call(text).map(|call| (call.function, call.arguments, call.method));
+        assert_eq!(parts("Dimension('a__b')"), Some(("Dimension", vec!["a__b"], None)));
+        assert_eq!(parts("TimeDimension( \"a\", 'day' )"), Some(("TimeDimension", vec!["a", "day"], None)));
+        assert_eq!(parts("Dimension('a').grain('month')"), Some(("Dimension", vec!["a"], Some(("grain", "month")))));
+        for text in [
+            "Dimension(a)",
+            "Dimension('a",
+            "Dimension('a b')",
+            "Dimension('a') + 1",
+            "x",
+            "Metric('a', ['b'])",
+            "D('a').x",
+            "D('')",
+        ] {
+            assert_eq!(parts(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Makes metrics, and the filtered measures that they compute with.
+//!
+//! In: the metrics of a project, and its cubes. Out: drafts of metrics. A filter, of a metric or of one of its inputs,
+//! becomes a filter of a measure: an input with a filter is replaced by its expression over such measures.
+
+use std::collections::HashMap;
+
+use terrane_authoring::yaml::Yaml;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+
+use super::cubes::wording;
+use super::definition::{CumulativeInput, MeasureInput, Metric, MetricInput, MetricKind};
+use super::filter::{Condition, Untranslatable, condition};
+use super::scope::ProjectScope;
+use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
+use crate::finding::left_out;
+
+/// The depth of metrics that are computed from metrics.
+const MAX_DEPTH: usize = 32;
+/// The length of an expression. Inputs with filters are repeated in each metric that uses them.
+const MAX_CHARACTERS: usize = 20_000;
+
+pub(super) fn metrics(
+    metrics: &[Metric],
+    cubes: &mut [CubeDraft],
+    scope: &ProjectScope,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<MetricDraft> {
+    let mut by_name: HashMap<&str, &Metric> = HashMap::new();
+    let mut drafts = Vec::new();
+    for metric in metrics {
+        if by_name.contains_key(metric.name.as_str()) {
+            let what = format!("metric `{}` is not imported: its name is not unique", metric.name);
+            findings.push(left_out(metric.span.clone(), what, "Rename or remove one of them."));
+        } else {
+            by_name.insert(&metric.name, metric);
+        }
+    }
+    for metric in
+        metrics.iter().filter(|metric| by_name.get(metric.name.as_str()).is_some_and(|m| std::ptr::eq(*m, *metric)))
+    {
+        let mut builder = Builder {
+            by_name: &by_name,
+            cubes,
+            scope,
+            span: metric.span.clone(),
+            owner: &metric.name,
+            needs: Vec::new(),
+            metrics: Vec::new(),
+        };
+        match builder.metric(metric) {
+            Ok(yaml) => {
+                let Builder { needs, metrics, .. } = builder;
+                let name = scope.metric(&metric.name).unwrap_or(&metric.name).to_owned();
+                drafts.push(MetricDraft {
+                    original: metric.name.clone(),
+                    name,
+                    span: metric.span.clone(),
+                    yaml,
+                    needs,
+                    metrics,
+                });
+            }
+            Err(Untranslatable { reason, cure }) => {
+                let what = format!("metric `{}` is not imported: {reason}", metric.name);
+                findings.push(left_out(metric.span.clone(), what, cure));
+            }
+        }
+    }
+    drafts
+}
+
+struct Builder<'b> {
+    by_name: &'b HashMap<&'b str, &'b Metric>,
+    cubes: &'b mut [CubeDraft],
+    scope: &'b ProjectScope,
+    /// The place and the name of the metric that is built.
+    span: Span,
+    owner: &'b str,
+    needs: Vec<Reference>,
+    metrics: Vec<String>,
+}
+
+/// An expression, which needs parentheses inside of another one unless it is a name.
+struct Expression {
+    text: String,
+    is_name: bool,
+}
+
+impl Expression {
+    fn inner(&self) -> String {
+        if self.is_name { self.text.clone() } else { format!("({})", self.text) }
+    }
+}
+
+impl Builder<'_> {
+    fn metric(&mut self, metric: &Metric) -> Result<Yaml, Untranslatable> {
+        let name = self.scope.metric(&metric.name).unwrap_or(&metric.name).to_owned();
+        let mut yaml = Yaml::map([("name", Yaml::text(name))]);
+        match &metric.kind {
+            MetricKind::Ratio(numerator, denominator) => {
+                yaml.set("type", Yaml::text("ratio"));
+                let numerator = self.input(numerator, &metric.filters, 0)?;
+                yaml.set("numerator", Yaml::Text(numerator.text));
+                let denominator = self.input(denominator, &metric.filters, 0)?;
+                yaml.set("denominator", Yaml::Text(denominator.text));
+            }
+            _ => {
+                let expression = self.expression(metric, &[], 0)?;
+                yaml.set("type", Yaml::text(if expression.is_name { "simple" } else { "derived" }));
+                yaml.set("expression", Yaml::Text(expression.text));
+            }
+        }
+        wording(&metric.wording).into_iter().for_each(|(key, value)| yaml.set(&key, value));
+        if metric.is_hidden {
+            yaml.set("hidden", Yaml::Boolean(true));
+        }
+        Ok(yaml)
+    }
+
+    /// Returns the expression of a metric whose rows meet its own filters and the others.
+    fn expression(&mut self, metric: &Metric, others: &[String], depth: usize) -> Result<Expression, Untranslatable> {
+        if depth > MAX_DEPTH {
+            return Err(Untranslatable {
+                reason: "it is computed from itself, or over too many other metrics".to_owned(),
+                cure: "Remove the cycle.",
+            });
+        }
+        let filters: Vec<String> = others.iter().chain(&metric.filters).cloned().collect();
+        let expression = match &metric.kind {
+            MetricKind::Simple(measure) => self.measure(measure, &filters, false)?,
+            MetricKind::RunningTotal(CumulativeInput::Measure(measure)) => self.measure(measure, &filters, true)?,
+            MetricKind::RunningTotal(CumulativeInput::Metric(input)) => self.running_total(input, &filters)?,
+            MetricKind::Ratio(numerator, denominator) => {
+                let (numerator, denominator) =
+                    (self.input(numerator, &filters, depth)?, self.input(denominator, &filters, depth)?);
+                Expression { text: format!("{} / {}", numerator.inner(), denominator.inner()), is_name: false }
+            }
+            MetricKind::Derived { expr, inputs } => {
+                let mut operands = HashMap::new();
+                for input in inputs {
+                    let expression = self.input(input, &filters, depth)?;
+                    operands.insert(input.alias.as_ref().unwrap_or(&input.name).as_str(), expression.inner());
+                }
+                Expression { text: substitute(expr, &operands), is_name: false }
+            }
+        };
+        if expression.text.len() > MAX_CHARACTERS {
+            return Err(Untranslatable {
+                reason: "its expression with the filters of all its metrics is too long".to_owned(),
+                cure: "Write the filters as measures of the cubes.",
+            });
+        }
+        Ok(expression)
+    }
+
+    /// Returns the expression of an input: the name of its metric, or the metric's expression if there are filters.
+    fn input(&mut self, input: &MetricInput, filters: &[String], depth: usize) -> Result<Expression, Untranslatable> {
+        let Some(metric) = self.by_name.get(input.name.as_str()).copied() else {
+            // An unknown metric, or one that is left out, which the reader of the findings can tell apart.
+            let name = terrane_authoring::names::snake(&input.name);
+            self.metrics.push(name.clone());
+            return Ok(Expression { text: name, is_name: true });
+        };
+        if filters.is_empty() && input.filters.is_empty() {
+            let name = self.scope.metric(&metric.name).unwrap_or(&metric.name).to_owned();
+            self.metrics.push(name.clone());
+            return Ok(Expression { text: name, is_name: true });
+        }
+        let filters: Vec<String> = filters.iter().chain(&input.filters).cloned().collect();
+        self.expression(metric, &filters, depth + 1)
+    }
+
+    /// Returns the running total of a simple metric.
+    fn running_total(&mut self, input: &MetricInput, filters: &[String]) -> Result<Expression, Untranslatable> {
+        let metric = self.by_name.get(input.name.as_str()).copied();
+        let Some(MetricKind::Simple(measure)) = metric.map(|metric| &metric.kind) else {
+            return Err(Untranslatable {
+                reason: format!("it accumulates `{}`, which is not a simple metric", input.name),
+                cure: "Accumulate a sum or a count of one semantic model.",
+            });
+        };
+        let own = metric.map(|metric| metric.filters.as_slice()).unwrap_or_default();
+        let filters: Vec<String> = filters.iter().chain(&input.filters).chain(own).cloned().collect();
+        self.measure(measure, &filters, true)
+    }
+
+    /// Returns the expression for a measure with filters, as a measure of its cube.
+    fn measure(
+        &mut self,
+        input: &MeasureInput,
+        filters: &[String],
+        is_running: bool,
+    ) -> Result<Expression, Untranslatable> {
+        let (cube, name) = self.scope.measure(&input.name).ok_or_else(|| Untranslatable {
+            reason: format!("it needs the measure `{}`, which is not imported", input.name),
+            cure: "Solve the problems of the measure first.",
+        })?;
+        let mut conditions = Vec::new();
+        for filter in filters.iter().chain(&input.filters) {
+            let found = condition(filter, cube, self.scope)?;
+            if !conditions.contains(&found) {
+                conditions.push(found);
+            }
+        }
+        let reference = Reference { cube: cube.name.clone(), member: Some(name.to_owned()) };
+        let reference = match conditions.is_empty() && !is_running {
+            true => reference,
+            false => self.variant(reference, conditions, is_running)?,
+        };
+        let text = format!("{}.{}", reference.cube, reference.member.as_deref().unwrap_or_default());
+        self.needs.push(reference);
+        Ok(match &input.fill_nulls_with {
+            Some(number) => Expression { text: format!("COALESCE({text}, {number})"), is_name: false },
+            None => Expression { text, is_name: true },
+        })
+    }
+
+    /// Returns the measure of a cube with conditions, which is added if the cube does not have it.
+    fn variant(
+        &mut self,
+        reference: Reference,
+        conditions: Vec<Condition>,
+        is_running: bool,
+    ) -> Result<Reference, Untranslatable> {
+        let missing = || Untranslatable {
+            reason: format!("it needs {reference}, which is not imported"),
+            cure: "Solve the problems of the measure first.",
+        };
+        let draft = self.cubes.iter_mut().find(|draft| draft.name == reference.cube).ok_or_else(missing)?;
+        let measures = &draft.lists[MEASURES];
+        let measure =
+            measures.iter().find(|member| Some(&member.name) == reference.member.as_ref()).ok_or_else(missing)?;
+        let (mut yaml, mut needs) = (Yaml::Map(Vec::new()), measure.needs.clone());
+        for key in ["type", "sql", "percentile"] {
+            measure.yaml.get(key).into_iter().for_each(|value| yaml.set(key, value.clone()));
+        }
+        if is_running {
+            running(&mut yaml, &reference)?;
+        }
+        if !conditions.is_empty() {
+            let filters = conditions.iter().map(|condition| Yaml::map([("sql", Yaml::text(&*condition.sql))]));
+            yaml.set("filters", Yaml::List(filters.collect()));
+        }
+        needs.extend(conditions.into_iter().flat_map(|condition| condition.needs));
+        if let Some(known) = measures.iter().find(|member| is_same(&member.yaml, &yaml)) {
+            return Ok(Reference { member: Some(known.name.clone()), ..reference });
+        }
+        let mut taken = terrane_authoring::names::Taken::default();
+        draft.lists.iter().flatten().for_each(|member| drop(taken.take(&member.name)));
+        let name = taken.take(&terrane_authoring::names::snake(self.owner));
+        let Yaml::Map(entries) = yaml else { return Err(missing()) };
+        let named = std::iter::once(("name".to_owned(), Yaml::text(&*name))).chain(entries).collect();
+        draft.lists[MEASURES].push(Member {
+            name: name.clone(),
+            yaml: Yaml::Map(named),
+            span: self.span.clone(),
+            is_masked: false,
+            needs,
+            drills: Vec::new(),
+        });
+        Ok(Reference { member: Some(name), ..reference })
+    }
+}
+
+/// Makes a running total of a sum or a count.
+fn running(yaml: &mut Yaml, reference: &Reference) -> Result<(), Untranslatable> {
+    let sql = match (yaml.get("type").and_then(Yaml::as_text), yaml.get("sql").and_then(Yaml::as_text)) {
+        (Some("sum"), Some(sql)) => sql.to_owned(),
+        // A running count is a sum of ones.
+        (Some("count"), None) => "1".to_owned(),
+        (Some("count"), Some(sql)) => format!("CASE WHEN {sql} IS NOT NULL THEN 1 ELSE 0 END"),
+        (ty, _) => {
+            return Err(Untranslatable {
+                reason: format!("a running total is a sum, and {reference} is `{}`", ty.unwrap_or_default()),
+                cure: "Accumulate a sum or a count.",
+            });
+        }
+    };
+    yaml.set("type", Yaml::text("running_total"));
+    yaml.set("sql", Yaml::Text(sql));
+    yaml.set("from", Yaml::text("all"));
+    Ok(())
+}
+
+/// Returns true if two measures compute the same.
+fn is_same(left: &Yaml, right: &Yaml) -> bool {
+    ["type", "sql", "filters", "from", "percentile"].iter().all(|key| left.get(key) == right.get(key))
+}
+
+/// Replaces the operands of an expression. Strings and names of functions stay.
+fn substitute(expr: &str, operands: &HashMap<&str, String>) -> String {
+    let mut text = String::new();
+    let mut rest = expr;
+    while let Some(c) = rest.chars().next() {
+        let end = match c {
+            '\'' | '"' => rest[1..].find(c).map_or(rest.len(), |at| at + 2),
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())
+            }
+            c if c.is_ascii_digit() => {
+                rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len())
+            }
+            c => c.len_utf8(),
+        };
+        let (word, after) = rest.split_at(end);
+        let is_function = after.trim_start().starts_with('(');
+        match operands.get(word).filter(|_| !is_function) {
+            Some(operand) => text.push_str(operand),
+            None => text.push_str(word),
+        }
+        rest = after;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_are_replaced_outside_of_strings() {
+        let operands = HashMap::from([("a", "orders.x".to_owned()), ("sum", "(b + c)".to_owned())]);
+        let text = substitute("a / NULLIF(a_2, 0) + sum(1) - 'a' * \"a\" + 1a + sum", &operands);
+        assert_eq!(text, "orders.x / NULLIF(a_2, 0) + sum(1) - 'a' * \"a\" + 1a + (b + c)");
+        assert_eq!(substitute("'open", &operands), "'open");
+    }
+}

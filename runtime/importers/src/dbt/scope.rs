@@ -1,0 +1,170 @@
+//! The names of a project, and their names as cubes, members and metrics.
+//!
+//! In: all semantic models and metrics. Out: lookups by the names in the model, and the declared names.
+
+use std::collections::HashMap;
+
+use terrane_authoring::names::{Taken, snake};
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+
+use super::definition::{EntityKind, Metric, SemanticModel};
+use crate::declared::Declared;
+use crate::draft::{CubeDraft, JOINS, Reference};
+use crate::finding::changed;
+
+pub(super) struct ProjectScope {
+    /// In the order of the files.
+    cubes: Vec<CubeNames>,
+    /// The position of each model in `cubes`.
+    by_model: HashMap<String, usize>,
+    metrics: HashMap<String, String>,
+    pub(super) warehouse: String,
+}
+
+#[derive(Default)]
+pub(super) struct CubeNames {
+    pub(super) name: String,
+    /// Entities by name; those that identify a row of the cube.
+    pub(super) entities: HashMap<String, String>,
+    keys: Vec<String>,
+    pub(super) dimensions: HashMap<String, String>,
+    pub(super) measures: HashMap<String, String>,
+    granularities: HashMap<String, String>,
+    /// The time dimension of `metric_time`.
+    pub(super) time: Option<String>,
+}
+
+impl ProjectScope {
+    pub(super) fn new(
+        models: &[SemanticModel],
+        metrics: &[Metric],
+        warehouse: &str,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let mut scope = ProjectScope {
+            cubes: Vec::new(),
+            by_model: HashMap::new(),
+            metrics: HashMap::new(),
+            warehouse: warehouse.to_owned(),
+        };
+        let mut taken = Taken::default();
+        for model in models {
+            let name = renamed(&model.name, &mut taken, &model.span, findings);
+            scope.by_model.entry(model.name.clone()).or_insert(scope.cubes.len());
+            scope.cubes.push(CubeNames::new(name, model, findings));
+        }
+        let mut taken = Taken::default();
+        for metric in metrics.iter() {
+            if !scope.metrics.contains_key(&metric.name) {
+                let name = renamed(&metric.name, &mut taken, &metric.span, findings);
+                scope.metrics.insert(metric.name.clone(), name);
+            }
+        }
+        scope
+    }
+
+    pub(super) fn cube(&self, model: &str) -> Option<&CubeNames> {
+        self.by_model.get(model).and_then(|at| self.cubes.get(*at))
+    }
+
+    /// Returns the name of a metric in the project.
+    pub(super) fn metric(&self, original: &str) -> Option<&str> {
+        self.metrics.get(original).map(String::as_str)
+    }
+
+    /// Returns the cube of a measure. Measures are unique in a project.
+    pub(super) fn measure(&self, original: &str) -> Option<(&CubeNames, &str)> {
+        self.cubes.iter().find_map(|cube| Some((cube, cube.measures.get(original)?.as_str())))
+    }
+
+    /// Returns the cube of which an entity identifies the rows, and that has the dimension; first the own one.
+    pub(super) fn dimension(&self, own: &CubeNames, entity: Option<&str>, name: &str) -> Option<Place> {
+        let of = |cube: &CubeNames| {
+            let is_key = entity.is_none_or(|entity| cube.keys.iter().any(|key| key == entity));
+            let member = cube.dimensions.get(name).filter(|_| is_key)?;
+            Some(Place {
+                reference: Reference { cube: cube.name.clone(), member: Some(member.clone()) },
+                granularity: cube.granularities.get(name).cloned(),
+            })
+        };
+        // Without an entity, the name belongs to the own cube.
+        of(own).or_else(|| entity.and_then(|_| self.cubes.iter().find_map(of)))
+    }
+
+    /// Returns the dimension of an entity, of the own cube if it has the entity.
+    pub(super) fn entity(&self, own: &CubeNames, name: &str) -> Option<Reference> {
+        let of = |cube: &CubeNames| {
+            let member = cube.entities.get(name)?;
+            Some(Reference { cube: cube.name.clone(), member: Some(member.clone()) })
+        };
+        of(own).or_else(|| self.cubes.iter().filter(|cube| cube.keys.iter().any(|key| key == name)).find_map(of))
+    }
+
+    /// Returns all declared names with the joins of the drafts.
+    pub(super) fn declared(&self, models: &[SemanticModel], metrics: &[String], drafts: &[CubeDraft]) -> Declared {
+        let mut declared = Declared::default();
+        for model in models {
+            let Some(cube) = self.cube(&model.name) else { continue };
+            declared.add_cube(&cube.name);
+            model.declared.iter().for_each(|name| declared.add_member(&cube.name, &snake(name)));
+        }
+        for draft in drafts {
+            draft.lists.iter().flatten().for_each(|member| declared.add_member(&draft.name, &member.name));
+            let joins = draft.lists[JOINS].iter().map(|join| (draft.name.clone(), join.name.clone()));
+            declared.joins.extend(joins);
+        }
+        for metric in metrics {
+            declared.add_metric(self.metric(metric).unwrap_or(&snake(metric)));
+        }
+        declared
+    }
+}
+
+/// A dimension that a filter names.
+pub(super) struct Place {
+    pub(super) reference: Reference,
+    pub(super) granularity: Option<String>,
+}
+
+impl CubeNames {
+    fn new(name: String, model: &SemanticModel, findings: &mut Vec<Diagnostic>) -> Self {
+        let mut cube = CubeNames { name, ..CubeNames::default() };
+        let mut taken = Taken::default();
+        for dimension in &model.dimensions {
+            let name = renamed(&dimension.name, &mut taken, &dimension.span, findings);
+            cube.granularities.extend(dimension.granularity.clone().map(|grain| (dimension.name.clone(), grain)));
+            cube.dimensions.insert(dimension.name.clone(), name);
+        }
+        for entity in &model.entities {
+            if matches!(entity.kind, EntityKind::Primary | EntityKind::Unique) {
+                cube.keys.push(entity.name.clone());
+            }
+            let name = match model.dimensions.iter().any(|dimension| dimension.name == entity.name) {
+                true => taken.take(&format!("{}_key", snake(&entity.name))),
+                false => renamed(&entity.name, &mut taken, &entity.span, findings),
+            };
+            cube.entities.insert(entity.name.clone(), name);
+        }
+        cube.keys.extend(model.primary_entity.clone());
+        for measure in &model.measures {
+            let name = renamed(&measure.name, &mut taken, &measure.span, findings);
+            cube.measures.insert(measure.name.clone(), name);
+        }
+        let only = || {
+            let mut times = model.dimensions.iter().filter(|dimension| dimension.is_time);
+            times.next().filter(|_| times.next().is_none()).map(|dimension| dimension.name.clone())
+        };
+        cube.time = model.agg_time_dimension.as_ref().map(|(name, _)| name.clone()).or_else(only);
+        cube
+    }
+}
+
+/// Returns the name of an item in the project, and reports one that differs.
+fn renamed(original: &str, taken: &mut Taken, span: &Span, findings: &mut Vec<Diagnostic>) -> String {
+    let name = taken.take(&snake(original));
+    if original != name {
+        let what = format!("`{original}` is named `{name}` in the project: names are snake_case, and differ");
+        findings.push(changed(span.clone(), what, "Use the new name in queries."));
+    }
+    name
+}

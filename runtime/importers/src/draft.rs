@@ -1,0 +1,172 @@
+//! Cubes and metrics under construction, whose parts can still be removed.
+//!
+//! In: the items that a format's module has translated. Out: the YAML of a project. Not here: the compilation, which
+//! decides about the parts that stay (`validate`).
+
+use terrane_compiler::diagnostic::Span;
+
+use terrane_authoring::yaml::Yaml;
+
+/// The drafts of a project.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Drafts {
+    pub(crate) cubes: Vec<CubeDraft>,
+    pub(crate) metrics: Vec<MetricDraft>,
+}
+
+/// A metric, which the compiler or a missing need may still remove.
+#[derive(Debug, Clone)]
+pub(crate) struct MetricDraft {
+    /// The name in the model.
+    pub(crate) original: String,
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) yaml: Yaml,
+    /// The members without which it can't be computed.
+    pub(crate) needs: Vec<Reference>,
+    /// The metrics that its expression names.
+    pub(crate) metrics: Vec<String>,
+}
+
+/// A policy that a rule of the model became. If it does not compile, the cube is closed.
+#[derive(Debug, Clone)]
+pub(crate) struct PolicyDraft {
+    pub(crate) span: Span,
+    pub(crate) yaml: Yaml,
+}
+
+/// A cube, or a view as a cube.
+#[derive(Debug, Clone)]
+pub(crate) struct CubeDraft {
+    /// The name in the model.
+    pub(crate) original: String,
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    /// The parent's name in the project.
+    pub(crate) extends: Option<String>,
+    /// The keys before the lists.
+    pub(crate) head: Vec<(String, Yaml)>,
+    pub(crate) data_source: Option<String>,
+    pub(crate) access: CubeAccess,
+    pub(crate) policies: Vec<PolicyDraft>,
+    pub(crate) lists: [Vec<Member>; LISTS.len()],
+}
+
+/// The callers that may read a cube.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CubeAccess {
+    pub(crate) visibility: CubeVisibility,
+    /// The model restricts rows or members by the caller. A policy closes the cube until the author writes one.
+    pub(crate) has_policy: bool,
+}
+
+/// The answer to the question whether queries may name a cube.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CubeVisibility {
+    /// The model says nothing: public, unless the cube extends a private one.
+    Unstated,
+    Public,
+    Private,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) yaml: Yaml,
+    /// The place in the model.
+    pub(crate) span: Span,
+    /// The model masks its value for some callers.
+    pub(crate) is_masked: bool,
+    /// The cubes and members without which it can't be computed.
+    pub(crate) needs: Vec<Reference>,
+    /// Its drill members, each with its source text.
+    pub(crate) drills: Vec<(Reference, String)>,
+}
+
+/// A cube of the project, or one of its members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reference {
+    pub(crate) cube: String,
+    pub(crate) member: Option<String>,
+}
+
+/// The lists of a cube, in the order in which they are written.
+pub(crate) const LISTS: [&str; 5] = ["joins", "dimensions", "measures", "segments", "pre_aggregations"];
+/// The noun for an item of each list.
+pub(crate) const ITEMS: [&str; 5] = ["join", "dimension", "measure", "segment", "pre-aggregation"];
+pub(crate) const JOINS: usize = 0;
+pub(crate) const DIMENSIONS: usize = 1;
+pub(crate) const MEASURES: usize = 2;
+pub(crate) const SEGMENTS: usize = 3;
+pub(crate) const PRE_AGGREGATIONS: usize = 4;
+
+impl CubeDraft {
+    pub(crate) fn yaml(&self) -> Yaml {
+        let mut yaml = Yaml::Map(self.head.clone());
+        if self.access.visibility == CubeVisibility::Private {
+            yaml.set("public", Yaml::Boolean(false));
+        }
+        for (key, members) in LISTS.iter().zip(&self.lists) {
+            if !members.is_empty() {
+                yaml.set(key, Yaml::List(members.iter().map(Member::yaml).collect()));
+            }
+        }
+        yaml
+    }
+
+    pub(crate) fn file(&self) -> String {
+        format!("cubes/{}.yml", self.name)
+    }
+
+    /// The file of its policies.
+    pub(crate) fn policy_file(&self) -> String {
+        format!("policies/{}.yml", self.name)
+    }
+
+    /// Dimensions, measures and segments.
+    fn members(&self) -> impl Iterator<Item = &Member> {
+        [DIMENSIONS, MEASURES, SEGMENTS].into_iter().flat_map(|list| &self.lists[list])
+    }
+}
+
+impl Member {
+    fn yaml(&self) -> Yaml {
+        let mut yaml = self.yaml.clone();
+        if !self.drills.is_empty() {
+            yaml.set("drill_members", Yaml::texts(self.drills.iter().map(|(_, text)| text.as_str())));
+        }
+        yaml
+    }
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.member {
+            Some(member) => write!(f, "`{}.{member}`", self.cube),
+            None => write!(f, "cube `{}`", self.cube),
+        }
+    }
+}
+
+/// Returns true if the drafts contain the cube or member, also if the member is inherited.
+pub(crate) fn contains(drafts: &[CubeDraft], reference: &Reference) -> bool {
+    match &reference.member {
+        None => drafts.iter().any(|draft| draft.name == reference.cube),
+        Some(_) => member(drafts, reference).is_some(),
+    }
+}
+
+/// Returns the member that a reference names, of the cube or of one that it extends.
+pub(crate) fn member<'d>(drafts: &'d [CubeDraft], reference: &Reference) -> Option<&'d Member> {
+    let name = reference.member.as_ref()?;
+    let mut cube = drafts.iter().find(|draft| draft.name == reference.cube);
+    // As many steps as there are cubes: parents may form a cycle.
+    for _ in 0..=drafts.len() {
+        let draft = cube?;
+        if let Some(member) = draft.members().find(|known| known.name == *name) {
+            return Some(member);
+        }
+        cube = draft.extends.as_ref().and_then(|parent| drafts.iter().find(|draft| draft.name == *parent));
+    }
+    None
+}

@@ -1,0 +1,51 @@
+//! Imports the views and explores of LookML projects.
+//!
+//! In: a folder of `.lkml` files. Out: a cube for each view, with the joins of the explores.
+//! ```text
+//! files ──syntax──▶ blocks ──merge──▶ views, explores ──view, explore──▶ drafts ──validate──▶ drafts that compile
+//! ```
+//! A project has no explores, so that each cube can be queried. Therefore a view that no explore shows becomes private,
+//! and rules of an explore become policies of its cubes. The semantics follow Looker's reference of LookML. Not here:
+//! dashboards, Liquid, and tables that Looker derives from explores.
+
+mod dimension;
+mod explore;
+mod exposure;
+mod fields;
+mod filter;
+mod measure;
+mod merge;
+mod read;
+mod reader;
+mod scope;
+mod sql;
+mod syntax;
+mod view;
+
+use std::path::Path;
+
+use terrane_authoring::AuthoringError;
+
+use crate::derived::close_derived;
+use crate::draft::Drafts;
+use crate::report::ImportReport;
+use crate::validate::{Validation, validate};
+
+/// Imports the files of a folder.
+///
+/// # Errors
+/// The folder cannot be read, or contains no view.
+pub(crate) fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, AuthoringError> {
+    let read::Project { tree, views, explores, constants, unread, mut findings } = read::read(dir)?;
+    let scope = scope::ProjectScope::new(&views, &explores, constants, &mut findings);
+    let mut cubes: Vec<_> = views.iter().filter_map(|item| view::cube(item, &scope, &mut findings)).collect();
+    let explores: Vec<_> = explores.iter().filter_map(|item| explore::explore(item, &scope, &mut findings)).collect();
+    explore::join(&mut cubes, &explores, &scope, &mut findings);
+    exposure::close(&mut cubes, &explores, &unread, &scope, &mut findings);
+    close_derived(&mut cubes, &mut findings);
+    let mut drafts = Drafts { cubes, metrics: Vec::new() };
+    let declared = scope.declared(&drafts.cubes);
+    let validation = Validation { declared: &declared, warehouse, command: "terrane import lookml" };
+    let files = validate(&mut drafts, &validation, &mut findings);
+    Ok(ImportReport::new(&drafts, files, findings, tree))
+}

@@ -1,0 +1,148 @@
+//! Translates filter expressions: `"paid, -test%"` for strings, `">10"` for numbers, `"yes"` for flags.
+//!
+//! In: the reference to a field, its kind, and the expression. Out: a condition in SQL, or `None` for an expression
+//! without a counterpart, such as a time relative to now.
+
+use super::scope::FieldKind;
+
+/// Returns the condition of an expression. An empty one accepts every row.
+pub(super) fn condition(field: &str, kind: FieldKind, text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some("1 = 1".to_owned());
+    }
+    match (kind, text.to_uppercase().as_str()) {
+        (FieldKind::Measure, _) => None,
+        (_, "NULL") => Some(format!("{field} IS NULL")),
+        (_, "NOT NULL" | "-NULL") => Some(format!("{field} IS NOT NULL")),
+        (FieldKind::YesNo, "YES" | "TRUE") => Some(field.to_owned()),
+        (FieldKind::YesNo, "NO" | "FALSE") => Some(format!("NOT COALESCE({field}, FALSE)")),
+        (FieldKind::String, _) => string(field, text),
+        (FieldKind::Number, _) => number(field, text),
+        (FieldKind::YesNo | FieldKind::Time, _) => None,
+    }
+}
+
+/// Translates words with commas between them. A row must have one of the accepted values, and none of the excluded ones.
+fn string(field: &str, text: &str) -> Option<String> {
+    // Escapes and quotes of the expression language.
+    if text.contains(['^', '"']) {
+        return None;
+    }
+    let (mut accepted, mut excluded) = (Vec::new(), Vec::new());
+    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        match word.strip_prefix('-') {
+            Some("NULL") => excluded.push(format!("{field} IS NULL")),
+            Some(word) => excluded.push(word_condition(field, word)),
+            None => accepted.push(word_condition(field, word)),
+        }
+    }
+    let accepted = (!accepted.is_empty()).then(|| any_of(&accepted));
+    // A null is not one of the excluded values.
+    let excluded = excluded.iter().map(|condition| match condition.ends_with(" IS NULL") {
+        true => format!("NOT ({condition})"),
+        false => format!("(NOT ({condition}) OR {field} IS NULL)"),
+    });
+    let conditions: Vec<String> = accepted.into_iter().chain(excluded).collect();
+    (!conditions.is_empty()).then(|| conditions.join(" AND "))
+}
+
+fn word_condition(field: &str, word: &str) -> String {
+    match word {
+        "NULL" => format!("{field} IS NULL"),
+        "EMPTY" => format!("({field} IS NULL OR {field} = '')"),
+        word if word.contains('%') => format!("{field} LIKE {}", literal(word)),
+        word => format!("{field} = {}", literal(word)),
+    }
+}
+
+fn literal(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "''"))
+}
+
+fn any_of(conditions: &[String]) -> String {
+    match conditions {
+        [one] => one.clone(),
+        many => format!("({})", many.join(" OR ")),
+    }
+}
+
+/// Translates numbers, comparisons and one interval.
+fn number(field: &str, text: &str) -> Option<String> {
+    if let Some(interval) = interval(field, text) {
+        return Some(interval);
+    }
+    let (mut accepted, mut excluded) = (Vec::new(), Vec::new());
+    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let upper = word.to_uppercase();
+        let excluded_word =
+            upper.strip_prefix("NOT ").or_else(|| word.strip_prefix("<>")).or_else(|| word.strip_prefix("!="));
+        match (excluded_word, comparison(word)) {
+            (Some(word), _) => excluded.push(format!("({field} <> {0} OR {field} IS NULL)", plain(word)?)),
+            (None, Some((operator, number))) => accepted.push(format!("{field} {operator} {number}")),
+            (None, None) => accepted.push(format!("{field} = {}", plain(word)?)),
+        }
+    }
+    let accepted = (!accepted.is_empty()).then(|| any_of(&accepted));
+    let conditions: Vec<String> = accepted.into_iter().chain(excluded).collect();
+    (!conditions.is_empty()).then(|| conditions.join(" AND "))
+}
+
+fn comparison(word: &str) -> Option<(&'static str, &str)> {
+    let (operator, number) = [">=", "<=", ">", "<"].iter().find_map(|op| Some((*op, word.strip_prefix(op)?)))?;
+    Some((operator, plain(number)?))
+}
+
+/// Translates `[1, 5)`, in which either border may be missing.
+fn interval(field: &str, text: &str) -> Option<String> {
+    let inner = text.strip_prefix(['[', '(']).and_then(|inner| inner.strip_suffix([']', ')']))?;
+    let (low, high) = inner.split_once(',')?;
+    let border = |operator: &str, number: &str| match number.trim() {
+        "" | "inf" | "-inf" => Some(None),
+        number => Some(Some(format!("{field} {operator} {}", plain(number)?))),
+    };
+    let low = border(if text.starts_with('[') { ">=" } else { ">" }, low)?;
+    let high = border(if text.ends_with(']') { "<=" } else { "<" }, high)?;
+    let borders: Vec<String> = [low, high].into_iter().flatten().collect();
+    (!borders.is_empty()).then(|| borders.join(" AND "))
+}
+
+/// Returns a number in plain notation.
+fn plain(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let is_number = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-')) && text.parse::<f64>().is_ok();
+    is_number.then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_become_conditions() {
+        use FieldKind::{Number, String, Time, YesNo};
+        for (kind, text, sql) in [
+            (String, "paid", Some("f = 'paid'")),
+            (String, "paid,o'clock", Some("(f = 'paid' OR f = 'o''clock')")),
+            (String, "-test%", Some("(NOT (f LIKE 'test%') OR f IS NULL)")),
+            (String, "a,-b", Some("f = 'a' AND (NOT (f = 'b') OR f IS NULL)")),
+            (String, "-NULL", Some("f IS NOT NULL")),
+            (String, "EMPTY", Some("(f IS NULL OR f = '')")),
+            (String, "a^,b", None),
+            (Number, ">= 10", Some("f >= 10")),
+            (Number, "1, 2", Some("(f = 1 OR f = 2)")),
+            (Number, "NOT 5", Some("(f <> 5 OR f IS NULL)")),
+            (Number, "[1, 5)", Some("f >= 1 AND f < 5")),
+            (Number, "(1, inf)", Some("f > 1")),
+            (Number, "1; DROP", None),
+            (Number, "1 OR 1=1", None),
+            (YesNo, "Yes", Some("f")),
+            (YesNo, "no", Some("NOT COALESCE(f, FALSE)")),
+            (Time, "7 days", None),
+            (Time, "NOT NULL", Some("f IS NOT NULL")),
+            (String, "", Some("1 = 1")),
+        ] {
+            assert_eq!(condition("f", kind, text).as_deref(), sql, "{text}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Reads the files of a LookML project.
+//!
+//! In: its folder. Out: merged views and explores, and the constants of its manifest. A file that cannot be parsed is
+//! reported; the views and explores that it refines or declares are listed, since it may restrict them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use terrane_authoring::AuthoringError;
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::SourceTree;
+
+use super::merge::{Merged, merge};
+use super::syntax::{self, Item, Value};
+use crate::finding::{left_out, unread};
+use crate::folder::{FileSelection, ModelFolder, no_model};
+
+const FILES: FileSelection = FileSelection {
+    is_wanted: |name| name.ends_with(".lkml") || name.ends_with(".lookml"),
+    skipped: &["node_modules"],
+};
+
+/// Keys at the top of a file that mean nothing in a project.
+const WITHOUT_MEANING: [&str; 8] = [
+    "include",
+    "connection",
+    "project_name",
+    "new_lookml_runtime",
+    "access_grant",
+    "application",
+    "visualization",
+    "local_dependency",
+];
+
+pub(super) struct Project {
+    pub(super) tree: SourceTree,
+    pub(super) views: Vec<Merged>,
+    pub(super) explores: Vec<Merged>,
+    pub(super) constants: HashMap<String, String>,
+    /// The views and explores that files without a result name.
+    pub(super) unread: HashSet<String>,
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+#[derive(Default)]
+struct Items {
+    views: Vec<Item>,
+    explores: Vec<Item>,
+    constants: HashMap<String, String>,
+    unread: HashSet<String>,
+    findings: Vec<Diagnostic>,
+}
+
+pub(super) fn read(dir: &Path) -> Result<Project, AuthoringError> {
+    let mut folder = ModelFolder::open(dir, &FILES)?;
+    let mut items = Items::default();
+    for path in folder.paths.clone() {
+        items.file(&mut folder, &path);
+    }
+    let Items { views, explores, constants, unread, mut findings } = items;
+    let views = merge(views, &mut findings);
+    if views.is_empty() {
+        let hint = "Name the folder of the LookML project, which contains .lkml files.";
+        return Err(no_model(dir, "view in LookML", hint, &findings));
+    }
+    let explores = merge(explores, &mut findings);
+    Ok(Project { tree: folder.tree, views, explores, constants, unread, findings })
+}
+
+impl Items {
+    fn file(&mut self, folder: &mut ModelFolder, path: &str) {
+        if path.ends_with(".lookml") {
+            let cure = "Build the dashboard in a client. Older LookML in YAML must be converted by Looker first.";
+            return self.findings.push(unread(path, 1, format!("{path} is a dashboard, which is not imported"), cure));
+        }
+        let Some(file) = folder.read(path, &mut self.findings) else { return };
+        match syntax::parse(&file) {
+            Ok(items) => items.into_iter().for_each(|item| self.item(item)),
+            Err(mistake) => {
+                let what = format!("{path} was not read: {}", mistake.message);
+                self.findings.push(unread(path, mistake.line, what, "Correct the file."));
+                self.unread.extend(named(&file.text));
+            }
+        }
+    }
+
+    fn item(&mut self, item: Item) {
+        match item.key.as_str() {
+            "view" => self.views.push(item),
+            "explore" => self.explores.push(item),
+            "constant" => {
+                let value = item.items().iter().find(|inner| inner.key == "value");
+                if let (Some(name), Some(Value::Text(value))) = (item.name(), value.map(|value| &value.value)) {
+                    self.constants.insert(name.to_owned(), value.clone());
+                }
+            }
+            key if WITHOUT_MEANING.contains(&key) => {}
+            "datagroup" | "persist_with" | "persist_for" => {
+                let what = format!("`{}` is not imported", item.key);
+                let cure = "Write `refresh` of the cubes whose rows change.";
+                self.findings.push(left_out(item.span, what, cure));
+            }
+            key => {
+                let what = format!("`{key}` is not imported: it has no counterpart");
+                self.findings.push(left_out(item.span, what, "Only views, explores and constants are read."));
+            }
+        }
+    }
+}
+
+/// Returns the names behind `view:` and `explore:` of a file that cannot be parsed.
+fn named(text: &str) -> impl Iterator<Item = String> {
+    let after = |key: &'static str| text.split(key).skip(1);
+    after("view:").chain(after("explore:")).filter_map(|rest| {
+        let rest = rest.trim_start().trim_start_matches('+').trim_start();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        (end > 0).then(|| rest[..end].to_owned())
+    })
+}

@@ -1,0 +1,94 @@
+//! Reads the parts that dimensions and measures share.
+//!
+//! In: a field of a view. Out: its translated SQL, and the member with the keys that all fields have.
+
+use terrane_authoring::yaml::Yaml;
+use terrane_compiler::diagnostic::Diagnostic;
+
+use super::fields::Fields;
+use super::scope::ProjectScope;
+use super::sql::{self, OwnViews, Translated, Untranslatable};
+use super::syntax::Item;
+use crate::draft::{Member, Reference};
+use crate::finding::closed;
+
+/// The context for reading the fields of one view.
+pub(super) struct ViewReader<'r> {
+    /// The view's name in the project of Looker.
+    pub(super) view: &'r str,
+    pub(super) scope: &'r ProjectScope,
+    pub(super) findings: &'r mut Vec<Diagnostic>,
+    /// The fields are hidden unless they state otherwise.
+    pub(super) is_hidden: bool,
+    /// The references of the field that is being read.
+    pub(super) needs: Vec<Reference>,
+}
+
+impl<'r> ViewReader<'r> {
+    /// Opens a field. Returns it with the name of its member. `None`: a finding says why it is left out.
+    pub(super) fn open<'i>(&mut self, item: &'i Item, kind: &str) -> Option<(Fields<'i>, String)> {
+        self.needs.clear();
+        let name = item.name()?;
+        let fields = Fields::open(item, format!("{kind} `{name}` of view `{}`", self.view));
+        let member =
+            self.scope.view(self.view).and_then(|view| view.field(name)).map(|found| found.field.name.clone())?;
+        Some((fields, member))
+    }
+
+    /// Translates the SQL of a field. `None`: the field is left out, and a finding says why.
+    pub(super) fn sql(&mut self, fields: &Fields<'_>, text: &str) -> Option<String> {
+        match sql::expression(text, self.view, &OwnViews, self.scope) {
+            Ok(Translated { sql, needs, .. }) => {
+                self.needs.extend(needs);
+                Some(sql)
+            }
+            Err(Untranslatable { reason, cure }) => {
+                fields.reject(&reason, cure, self.findings);
+                None
+            }
+        }
+    }
+
+    /// Finishes a field: reads the keys that all fields have, and reports those that were not read.
+    pub(super) fn member(&mut self, name: String, mut yaml: Yaml, fields: Fields<'_>) -> Member {
+        for (key, target) in [("label", "title"), ("description", "description")] {
+            if let Some(text) = fields.text(key) {
+                yaml.set(target, Yaml::text(text));
+            }
+        }
+        if let Some(format) = fields.text("value_format_name").or_else(|| fields.text("value_format")) {
+            fields.text("value_format");
+            yaml.set("format", Yaml::text(format_word(format)));
+        }
+        if fields.is_yes("hidden") || (self.is_hidden && fields.text("hidden").is_none()) {
+            yaml.set("hidden", Yaml::Boolean(true));
+        }
+        let is_restricted = fields.has("required_access_grants");
+        if is_restricted {
+            yaml.set("public", Yaml::Boolean(false));
+            let what = format!("{} is closed: it requires an access grant", fields.what);
+            let cure =
+                "Write a policy with `deny` for the other callers (policies/*.yml), then remove `public: false`.";
+            self.findings.push(closed(fields.span_of("required_access_grants"), what, cure));
+        }
+        let tags = fields.list("tags");
+        if !tags.is_empty() {
+            let tags = Yaml::texts(tags.iter().map(|tag| tag.text.as_str()));
+            yaml.set("meta", Yaml::map([("tags", tags)]));
+        }
+        let span = fields.span.clone();
+        fields.finish(self.findings);
+        let needs = std::mem::take(&mut self.needs);
+        Member { name, yaml, span, is_masked: is_restricted, needs, drills: Vec::new() }
+    }
+}
+
+/// Returns the word of a format that clients of the project know.
+fn format_word(format: &str) -> &str {
+    match format {
+        "usd" | "usd_0" | "eur" | "eur_0" | "gbp" | "gbp_0" => "currency",
+        _ if format.starts_with("percent") || format.ends_with('%') => "percent",
+        _ if format.contains(['$', '€', '£']) => "currency",
+        other => other,
+    }
+}

@@ -1,0 +1,215 @@
+//! The names of a LookML project, and their names as cubes and members.
+//!
+//! In: merged views and explores. Out: lookups by the names in the project, and the declared names.
+
+use std::collections::HashMap;
+
+use terrane_authoring::names::{Taken, snake};
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+
+use super::fields::Fields;
+use super::merge::Merged;
+use crate::declared::Declared;
+use crate::draft::{CubeDraft, JOINS};
+use crate::finding::changed;
+
+pub(super) struct ProjectScope {
+    views: HashMap<String, ViewNames>,
+    pub(super) constants: HashMap<String, String>,
+    /// The project without any explore has no statement on the views that callers may query.
+    pub(super) has_explores: bool,
+}
+
+#[derive(Default)]
+pub(super) struct ViewNames {
+    pub(super) cube: String,
+    members: HashMap<String, Field>,
+    /// The fields of each set.
+    sets: HashMap<String, Vec<String>>,
+    /// The table or query that `${view.SQL_TABLE_NAME}` refers to.
+    pub(super) relation: Option<String>,
+    pub(super) key: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    /// The name of the member.
+    pub(super) name: String,
+    pub(super) kind: FieldKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FieldKind {
+    String,
+    Number,
+    YesNo,
+    Time,
+    Measure,
+}
+
+/// A field with the timeframe that its name ends with.
+pub(super) struct FieldMatch<'s> {
+    pub(super) field: &'s Field,
+    pub(super) timeframe: Option<&'s str>,
+}
+
+/// The granularities of timeframes.
+pub(super) const TIMEFRAMES: [(&str, &str); 9] = [
+    ("second", "second"),
+    ("time", "second"),
+    ("minute", "minute"),
+    ("hour", "hour"),
+    ("date", "day"),
+    ("week", "week"),
+    ("month", "month"),
+    ("quarter", "quarter"),
+    ("year", "year"),
+];
+
+impl ProjectScope {
+    pub(super) fn new(
+        views: &[Merged],
+        explores: &[Merged],
+        constants: HashMap<String, String>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let mut taken = Taken::default();
+        let mut names = HashMap::new();
+        for view in views {
+            let cube = renamed(&view.name, &mut taken, &view.item.span, findings);
+            names.insert(view.name.clone(), ViewNames::new(cube, view, findings));
+        }
+        ProjectScope { views: names, constants, has_explores: !explores.is_empty() }
+    }
+
+    pub(super) fn view(&self, name: &str) -> Option<&ViewNames> {
+        self.views.get(name)
+    }
+
+    /// Returns all declared names with the joins of the drafts.
+    pub(super) fn declared(&self, drafts: &[CubeDraft]) -> Declared {
+        let mut declared = Declared::default();
+        for view in self.views.values() {
+            declared.add_cube(&view.cube);
+            view.members.values().for_each(|field| declared.add_member(&view.cube, &field.name));
+        }
+        for draft in drafts {
+            let joins = draft.lists[JOINS].iter().map(|join| (draft.name.clone(), join.name.clone()));
+            declared.joins.extend(joins);
+        }
+        declared
+    }
+
+    /// Replaces `@{constant}`. An unknown constant stays.
+    pub(super) fn with_constants(&self, text: &str) -> String {
+        let mut result = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("@{") {
+            result.push_str(before);
+            match after.split_once('}').and_then(|(name, after)| Some((self.constants.get(name.trim())?, after))) {
+                Some((value, after)) => {
+                    result.push_str(value);
+                    rest = after;
+                }
+                None => {
+                    result.push_str("@{");
+                    rest = after;
+                }
+            }
+        }
+        result.push_str(rest);
+        result
+    }
+}
+
+impl ViewNames {
+    fn new(cube: String, view: &Merged, findings: &mut Vec<Diagnostic>) -> Self {
+        let mut names = ViewNames { cube, ..ViewNames::default() };
+        let mut taken = Taken::default();
+        for item in view.item.items() {
+            let Some(name) = item.name() else { continue };
+            let fields = Fields::open(item, "");
+            let kind = match item.key.as_str() {
+                "dimension" => dimension_kind(fields.text("type")),
+                "dimension_group" => FieldKind::Time,
+                "measure" => FieldKind::Measure,
+                "set" => {
+                    let entries = fields.list("fields");
+                    names.sets.insert(name.to_owned(), entries.iter().map(|entry| entry.text.clone()).collect());
+                    continue;
+                }
+                _ => continue,
+            };
+            if fields.is_yes("primary_key") {
+                names.key = Some(name.to_owned());
+            }
+            let member = renamed(name, &mut taken, &item.span, findings);
+            names.members.entry(name.to_owned()).or_insert(Field { name: member, kind });
+        }
+        names.relation = relation(view);
+        names
+    }
+
+    /// Returns a field by its name, or a group by its name and a timeframe: `created_month`.
+    pub(super) fn field<'s>(&'s self, name: &'s str) -> Option<FieldMatch<'s>> {
+        if let Some(field) = self.members.get(name) {
+            return Some(FieldMatch { field, timeframe: None });
+        }
+        // The name may contain underscores, and the timeframe too: `created_day_of_week`.
+        let borders = name.match_indices('_').map(|(at, _)| at);
+        borders.filter(|at| *at > 0).find_map(|at| {
+            let field = self.members.get(&name[..at]).filter(|field| field.kind == FieldKind::Time)?;
+            Some(FieldMatch { field, timeframe: Some(&name[at + 1..]) })
+        })
+    }
+
+    /// Expands a list of fields and sets. `-x` excludes.
+    pub(super) fn expand(&self, text: &str, depth: usize) -> Vec<String> {
+        let Some(set) = text.strip_suffix('*') else { return vec![text.to_owned()] };
+        match self.sets.get(set).filter(|_| depth < 8) {
+            Some(fields) => {
+                let mut expanded: Vec<String> = Vec::new();
+                for field in fields {
+                    match field.strip_prefix('-') {
+                        Some(excluded) => expanded.retain(|known| known != excluded),
+                        None => expanded.extend(self.expand(field, depth + 1)),
+                    }
+                }
+                expanded.truncate(10_000);
+                expanded
+            }
+            None => Vec::new(),
+        }
+    }
+}
+
+fn dimension_kind(ty: Option<&str>) -> FieldKind {
+    match ty {
+        Some("number" | "int") => FieldKind::Number,
+        Some("yesno") => FieldKind::YesNo,
+        Some(ty) if ty == "time" || ty.starts_with("date") => FieldKind::Time,
+        _ => FieldKind::String,
+    }
+}
+
+/// Returns the relation of a view: its table, or its query in parentheses.
+fn relation(view: &Merged) -> Option<String> {
+    let fields = Fields::open(&view.item, "");
+    if let Some(table) = fields.text("sql_table_name") {
+        return Some(table.to_owned());
+    }
+    let derived = fields.item("derived_table");
+    match derived.map(|item| Fields::open(item, "")) {
+        Some(derived) => derived.text("sql").map(|sql| format!("({})", sql.trim_end_matches(';'))),
+        None => Some(view.name.clone()),
+    }
+}
+
+fn renamed(original: &str, taken: &mut Taken, span: &Span, findings: &mut Vec<Diagnostic>) -> String {
+    let name = taken.take(&snake(original));
+    if original != name {
+        let what = format!("`{original}` is named `{name}` in the project: names are snake_case, and differ");
+        findings.push(changed(span.clone(), what, "Use the new name in queries."));
+    }
+    name
+}

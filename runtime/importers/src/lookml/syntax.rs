@@ -1,0 +1,316 @@
+//! Parses LookML.
+//!
+//! In: a file. Out: its items with their places, or the first mistake. Values of keys for SQL, HTML and expressions end
+//! at `;;`; all others are words, strings, lists and blocks. Nesting and the number of items are bounded. Not here: the
+//! meaning of keys.
+
+use std::sync::Arc;
+
+use terrane_compiler::diagnostic::Span;
+use terrane_compiler::project::SourceFile;
+
+const MAX_DEPTH: usize = 32;
+const MAX_ITEMS: usize = 200_000;
+
+/// A key with its value, such as `dimension: id { … }`.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) key: String,
+    /// The place of the key.
+    pub(super) span: Span,
+    pub(super) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    /// A word, a string or an expression, without quotes and `;;`.
+    Text(String),
+    List(Vec<Entry>),
+    Block {
+        name: Option<String>,
+        items: Vec<Item>,
+    },
+}
+
+/// An item of a list: a word or string, with a key before it in `[status: "paid"]`.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key: Option<String>,
+    pub(super) text: String,
+}
+
+/// A mistake and its place.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    pub(super) message: &'static str,
+    pub(super) line: u32,
+}
+
+impl Item {
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.value {
+            Value::Block { name, .. } => name.as_deref(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn items(&self) -> &[Item] {
+        match &self.value {
+            Value::Block { items, .. } => items,
+            _ => &[],
+        }
+    }
+}
+
+/// Parses a file.
+///
+/// # Errors
+/// The first mistake. The rest of the file is not read.
+pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Vec<Item>, Mistake> {
+    let mut parser = Parser { file, text: &file.text, at: 0, line: 1, line_start: 0, items: 0 };
+    let items = parser.items(0)?;
+    match parser.peek() {
+        None => Ok(items),
+        Some(_) => Err(parser.mistake("expected a key")),
+    }
+}
+
+/// Returns true for a key whose value ends at `;;`.
+fn is_expression(key: &str) -> bool {
+    key == "html" || key == "expression" || key == "expression_custom_filter" || key == "sql" || key.starts_with("sql_")
+}
+
+struct Parser<'f> {
+    file: &'f Arc<SourceFile>,
+    text: &'f str,
+    at: usize,
+    line: u32,
+    /// The offset of the current line.
+    line_start: usize,
+    items: usize,
+}
+
+impl<'f> Parser<'f> {
+    fn mistake(&self, message: &'static str) -> Mistake {
+        Mistake { message, line: self.line }
+    }
+
+    /// Moves to an offset, which must be a border between characters.
+    fn advance(&mut self, to: usize) {
+        for (at, _) in self.text[self.at..to].match_indices('\n') {
+            self.line += 1;
+            self.line_start = self.at + at + 1;
+        }
+        self.at = to;
+    }
+
+    /// Skips spaces and comments, and returns the next character.
+    fn peek(&mut self) -> Option<char> {
+        loop {
+            let rest = &self.text[self.at..];
+            let spaces = rest.len() - rest.trim_start().len();
+            self.advance(self.at + spaces);
+            if !self.text[self.at..].starts_with('#') {
+                return self.text[self.at..].chars().next();
+            }
+            let end = self.text[self.at..].find('\n').map_or(self.text.len(), |end| self.at + end);
+            self.advance(end);
+        }
+    }
+
+    fn span(&self, length: usize) -> Span {
+        let column = self.text[self.line_start..self.at].chars().count() as u32 + 1;
+        Span { file: self.file.path.clone(), line: self.line, column, length: length.max(1) as u32 }
+    }
+
+    /// Reads items up to a closing brace or the end of the file.
+    fn items(&mut self, depth: usize) -> Result<Vec<Item>, Mistake> {
+        if depth > MAX_DEPTH {
+            return Err(self.mistake("blocks are nested too deeply"));
+        }
+        let mut items = Vec::new();
+        while self.peek().is_some_and(|c| c != '}') {
+            self.items += 1;
+            if self.items > MAX_ITEMS {
+                return Err(self.mistake("the file has too many items"));
+            }
+            items.push(self.item(depth)?);
+        }
+        Ok(items)
+    }
+
+    fn item(&mut self, depth: usize) -> Result<Item, Mistake> {
+        let length = self.text[self.at..]
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(self.text.len() - self.at);
+        if length == 0 {
+            return Err(self.mistake("expected a key"));
+        }
+        let span = self.span(length);
+        let key = self.text[self.at..self.at + length].to_owned();
+        self.advance(self.at + length);
+        if self.peek() != Some(':') {
+            return Err(self.mistake("expected `:` after a key"));
+        }
+        self.advance(self.at + 1);
+        let value = match is_expression(&key) {
+            true => self.expression()?,
+            false => self.value(depth)?,
+        };
+        Ok(Item { key, span, value })
+    }
+
+    /// Reads up to `;;`.
+    fn expression(&mut self) -> Result<Value, Mistake> {
+        // A block has this key too: `sql_step: { … }` does not occur, `sql: { … }` neither.
+        let rest = &self.text[self.at..];
+        let end = rest.find(";;").ok_or_else(|| self.mistake("expected `;;` at the end of an expression"))?;
+        let text = rest[..end].trim().to_owned();
+        self.advance(self.at + end + 2);
+        Ok(Value::Text(text))
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, Mistake> {
+        match self.peek() {
+            Some('{') => self.block(None, depth),
+            Some('[') => self.list(),
+            Some('"') => Ok(Value::Text(self.string()?)),
+            Some(_) => {
+                let word = self.word()?;
+                match self.peek() {
+                    Some('{') => self.block(Some(word), depth),
+                    _ => Ok(Value::Text(word)),
+                }
+            }
+            None => Err(self.mistake("expected a value")),
+        }
+    }
+
+    fn block(&mut self, name: Option<String>, depth: usize) -> Result<Value, Mistake> {
+        self.advance(self.at + 1);
+        let items = self.items(depth + 1)?;
+        if self.peek() != Some('}') {
+            return Err(self.mistake("expected `}`"));
+        }
+        self.advance(self.at + 1);
+        Ok(Value::Block { name, items })
+    }
+
+    fn list(&mut self) -> Result<Value, Mistake> {
+        self.advance(self.at + 1);
+        let mut entries = Vec::new();
+        loop {
+            match self.peek() {
+                Some(']') => break self.advance(self.at + 1),
+                Some(',') => self.advance(self.at + 1),
+                Some(_) => {
+                    self.items += 1;
+                    if self.items > MAX_ITEMS {
+                        return Err(self.mistake("the file has too many items"));
+                    }
+                    entries.push(self.entry()?);
+                }
+                None => return Err(self.mistake("expected `]`")),
+            }
+        }
+        Ok(Value::List(entries))
+    }
+
+    fn entry(&mut self) -> Result<Entry, Mistake> {
+        let text = self.scalar()?;
+        if self.peek() != Some(':') {
+            return Ok(Entry { key: None, text });
+        }
+        self.advance(self.at + 1);
+        self.peek();
+        Ok(Entry { key: Some(text), text: self.scalar()? })
+    }
+
+    fn scalar(&mut self) -> Result<String, Mistake> {
+        if self.text[self.at..].starts_with('"') { self.string() } else { self.word() }
+    }
+
+    /// Reads a word: a name, number, path or reference to a set.
+    fn word(&mut self) -> Result<String, Mistake> {
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '"' | '#');
+        let rest = &self.text[self.at..];
+        let length = rest.find(is_end).unwrap_or(rest.len());
+        if length == 0 {
+            return Err(self.mistake("expected a value"));
+        }
+        let word = rest[..length].to_owned();
+        self.advance(self.at + length);
+        Ok(word)
+    }
+
+    fn string(&mut self) -> Result<String, Mistake> {
+        let mut text = String::new();
+        let mut characters = self.text[self.at + 1..].char_indices();
+        while let Some((at, c)) = characters.next() {
+            match c {
+                '"' => {
+                    self.advance(self.at + 1 + at + 1);
+                    return Ok(text);
+                }
+                '\\' => match characters.next() {
+                    Some((_, c @ ('"' | '\\'))) => text.push(c),
+                    Some((_, c)) => text.extend(['\\', c]),
+                    None => break,
+                },
+                c => text.push(c),
+            }
+        }
+        Err(self.mistake("a string is not closed"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Vec<Item>, Mistake> {
+        parse(&Arc::new(SourceFile { path: "a.lkml".into(), text: text.into() }))
+    }
+
+    #[test]
+    fn items_have_their_places() {
+        let items = parsed(
+            "include: \"*.lkml\" # all\n# note\nview: orders {\n  dimension: id { sql: ${TABLE}.id ;; primary_key: yes }\n  set: a { fields: [id, b.*, -c] }\n}\nexplore: +orders {}",
+        )
+        .expect("the text is LookML");
+        assert_eq!(items.len(), 3);
+        assert_eq!((items[1].name(), items[1].span.line), (Some("orders"), 3));
+        let dimension = &items[1].items()[0];
+        assert_eq!((dimension.name(), dimension.span.line, dimension.span.column), (Some("id"), 4, 3));
+        assert!(matches!(&dimension.items()[0].value, Value::Text(sql) if sql == "${TABLE}.id"));
+        assert!(matches!(&items[1].items()[1].items()[0].value, Value::List(list) if list.len() == 3));
+        assert_eq!(items[2].name(), Some("+orders"));
+    }
+
+    #[test]
+    fn mistakes_have_a_line_and_never_overflow() {
+        let deep = "a: {".repeat(100_000);
+        let lists = format!("a: {}", "[".repeat(1000));
+        for (text, line) in [
+            ("view: a {\n dimension: b {\n", 3),
+            ("view a", 1),
+            ("\nsql: SELECT 1", 2),
+            ("a: \"open\n", 1),
+            ("a: [b,\n c", 2),
+            ("}", 1),
+            ("a: \"\\", 1),
+            ("a:", 1),
+            ("a: [b: ]", 1),
+            (deep.as_str(), 1),
+            (lists.as_str(), 1),
+        ] {
+            assert_eq!(parsed(text).map(|items| items.len()).map_err(|mistake| mistake.line), Err(line), "{text:.20}");
+        }
+    }
+
+    #[test]
+    fn multibyte_characters_are_skipped() {
+        let items = parsed("a: \"größe\"\nb: größe # ü\nsql: 'ü' ;; c: [ä, \"ö\": \"ü\"]").expect("the text is LookML");
+        assert_eq!(items.len(), 4);
+    }
+}

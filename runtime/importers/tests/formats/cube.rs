@@ -1,0 +1,321 @@
+//! Tests imports of small Cube models. A model that is closed to some callers must not be open to them in the project,
+//! and every difference has one finding at its place.
+//!
+//! In: model files as text. Out: the access that an anonymous caller has in the compiled project, and the findings.
+
+use crate::imported::Imported;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
+use terrane_importers::Format;
+
+/// Imports files, whose findings are looked up by line in the only file.
+fn of(files: &[(&str, &str)]) -> Imported {
+    Imported::of(Format::Cube, files)
+}
+
+/// Imports one cube `orders` with the given keys.
+fn orders(keys: &str) -> Imported {
+    of(&[("orders.yml", &format!("cubes:\n  - name: orders\n    sql_table: shop.orders\n{keys}"))])
+}
+
+#[test]
+fn private_members_stay_private_and_serve_other_members() {
+    let imported = orders(
+        "    dimensions:
+      - {name: id, sql: id, type: number, primary_key: true, public: false}
+      - {name: email, sql: email, type: string, shown: false}
+      - {name: status, sql: status, type: string}
+    measures:
+      - {name: paid, type: count, public: false, filters: [{sql: \"{CUBE}.status = 'paid'\"}]}
+      - {name: count, type: count}
+      - {name: paid_share, type: number, sql: \"{paid} / {count}\"}
+    segments:
+      - {name: big, sql: \"amount > 10\", public: false}
+",
+    );
+    for member in ["orders.id", "orders.email", "orders.paid", "orders.big"] {
+        assert!(imported.has(member) && !imported.can_name(member), "{member}");
+    }
+    for member in ["orders.status", "orders.count", "orders.paid_share"] {
+        assert!(imported.can_name(member), "{member}");
+    }
+    let closed = imported.report.findings.iter().filter(|finding| finding.code == Code::Closed);
+    assert_eq!(closed.count(), 0, "they are as they were");
+}
+
+#[test]
+fn templates_and_other_values_of_public_close_a_member() {
+    for value in ["\"{{ is_admin }}\"", "\"{% if x %}true{% endif %}\"", "[true]", "{a: true}", "maybe", "1", "\"\""] {
+        let imported = orders(&format!(
+            "    dimensions:\n      - name: email\n        sql: email\n        type: string\n        public: {value}\n"
+        ));
+        assert!(!imported.can_name("orders.email"), "{value}");
+        assert_eq!(imported.codes_at(8), [Code::Closed], "{value}: {:#?}", imported.report.findings);
+    }
+    for value in ["true", "yes", "\"true\"", "null"] {
+        let imported = orders(&format!(
+            "    dimensions:\n      - name: email\n        sql: email\n        type: string\n        public: {value}\n"
+        ));
+        assert!(imported.can_name("orders.email"), "{value}");
+    }
+}
+
+#[test]
+fn unquoted_template_never_opens_a_member() {
+    let model = "cubes:\n  - name: orders\n    sql_table: shop.orders\n    dimensions:\n      - name: email\n        sql: email\n        type: string\n        public: {{ is_admin }}\n";
+    let other = "cubes:\n  - {name: other, sql_table: shop.other, measures: [{name: count, type: count}]}\n";
+    let imported = of(&[("orders.yml", model), ("other.yml", other)]);
+    assert!(!imported.can_name("orders.email"));
+    assert!(!imported.report.findings.is_empty());
+}
+
+#[test]
+fn masked_members_are_closed_with_one_finding() {
+    let imported = orders(
+        "    dimensions:
+      - name: email
+        sql: email
+        type: string
+        mask:
+          sql: \"'***'\"
+      - name: place
+        type: geo
+        latitude: {sql: lat}
+        longitude: {sql: lon}
+        mask: -1
+    measures:
+      - name: revenue
+        sql: amount
+        type: sum
+        mask: -1
+      - {name: count, type: count}
+",
+    );
+    for member in ["orders.email", "orders.place_latitude", "orders.place_longitude", "orders.revenue"] {
+        assert!(imported.has(member) && !imported.can_name(member), "{member}");
+    }
+    assert!(imported.can_name("orders.count"));
+    assert_eq!([8, 14, 19].map(|line| imported.codes_at(line)), [[Code::Closed], [Code::Closed], [Code::Closed]]);
+}
+
+#[test]
+fn members_that_read_masked_members_are_closed() {
+    let imported = orders(
+        "    dimensions:
+      - {name: email, sql: email, type: string, mask: \"'***'\"}
+      - {name: shown_email, sql: \"{email}\", type: string}
+      - {name: upper_email, sql: \"UPPER({CUBE.shown_email})\", type: string}
+      - {name: status, sql: status, type: string}
+    measures:
+      - {name: longest, sql: \"{email}\", type: max}
+      - {name: statuses, sql: \"{status}\", type: count_distinct}
+    segments:
+      - {name: with_email, sql: \"{email} IS NOT NULL\"}
+",
+    );
+    for member in ["email", "shown_email", "upper_email", "longest", "with_email"] {
+        let member = format!("orders.{member}");
+        assert!(imported.has(&member) && !imported.can_name(&member), "{member}");
+    }
+    assert!(imported.can_name("orders.status") && imported.can_name("orders.statuses"));
+}
+
+#[test]
+fn private_cubes_and_cubes_with_unknown_visibility_are_closed() {
+    for value in ["false", "\"{{ COMPILE_CONTEXT.x }}\"", "[a]"] {
+        let imported = orders(&format!("    public: {value}\n    measures: [{{name: count, type: count}}]\n"));
+        assert!(!imported.can_name("orders.count"), "{value}");
+    }
+}
+
+#[test]
+fn cubes_inherit_the_access_of_the_cube_that_they_extend() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: closed
+    sql_table: shop.closed
+    measures: [{name: count, type: count}]
+    access_policy: [{role: admin}]
+  - {name: child, extends: closed, sql_table: shop.child}
+  - {name: grandchild, extends: child, sql_table: shop.grandchild}
+  - {name: private, sql_table: shop.private, public: false, measures: [{name: count, type: count}]}
+  - {name: hidden_child, extends: private, sql_table: shop.a}
+  - {name: open_child, extends: private, sql_table: shop.b, public: true}
+",
+    )]);
+    for cube in ["closed", "child", "grandchild"] {
+        assert!(imported.is_filtered(cube), "{cube}");
+    }
+    assert!(!imported.can_name("hidden_child.count"));
+    assert!(imported.can_name("open_child.count"));
+    assert_eq!([6, 7, 9].map(|line| imported.codes_at(line)), [[Code::Closed], [Code::Closed], [Code::Closed]]);
+}
+
+#[test]
+fn members_that_a_view_leaves_out_are_private_in_it() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: customers
+    sql_table: shop.customers
+    public: false
+    dimensions:
+      - {name: id, sql: id, type: number, primary_key: true}
+      - {name: name, sql: name, type: string}
+      - {name: ssn, sql: ssn, type: string}
+      - {name: secret, sql: secret, type: string, public: false}
+views:
+  - {name: names, cubes: [{join_path: customers, includes: [name, secret]}]}
+  - {name: others, cubes: [{join_path: customers, includes: \"*\", excludes: [ssn]}]}
+  - {name: aliases, cubes: [{join_path: customers, includes: [{name: name, alias: label}]}]}
+  - {name: unreadable, cubes: [{join_path: customers, includes: \"*\", excludes: \"{{ excluded() }}\"}]}
+  - {name: mapped, cubes: [{join_path: customers, includes: \"*\", excludes: {ssn: true}}]}
+  - {name: unclear, cubes: [{join_path: customers, includes: {a: b}}]}
+",
+    )]);
+    assert!(imported.can_name("names.name") && imported.can_name("others.name") && imported.can_name("aliases.label"));
+    for member in
+        ["names.ssn", "names.id", "names.secret", "others.ssn", "others.secret", "aliases.name", "unclear.ssn"]
+    {
+        assert!(!imported.can_name(member), "{member}");
+    }
+    for view in ["unreadable", "mapped"] {
+        assert!(imported.model.cube_named(view).is_none(), "{view}");
+    }
+    assert!(imported.codes_at(11).contains(&Code::Closed), "the view names a private member");
+}
+
+#[test]
+fn repeated_names_are_left_out() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: orders
+    sql_table: shop.orders
+    dimensions:
+      - {name: email, sql: email, type: string, public: false}
+      - {name: email, sql: email, type: string}
+      - {name: status, sql: status, type: string}
+    access_policy: [{role: admin}]
+  - name: orders
+    sql_table: shop.orders
+    measures: [{name: count, type: count}]
+",
+    )]);
+    assert!(!imported.has("orders.email") && imported.has("orders.status") && !imported.has("orders.count"));
+    assert!(imported.is_filtered("orders"));
+    assert_eq!([5, 6, 9].map(|line| imported.codes_at(line)), [[Code::NotCarriedOver]; 3].map(|codes| codes.to_vec()));
+}
+
+#[test]
+fn names_that_are_templates_are_left_out() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - {name: \"{{ prefix }}_orders\", sql_table: shop.orders, measures: [{name: count, type: count}]}
+  - name: other
+    sql_table: shop.other
+    measures:
+      - {name: \"{{ name }}\", type: count}
+      - {name: count, type: count}
+",
+    )]);
+    assert_eq!(imported.report.counts.cubes, 1);
+    assert_eq!(imported.report.counts.measures, 1);
+    assert_eq!([imported.codes_at(2), imported.codes_at(6)], [[Code::NotCarriedOver], [Code::NotCarriedOver]]);
+}
+
+#[test]
+fn files_with_variables_are_validated_too() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: orders
+    sql_table: \"{{ env_var('A') }}.orders\"
+    dimensions:
+      - {name: broken, sql: \"upper({CUBE}.status\", type: string}
+      - {name: status, sql: status, type: string}
+      - {name: region, sql: \"{{ env_var('B') }}\", type: string}
+    measures:
+      - {name: rate, sql: \"amount * {{ env_var('A') }}\", type: sum}
+      - {name: unknown, sql: \"{nothing} / 2\", type: number}
+",
+    )]);
+    assert_eq!(imported.codes_at(5), [Code::NotCarriedOver], "{:#?}", imported.report.findings);
+    assert!(imported.codes_at(10).contains(&Code::NotCarriedOver));
+    for member in ["orders.status", "orders.region", "orders.rate"] {
+        assert!(imported.can_name(member), "{member}");
+    }
+    assert!(!imported.has("orders.broken") && !imported.has("orders.unknown"));
+}
+
+#[test]
+fn dependents_of_a_left_out_part_name_it() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: tenants
+    sql: SELECT * FROM shop.tenants WHERE {SECURITY_CONTEXT.tenant.filter('tenant')}
+    dimensions: [{name: id, sql: id, type: number, primary_key: true}, {name: name, sql: name, type: string}]
+  - name: orders
+    sql_table: shop.orders
+    joins:
+      - {name: tenants, relationship: many_to_one, sql: \"{CUBE}.tenant_id = {tenants}.id\"}
+    dimensions:
+      - {name: items, sub_query: true, sql: \"{lines.count}\", type: number}
+      - {name: tenant, sql: \"{tenants.name}\", type: string}
+      - {name: many, sql: \"{items} > 3\", type: boolean}
+      - {name: very_many, sql: \"{many} AND true\", type: boolean}
+    measures:
+      - {name: count, type: count, drill_members: [items, nothing]}
+  - {name: child, extends: tenants, sql_table: shop.child}
+",
+    )]);
+    let text = |line: u32| imported.findings_at(line).iter().map(|f| f.message.clone()).collect::<Vec<_>>().join("\n");
+    for (line, needed) in [
+        (8, "cube `tenants`"),
+        (11, "`tenants.name`"),
+        (12, "`orders.items`"),
+        (13, "`orders.many`"),
+        (15, "`orders.items`"),
+        (16, "cube `tenants`"),
+    ] {
+        assert!(text(line).contains(&format!("{needed}, which is not imported")), "{line}: {}", text(line));
+        assert!(!text(line).contains("unknown"), "{line}: {}", text(line));
+    }
+    // The author's own mistake is still the author's.
+    assert_eq!(imported.codes_at(15), [Code::Changed, Code::NotCarriedOver], "{:#?}", imported.findings_at(15));
+    assert!(imported.can_name("orders.count") && imported.model.cube_named("child").is_none());
+}
+
+#[test]
+fn missing_join_is_the_reason_for_a_missing_path() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - {name: users, sql_table: shop.users, dimensions: [{name: city, sql: city, type: string}]}
+  - name: orders
+    sql_table: shop.orders
+    joins:
+      - {name: users, relationship: sometimes, sql: \"{CUBE}.user_id = {users}.id\"}
+    dimensions:
+      - {name: city, sql: \"{users.city}\", type: string}
+      - {name: id, sql: id, type: number}
+",
+    )]);
+    let findings = imported.findings_at(8);
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].message.ends_with("it needs a join that is not imported"), "{}", findings[0].message);
+}
+
+#[test]
+fn programs_that_may_restrict_access_are_reported() {
+    let imported = of(&[
+        ("orders.yml", "cubes:\n  - {name: orders, sql_table: shop.orders, measures: [{name: count, type: count}]}\n"),
+        ("cube.js", "module.exports = {queryRewrite: (query) => query};"),
+    ]);
+    let file = |finding: &&Diagnostic| finding.span.as_ref().is_some_and(|span| &*span.file == "cube.js");
+    let finding = imported.report.findings.iter().find(file).unwrap();
+    assert_eq!(finding.code, Code::NotRead);
+    assert!(finding.hint.as_deref().is_some_and(|hint| hint.contains("query_rewrite")), "{finding}");
+}

@@ -1,0 +1,213 @@
+//! Tests imports of small dbt projects: cubes, joins and metrics compile, and every difference has a finding at its place.
+//!
+//! In: project files as text. Out: the SQL of queries over the imported project, and the findings.
+
+use crate::imported::Imported;
+use terrane_compiler::diagnostic::Code;
+use terrane_importers::Format;
+
+const ORDERS: &str = "semantic_models:
+  - name: orders
+    description: One row an order.
+    model: ref('fct_orders')
+    defaults: {agg_time_dimension: ordered_at}
+    entities:
+      - {name: order_id, type: primary}
+      - {name: customer, type: foreign, expr: customer_id}
+    dimensions:
+      - {name: ordered_at, type: time, type_params: {time_granularity: day}}
+      - {name: shipped_at, type: time, type_params: {time_granularity: month}}
+      - {name: status, type: categorical, label: State}
+      - {name: is_big, type: categorical, expr: \"amount > 100\"}
+    measures:
+      - {name: revenue, agg: SUM, expr: amount}
+      - {name: order_count, agg: count, expr: 1, create_metric: true}
+      - {name: paid, agg: sum_boolean, expr: is_paid}
+      - {name: typical, agg: median, expr: amount}
+      - {name: balance, agg: sum, non_additive_dimension: {name: ordered_at, window_choice: max}}
+  - name: customers
+    model: ref('dim_customers')
+    entities:
+      - {name: customer, type: primary, expr: customer_id}
+    dimensions:
+      - {name: region, type: categorical}
+    measures:
+      - {name: customer_count, agg: count_distinct, expr: customer_id}
+";
+
+fn project(metrics: &str) -> Imported {
+    Imported::of(Format::Dbt, &[("models/orders.yml", ORDERS), ("models/metrics.yml", &format!("metrics:\n{metrics}"))])
+}
+
+#[test]
+fn entities_become_keys_and_joins() {
+    let imported = project("  - {name: revenue, type: simple, type_params: {measure: revenue}}\n");
+    let orders = imported.file("cubes/orders.yml");
+    for line in [
+        "sql_table: fct_orders",
+        "{name: order_id, type: string, sql: order_id, primary_key: true}",
+        "{name: customers, relationship: many_to_one, sql: \"{orders}.customer_id = {customers}.customer_id\"}",
+        "granularities: [month, quarter, year]",
+        "{name: order_count, type: count}",
+        "CASE WHEN is_paid THEN 1 ELSE 0 END",
+    ] {
+        assert!(orders.contains(line), "{line}\n{orders}");
+    }
+    assert_eq!(imported.codes("models/orders.yml", 18), [Code::NotCarriedOver]);
+    assert_eq!(imported.codes("models/orders.yml", 19), [Code::NotCarriedOver]);
+    let counts = imported.report.counts;
+    assert_eq!((counts.cubes, counts.measures, counts.joins, counts.metrics), (2, 4, 1, 2));
+    assert!(imported.has_metric("order_count"), "`create_metric` makes a metric");
+}
+
+#[test]
+fn filters_become_filtered_measures() {
+    let imported = project(
+        "  - name: paid_in_north
+    type: simple
+    type_params: {measure: {name: revenue, filter: \"{{ Dimension('order_id__status') }} = 'paid'\"}}
+    filter: |
+      {{ Dimension('customer__region') }} = 'north'
+      AND {{ TimeDimension('order_id__ordered_at', 'month') }} >= '2024-01-01'
+  - {name: revenue, type: simple, type_params: {measure: revenue}}
+  - name: share
+    type: ratio
+    filter: \"{{ Entity('customer') }} IS NOT NULL\"
+    type_params:
+      numerator: {name: revenue, filter: \"{{ Dimension('order_id__status') }} = 'paid'\"}
+      denominator: revenue
+  - name: rest
+    type: derived
+    type_params:
+      expr: \"all_revenue - paid + COALESCE(revenue, 0)\"
+      metrics:
+        - {name: revenue, alias: all_revenue}
+        - {name: revenue, alias: paid, filter: \"{{ Dimension('order_id__status') }} = 'paid'\"}
+        - revenue
+",
+    );
+    let orders = imported.file("cubes/orders.yml");
+    assert!(orders.contains("{customers.region} = 'north'"), "{orders}");
+    assert!(orders.contains("date_trunc('month', {ordered_at}) >= '2024-01-01'"), "{orders}");
+    assert!(orders.contains("sql: \"{status} = 'paid'\""), "{orders}");
+    let metrics = imported.file("metrics/metrics.yml");
+    assert!(metrics.contains("numerator: orders.share\n    denominator: orders.share_2"), "{metrics}");
+    assert!(metrics.contains("expression: \"revenue - orders.rest + COALESCE(revenue, 0)\""), "{metrics}");
+    for metric in ["paid_in_north", "share", "rest"] {
+        assert!(imported.has_metric(metric), "{metric}: {:#?}", imported.report.findings);
+    }
+}
+
+#[test]
+fn metrics_without_a_counterpart_are_reported_at_their_place() {
+    let imported = project(
+        "  - {name: week, type: cumulative, type_params: {measure: revenue, window: 7 days}}
+  - {name: month_to_date, type: cumulative, type_params: {measure: revenue, cumulative_type_params: {grain_to_date: month}}}
+  - {name: converted, type: conversion, type_params: {conversion_type_params: {entity: customer}}}
+  - {name: growth, type: derived, type_params: {expr: a - b, metrics: [{name: all_time, alias: a}, {name: all_time, alias: b, offset_window: 1 month}]}}
+  - {name: all_time, type: CUMULATIVE, type_params: {measure: revenue, cumulative_type_params: {period_agg: last}}}
+  - {name: needs_median, type: simple, type_params: {measure: typical}}
+  - {name: by_metric, type: simple, type_params: {measure: revenue}, filter: \"{{ Metric('all_time', group_by=['customer']) }} > 1\"}
+  - {name: templated, type: simple, type_params: {measure: revenue}, filter: \"{% if x %} 1 {% endif %}\"}
+  - {name: unknown, type: simple, type_params: {measure: revenue}, filter: \"{{ Dimension('nothing__at_all') }} = 1\"}
+  - {name: on_growth, type: derived, type_params: {expr: growth * 2, metrics: [growth]}}
+  - {name: itself, type: derived, type_params: {expr: itself + 1, metrics: [itself]}}
+  - {name: filtered_itself, type: derived, filter: \"{{ Dimension('order_id__status') }} = 'a'\", type_params: {expr: filtered_itself + 1, metrics: [filtered_itself]}}
+  - {name: padded, type: simple, type_params: {measure: {name: revenue, fill_nulls_with: 0, join_to_timespine: true}}}
+",
+    );
+    for line in [2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13] {
+        assert!(imported.codes("models/metrics.yml", line).contains(&Code::NotCarriedOver), "{line}");
+    }
+    assert_eq!(imported.codes("models/metrics.yml", 14), [Code::Changed]);
+    assert!(imported.has_metric("all_time") && imported.has_metric("padded"));
+    assert!(imported.file("cubes/orders.yml").contains("type: running_total, sql: amount, from: all"));
+    let needs = imported.messages("models/metrics.yml", 11);
+    assert!(needs.iter().any(|message| message.contains("metric `growth`, which is not imported")), "{needs:?}");
+}
+
+#[test]
+fn semantic_models_of_dbt_models_are_read() {
+    let imported = Imported::of(
+        Format::Dbt,
+        &[(
+            "models/orders.yml",
+            "models:
+  - name: fct_orders
+    description: One row an order.
+    semantic_model: {enabled: true, name: orders}
+    agg_time_dimension: ordered_at
+    columns:
+      - {name: order_id, data_type: bigint, entity: {type: primary, name: order}, data_tests: [unique]}
+      - {name: customer_id, entity: foreign}
+      - {name: ordered_at, granularity: day, dimension: {type: time, label: Ordered}}
+      - {name: status, dimension: categorical}
+      - {name: note}
+    derived_semantics:
+      dimensions:
+        - {name: size, type: categorical, expr: \"CASE WHEN amount > 100 THEN 'large' ELSE 'small' END\"}
+    metrics:
+      - {name: revenue, type: simple, agg: sum, expr: amount, label: Revenue}
+      - {name: large_revenue, type: simple, agg: sum, expr: amount, filter: \"{{ Dimension('order__size') }} = 'large'\"}
+      - {name: large_share, type: ratio, numerator: large_revenue, denominator: revenue}
+      - {name: rest, type: derived, expr: revenue - large, input_metrics: [{name: revenue}, {name: large_revenue, alias: large}]}
+      - {name: to_date, type: cumulative, input_metric: revenue, period_agg: last}
+      - {name: trailing, type: cumulative, input_metric: revenue, window: 7 days}
+  - name: stg_orders
+    columns: [{name: order_id}]
+  - {name: disabled, semantic_model: false}
+",
+        )],
+    );
+    let orders = imported.file("cubes/orders.yml");
+    assert!(orders.contains("{name: order, type: number, sql: order_id, primary_key: true}"), "{orders}");
+    assert!(!orders.contains("note"), "{orders}");
+    for metric in ["revenue", "large_revenue", "large_share", "rest", "to_date"] {
+        assert!(imported.has_metric(metric), "{metric}: {:#?}", imported.report.findings);
+    }
+    assert_eq!(imported.codes("models/orders.yml", 21), [Code::NotCarriedOver]);
+    assert_eq!(imported.codes("models/orders.yml", 24), [Code::NotCarriedOver]);
+}
+
+#[test]
+fn relations_and_types_come_from_the_manifest() {
+    let manifest = r#"{"nodes": {
+        "model.shop.fct_orders": {"name": "fct_orders", "package_name": "shop", "resource_type": "model",
+            "relation_name": "\"db\".\"marts\".\"fct_orders\"", "columns": {"STATUS": {"data_type": "VARCHAR"}}},
+        "test.shop.x": {"name": "dim_customers", "resource_type": "test", "relation_name": "wrong"}}}"#;
+    let imported = Imported::of(Format::Dbt, &[("models/orders.yml", ORDERS), ("target/manifest.json", manifest)]);
+    assert!(imported.file("cubes/orders.yml").contains("fct_orders"), "{}", imported.file("cubes/orders.yml"));
+    assert!(imported.file("cubes/orders.yml").contains("\"db\".\"marts\".\"fct_orders\""));
+    assert!(imported.file("cubes/customers.yml").contains("sql_table: dim_customers"));
+    assert!(imported.codes("models/orders.yml", 20).contains(&Code::Changed), "the manifest does not name the table");
+}
+
+#[test]
+fn malformed_files_are_reported() {
+    let deep = format!("semantic_models: {}1{}", "[".repeat(200), "]".repeat(200));
+    let files = [
+        ("a.yml", ORDERS),
+        ("b.yml", deep.as_str()),
+        ("c.yml", "semantic_models: {a: 1}\nmetrics: 7\n"),
+        (
+            "d.yml",
+            "semantic_models:\n  - 7\n  - {name: [x]}\n  - {name: x, model: orders}\n  - {name: \"{{ x }}\", model: ref('x')}\n",
+        ),
+        (
+            "e.yml",
+            "metrics:\n  - {name: m}\n  - {name: n, type: simple}\n  - {name: o, type: ratio, type_params: {numerator: [1]}}\n",
+        ),
+        ("f.yml", "x: [\n"),
+        ("target/manifest.json", "{\"nodes\": [[[[1"),
+    ];
+    let imported = Imported::of(Format::Dbt, &files);
+    for (file, lines) in
+        [("b.yml", 1..=1), ("c.yml", 1..=2), ("d.yml", 2..=5), ("e.yml", 2..=4), ("target/manifest.json", 1..=1)]
+    {
+        for line in lines {
+            assert!(!imported.codes(file, line).is_empty(), "{file}:{line}");
+        }
+    }
+    assert!(imported.report.findings.iter().any(|finding| finding.code == Code::NotRead));
+    assert_eq!(imported.report.counts.cubes, 2);
+}

@@ -1,0 +1,153 @@
+//! Tests imports of Cube models in JavaScript: the same as those in YAML, and nothing is executed.
+
+use terrane_compiler::diagnostic::Code;
+use terrane_importers::Format;
+
+use crate::imported::Imported;
+
+fn of(files: &[(&str, &str)]) -> Imported {
+    Imported::of(Format::Cube, files)
+}
+
+#[test]
+fn object_literals_become_cubes() {
+    let imported = of(&[(
+        "model/Orders.js",
+        "const schema = 'shop';
+const helper = require('./helper');
+cube(`Orders`, {
+  sql: `SELECT * FROM ${schema}.orders`,
+  title: 'All ' + `orders`,
+  joins: {
+    Users: { relationship: `belongsTo`, sql: `${CUBE}.user_id = ${Users}.id` },
+  },
+  measures: {
+    count: { type: `count`, drillMembers: [id, Users.city] },
+    revenue: { sql: () => `amount`, type: 'sum', filters: [{ sql: `${CUBE.status} = 'paid'` }] },
+    average: { sql: `${revenue} / 2.0`, type: `number` },
+    computed: { sql: helper.sql(), type: `sum` },
+    filtered: { sql: `${SECURITY_CONTEXT.tenant.filter('x')}`, type: `sum` },
+  },
+  dimensions: {
+    id: { sql: `id`, type: `number`, primaryKey: true, shown: true },
+    status: { sql: `status`, type: `string`, meta: { a: 1, b: [null, 2.5] } },
+    email: { sql: `email`, type: `string`, public: COMPILE_CONTEXT.isAdmin },
+    spread: { ...helper.common, sql: `spread`, type: `string` },
+    [helper.name]: { sql: `x`, type: `string` },
+    createdAt: { type: `time`, sql: `created_at` },
+  },
+  preAggregations: {
+    main: { type: `rollup`, measureReferences: [CUBE.count], timeDimensionReference: createdAt, granularity: `day` },
+  },
+});
+cube('Users', { sqlTable: 'shop.users', dimensions: { id: { sql: 'id', type: 'number', primaryKey: true }, city: { sql: 'city', type: 'string' } } });
+view('users_view', { cubes: [{ joinPath: Users, includes: ['city'] }] });
+",
+    )]);
+    let file = "model/Orders.js";
+    let orders = imported.file("cubes/orders.yml");
+    for line in [
+        "sql_table: shop.orders",
+        "{name: users, relationship: many_to_one, sql: \"{CUBE}.user_id = {users}.id\"}",
+        "drill_members: [id, users.city]",
+        "filters: [{sql: \"{status} = 'paid'\"}]",
+        "meta: {a: 1, b: [null, 2.5]}",
+        "time_dimension: created_at, granularity: day",
+    ] {
+        assert!(orders.contains(line), "{line}\n{orders}");
+    }
+    for member in ["orders.email", "orders.spread"] {
+        assert!(imported.has(member) && !imported.can_name(member), "{member}");
+    }
+    assert!(imported.can_name("users_view.city") && !imported.can_name("users_view.id"));
+    for (line, code) in
+        [(13, Code::NotCarriedOver), (14, Code::NotCarriedOver), (19, Code::Closed), (21, Code::NotCarriedOver)]
+    {
+        assert_eq!(imported.codes(file, line), [code], "{line}");
+    }
+    assert!(
+        imported.codes(file, 20).contains(&Code::Closed) && imported.codes(file, 20).contains(&Code::NotCarriedOver)
+    );
+}
+
+#[test]
+fn cube_with_an_unknown_part_is_closed() {
+    let imported = of(&[(
+        "a.js",
+        "import { base } from './base';
+cube('a', { ...base, sql_table: 'shop.a', measures: { count: { type: 'count' } } });
+cube('b', { sql_table: 'shop.b', measures: { ...base, count: { type: 'count' } } });
+cube('c', { sql_table: base.table, measures: { count: { type: 'count' } } });
+cube(base.name, { sql_table: 'shop.d' });
+asyncModule(async () => { cube('e', {}); });
+for (const x of []) { cube(x, {}); }
+",
+    )]);
+    assert!(!imported.can_name("a.count") && imported.can_name("b.count") && !imported.has("c.count"));
+    for line in 2..=7 {
+        assert!(!imported.codes("a.js", line).is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn last_statement_on_visibility_counts() {
+    let imported = of(&[(
+        "a.js",
+        "cube('a', { sql_table: 'shop.a', dimensions: {
+  hidden: { sql: 'hidden', type: 'string', public: true, public: false },
+  spread: { sql: 'spread', type: 'string', shown: true, ...common },
+  called: { sql: 'called', type: 'string', public: ({ securityContext }) => securityContext.isAdmin },
+  open: { sql: 'open', type: 'string', public: false, public: true },
+} });
+",
+    )]);
+    for member in ["a.hidden", "a.spread", "a.called"] {
+        assert!(imported.has(member) && !imported.can_name(member), "{member}");
+    }
+    assert!(imported.can_name("a.open"));
+}
+
+#[test]
+fn malformed_files_are_reported() {
+    let cube = "cube('a', { sql_table: 'shop.a', measures: { count: { type: 'count' } } });";
+    let nested = format!("x = {}", "[".repeat(1000));
+    let large = "//".repeat(200 * 1024);
+    let files = [
+        ("a.js", cube),
+        ("broken.js", "cube('b', {\n  sql: `open\n"),
+        ("empty.js", ""),
+        ("nested.js", nested.as_str()),
+        ("large.js", large.as_str()),
+        ("cube.js", "module.exports = { queryRewrite: (query) => query };"),
+        ("types.ts", "cube('t', {});"),
+    ];
+    let imported = of(&files);
+    assert!(imported.has("a.count"));
+    for (file, _) in &files[1..] {
+        let codes: Vec<Code> = (1..4).flat_map(|line| imported.codes(file, line)).collect();
+        assert_eq!(codes, [Code::NotRead], "{file}");
+    }
+}
+
+#[test]
+fn deep_expressions_do_not_overflow_the_stack() {
+    let cube = "cube('a', { sql_table: 'shop.a', measures: { count: { type: 'count' } } });";
+    let deep: Vec<String> = [
+        "!".repeat(200_000),
+        "a=>".repeat(80_000),
+        "a?b:".repeat(60_000),
+        "a**".repeat(80_000),
+        "a.".repeat(100_000),
+        "if(a)".repeat(50_000),
+        "([')'],".repeat(30_000),
+        "`${".repeat(80_000),
+    ]
+    .iter()
+    .map(|text| format!("{text}1"))
+    .collect();
+    for text in &deep {
+        let imported = of(&[("a.js", cube), ("deep.js", text)]);
+        assert!(imported.has("a.count"));
+        assert!(imported.report.findings.iter().any(|f| f.span.as_ref().is_some_and(|s| &*s.file == "deep.js")));
+    }
+}

@@ -1,0 +1,279 @@
+//! Tests imports of small LookML projects.
+//!
+//! In: project files as text. Out: the access that an anonymous caller has, the files, and the findings.
+
+use terrane_compiler::diagnostic::Code;
+use terrane_importers::Format;
+
+use crate::imported::Imported;
+
+const ORDERS: &str = "view: orders {
+  sql_table_name: shop.orders ;;
+  drill_fields: [id]
+  dimension: id { primary_key: yes type: number sql: ${TABLE}.id ;; }
+  dimension: user_id { type: number hidden: yes sql: ${TABLE}.user_id ;; }
+  dimension: status { label: \"State\" sql: ${TABLE}.status ;; html: <b>{{ value }}</b> ;; }
+  dimension: is_paid { type: yesno sql: ${status} = 'paid' ;; }
+  dimension: amount { type: number sql: ${TABLE}.amount ;; value_format_name: usd }
+  dimension: size { type: tier tiers: [0, 10, 100] style: interval sql: ${amount} ;; }
+  dimension: kind { case: { when: { sql: ${amount} > 100 ;; label: \"big\" } else: \"small\" } }
+  dimension: place { type: location sql_latitude: ${TABLE}.lat ;; sql_longitude: ${TABLE}.lon ;; }
+  dimension: liquid { sql: {% if x %} a {% endif %} ;; }
+  dimension_group: created { type: time timeframes: [raw, date, month, day_of_week] convert_tz: no sql: ${TABLE}.created_at ;; }
+  dimension_group: age { type: duration intervals: [day] sql_start: ${created_raw} ;; sql_end: now() ;; }
+  dimension: created_day { type: date sql: ${created_date} ;; }
+  dimension: created_month_name { sql: ${created_month} ;; }
+  measure: count { type: count drill_fields: [detail*, nothing] }
+  measure: revenue { type: sum sql: ${amount} ;; filters: [is_paid: \"yes\", status: \"-test%\"] }
+  measure: old_filter { type: sum sql: ${amount} ;; filters: { field: status value: \"paid,open\" } }
+  measure: recent { type: count filters: [created_date: \"7 days\"] }
+  measure: average { type: number sql: ${revenue} / NULLIF(${count}, 0) ;; }
+  measure: middle { type: median sql: ${amount} ;; }
+  measure: share { type: percent_of_total sql: ${revenue} ;; }
+  parameter: grain { type: unquoted }
+  set: detail { fields: [id, status, created_date] }
+}
+";
+
+const USERS: &str = "view: users {
+  sql_table_name: shop.users ;;
+  dimension: id { primary_key: yes type: number sql: ${TABLE}.id ;; }
+  dimension: region {}
+  dimension: email { sql: ${TABLE}.email ;; }
+  dimension: secret { required_access_grants: [hr] sql: ${TABLE}.secret ;; }
+  dimension: shown_secret { sql: UPPER(${secret}) ;; }
+  measure: count { type: count }
+}
+view: staff { extends: [users] dimension: email { hidden: yes } dimension: region { label: \"Area\" } }
+view: unused { sql_table_name: shop.unused ;; measure: count { type: count } }
+view: granted { required_access_grants: [hr] measure: count { type: count } }
+view: template { extension: required dimension: x {} }
+view: derived { derived_table: { sql: SELECT * FROM ${orders.SQL_TABLE_NAME} WHERE paid ;; datagroup_trigger: daily }
+  dimension: id { primary_key: yes type: number } }
+view: native { derived_table: { explore_source: orders { column: id {} } } dimension: id {} }
+";
+
+fn project(explores: &str) -> Imported {
+    let files = [("orders.view.lkml", ORDERS), ("users.view.lkml", USERS), ("shop.model.lkml", explores)];
+    Imported::of(Format::LookMl, &files)
+}
+
+const JOINED: &str = "explore: orders {
+  join: users { relationship: many_to_one sql_on: ${orders.user_id} = ${users.id} ;; }
+  join: sellers { from: users relationship: many_to_one type: inner sql_on: ${orders.seller_id} = ${sellers.id} ;; }
+  join: buyers { from: users relationship: many_to_one sql_on: ${orders.user_id} = ${buyers.id} ;; }
+  join: many { from: staff relationship: many_to_many sql_on: ${orders.id} = ${many.id} ;; }
+  join: derived { foreign_key: id }
+}
+explore: users {}
+explore: staff {}
+explore: granted {}
+";
+
+#[test]
+fn views_and_joins_become_cubes() {
+    let imported = project(JOINED);
+    let orders = imported.file("cubes/orders.yml");
+    for line in [
+        "sql_table: shop.orders",
+        "{name: id, type: number, sql: \"{CUBE}.id\", primary_key: true}",
+        "hidden: true",
+        "sql: \"{status} = 'paid'\"",
+        "format: currency",
+        "WHEN ({amount}) < 10 THEN '[0, 10)'",
+        "CASE WHEN {amount} > 100 THEN 'big' ELSE 'small' END",
+        "timezone: \"none\", granularities: [day, month]",
+        "CAST({created} AS DATE)",
+        "drill_members: [id, status, created]",
+        "{name: users, relationship: many_to_one, sql: \"{orders.user_id} = {users.id}\"}",
+        "{name: buyers, cube: users, relationship: many_to_one, sql: \"{orders.user_id} = {buyers.id}\"}",
+        "{name: derived, relationship: many_to_one, sql: \"{orders.id} = {derived.id}\"}",
+        "filters: [{sql: \"{is_paid}\"}, {sql: \"(NOT ({status} LIKE 'test%') OR {status} IS NULL)\"}]",
+        "({status} = 'paid' OR {status} = 'open')",
+    ] {
+        assert!(orders.contains(line), "{line}\n{orders}");
+    }
+    assert!(imported.file("cubes/derived.yml").contains("SELECT * FROM shop.orders WHERE paid"));
+    let staff = imported.file("cubes/staff.yml");
+    assert!(staff.contains("sql_table: shop.users") && staff.contains("{CUBE}.secret"), "{staff}");
+    for member in ["place_latitude", "place_longitude", "average"] {
+        assert!(imported.has(&format!("orders.{member}")), "{member}");
+    }
+}
+
+#[test]
+fn parts_without_a_counterpart_are_reported_at_their_place() {
+    let imported = project(JOINED);
+    for line in [3, 6, 12, 13, 14, 16, 17, 20, 22, 23, 24] {
+        assert_eq!(imported.codes("orders.view.lkml", line), [Code::NotCarriedOver], "{line}");
+    }
+    for line in [11, 21] {
+        assert_eq!(imported.codes("orders.view.lkml", line), [Code::Changed], "{line}");
+    }
+    for line in [13, 16] {
+        assert_eq!(imported.codes("users.view.lkml", line), [Code::NotCarriedOver], "{line}");
+    }
+    assert_eq!(
+        imported.codes("shop.model.lkml", 3),
+        [Code::NotCarriedOver, Code::Changed],
+        "unknown field, inner join"
+    );
+    assert_eq!(imported.codes("shop.model.lkml", 5), [Code::NotCarriedOver]);
+    let hints = imported.report.findings.iter().filter(|finding| finding.hint.as_deref().unwrap_or("").is_empty());
+    assert_eq!(hints.count(), 0);
+}
+
+#[test]
+fn views_that_no_explore_shows_are_closed() {
+    let imported = project(JOINED);
+    assert!(imported.can_name("users.count") && imported.can_name("orders.count"));
+    assert!(!imported.can_name("unused.count"));
+    assert_eq!(imported.codes("users.view.lkml", 11), [Code::Closed]);
+    assert!(imported.is_filtered("granted"));
+    for hidden in ["explore: users { hidden: yes }", "explore: users { required_access_grants: [hr] }"] {
+        assert!(!project(&format!("explore: orders {{}}\n{hidden}\n")).can_name("users.count"), "{hidden}");
+    }
+    let granted_join =
+        "explore: orders { join: users { required_access_grants: [hr] sql_on: ${orders.user_id} = ${users.id} ;; } }";
+    assert!(!project(granted_join).can_name("users.count"));
+}
+
+#[test]
+fn fields_with_access_grants_are_closed_with_their_dependents() {
+    let imported = project(JOINED);
+    for member in ["users.secret", "users.shown_secret", "staff.secret", "staff.shown_secret"] {
+        assert!(imported.has(member) && !imported.can_name(member), "{member}");
+    }
+    assert!(imported.can_name("users.email"));
+}
+
+#[test]
+fn rules_of_explores_become_policies() {
+    let imported = project(
+        "explore: orders {
+  access_filter: { field: users.region user_attribute: region }
+  sql_always_where: ${orders.status} <> 'deleted' ;;
+  join: users { relationship: many_to_one sql_on: ${orders.user_id} = ${users.id} ;; }
+  join: derived { relationship: one_to_one sql_on: ${orders.id} = ${derived.id} ;; }
+}
+",
+    );
+    let policies = imported.file("policies/orders.yml");
+    assert!(policies.contains("{users.region} IN {{ user.attributes.region }}"), "{policies}");
+    assert!(policies.contains("{status} <> 'deleted'"), "{policies}");
+    assert!(imported.file("policies/users.yml").contains("{region} IN {{ user.attributes.region }}"));
+    assert!(imported.is_filtered("orders") && imported.is_filtered("users"));
+    assert!(!imported.can_name("derived.id"), "the explore shows it for some rows only");
+    assert_eq!(imported.codes("shop.model.lkml", 5), [Code::Closed]);
+}
+
+#[test]
+fn rules_without_a_counterpart_close_the_base() {
+    for rule in [
+        "access_filter: { field: users.nothing user_attribute: region }",
+        "access_filter: { field: status user_attribute: \"a b\" }",
+        "access_filter: { field: status }",
+        "sql_always_where: {% condition x %} status {% endcondition %} ;;",
+        "sql_always_where: ${nothing} = 1 ;;",
+        "sql_always_where: this is not SQL ( ;;",
+        "sql_always_having: ${count} > 1 ;;",
+    ] {
+        let imported = project(&format!("explore: orders {{\n {rule}\n}}\n"));
+        assert!(imported.is_filtered("orders"), "{rule}");
+        assert!(imported.file("policies/orders.yml").contains("1 = 0"), "{rule}");
+        assert!(
+            imported.codes("shop.model.lkml", 2).contains(&Code::Closed),
+            "{rule}: {:#?}",
+            imported.report.findings
+        );
+    }
+}
+
+#[test]
+fn fields_that_no_explore_shows_are_closed() {
+    let imported = project("explore: orders { fields: [ALL_FIELDS*, -orders.amount, -orders.detail*] }\n");
+    for member in ["orders.amount", "orders.id", "orders.status", "orders.created"] {
+        assert!(imported.has(member) && !imported.can_name(member), "{member}");
+    }
+    assert!(imported.can_name("orders.revenue"));
+    let imported = project(
+        "explore: orders { join: users { fields: [users.email] sql_on: ${orders.user_id} = ${users.id} ;; } }\n",
+    );
+    assert!(imported.can_name("users.email") && !imported.can_name("users.region") && imported.can_name("orders.id"));
+    let both =
+        project("explore: orders { fields: [orders.id] }\nexplore: again { from: orders fields: [again.status] }\n");
+    assert!(both.can_name("orders.id") && both.can_name("orders.status") && !both.can_name("orders.amount"));
+}
+
+#[test]
+fn refinements_are_merged() {
+    let imported = project(
+        "explore: orders {}
+view: +orders { dimension: status { required_access_grants: [hr] } measure: extra { type: max sql: ${amount} ;; } }
+explore: +orders { access_filter: { field: status user_attribute: status } }
+",
+    );
+    assert!(!imported.can_name("orders.status") && imported.has("orders.extra") && imported.is_filtered("orders"));
+    assert_eq!(imported.codes("shop.model.lkml", 2)[0], Code::Changed);
+}
+
+#[test]
+fn repeated_fields_are_left_out() {
+    let view = "view: a {
+  dimension: email { required_access_grants: [hr] sql: ${TABLE}.email ;; }
+  dimension: email { sql: ${TABLE}.email ;; }
+  measure: status { type: count }
+  dimension: status { sql: ${TABLE}.status ;; }
+  dimension: id {}
+}
+";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", view)]);
+    assert!(!imported.has("a.email") && !imported.has("a.status") && imported.can_name("a.id"));
+    assert!([3, 4, 5].iter().all(|line| imported.codes("a.lkml", *line).contains(&Code::NotCarriedOver)));
+}
+
+#[test]
+fn filters_of_an_extending_measure_replace_inherited_ones() {
+    let views = "view: a {
+  dimension: status {}
+  measure: paid { type: count filters: [status: \"paid\"] }
+}
+view: b { extends: [a] sql_table_name: shop.b ;; measure: paid { filters: [status: \"open\"] } }
+";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
+    let text = imported.file("cubes/b.yml");
+    assert!(text.contains("'open'") && !text.contains("'paid'"), "{text}");
+}
+
+#[test]
+fn files_that_cannot_be_read_close_the_views_that_they_name() {
+    let files = [
+        ("orders.view.lkml", ORDERS),
+        ("broken.lkml", "view: +orders { dimension: status { required_access_grants: [hr] }\n"),
+        ("model.lkml", "explore: orders {}\n"),
+        ("old.dashboard.lookml", "- dashboard: x\n"),
+    ];
+    let imported = Imported::of(Format::LookMl, &files);
+    assert!(imported.is_filtered("orders"));
+    assert_eq!(imported.codes("broken.lkml", 2), [Code::NotRead]);
+    assert_eq!(imported.codes("old.dashboard.lookml", 1), [Code::NotRead]);
+}
+
+#[test]
+fn circular_definitions_end() {
+    let imported = Imported::of(
+        Format::LookMl,
+        &[(
+            "a.lkml",
+            "view: a { extends: [b] }
+view: b { extends: [a] }
+view: c { derived_table: { sql: SELECT * FROM ${d.SQL_TABLE_NAME} ;; } dimension: id {} }
+view: d { derived_table: { sql: SELECT * FROM ${c.SQL_TABLE_NAME} ;; } dimension: id {} }
+view: e { measure: count { type: count drill_fields: [x*] } set: x { fields: [x*, y*] } set: y { fields: [x*, x*] } }
+view: f { dimension: a { sql: ${b} ;; } dimension: b { sql: ${a} ;; } dimension: c {} }
+",
+        )],
+    );
+    assert!(imported.has("e.count") && imported.has("f.c") && !imported.has("f.a"));
+    assert!(imported.model.cube_named("c").is_none());
+}

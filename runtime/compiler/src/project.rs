@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 pub use crate::text::{Origin, SourceFile, SqlText, Text};
+pub use cube_keys::{dimension_type_word, measure_type_word};
 pub use cubes::refresh_interval;
 pub(crate) use definitions::{MAX_ANCESTORS, Recovered};
 pub use definitions::{
@@ -38,6 +39,7 @@ pub use definitions::{
     TableDefinition, Wording,
 };
 pub use files::{may_read_files, project_may_read_files};
+pub use metrics::metric_kind_word;
 pub(crate) use jinja::{quote as quote_name, quoted};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 

@@ -46,6 +46,23 @@ pub struct Definitions {
     pub built: Built,
 }
 
+impl Definitions {
+    /// Returns all cubes, including incomplete ones, which are not served. For tools that show where names are defined.
+    pub fn every_cube(&self) -> &[CubeDefinition] {
+        self.recovered.as_ref().map_or(&self.cubes, |recovered| &recovered.cubes)
+    }
+
+    /// Returns all metrics, including incomplete ones.
+    pub fn every_metric(&self) -> &[MetricDefinition] {
+        self.recovered.as_ref().map_or(&self.metrics, |recovered| &recovered.metrics)
+    }
+
+    /// Returns all policies, including incomplete ones.
+    pub fn every_policy(&self) -> &[PolicyDefinition] {
+        self.recovered.as_ref().map_or(&self.policies, |recovered| &recovered.policies)
+    }
+}
+
 /// The definitions of a project including incomplete ones, which have placeholders for the parts that could not be
 /// read. A check of these finds the problems of the remaining parts.
 #[derive(Debug, Clone, Default, PartialEq)]

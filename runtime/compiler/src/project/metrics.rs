@@ -76,6 +76,11 @@ pub(super) static KINDS: Words<MetricKind> = Words {
     ],
 };
 
+/// Returns the word of a metric's type in a project's files.
+pub fn metric_kind_word(kind: MetricKind) -> &'static str {
+    KINDS.word(&kind)
+}
+
 /// The operators of queries.
 struct OperatorWords;
 

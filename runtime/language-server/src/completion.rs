@@ -112,7 +112,8 @@ fn words(schema: &Schema, path: &[String]) -> Vec<CompletionItem> {
     levels.extend(with_alternatives(&items));
     let mut seen = BTreeSet::new();
     let words = levels.iter().flat_map(|level| &level.values).map(|value| match value {
-        Literal::Text(word) => (*word).to_owned(),
+        Literal::Text(word) => word.to_string(),
+        Literal::Number(number) => number.to_string(),
         Literal::Boolean(value) => value.to_string(),
         Literal::Null => "null".to_owned(),
     });

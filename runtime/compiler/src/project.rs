@@ -28,8 +28,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 pub use crate::text::{Origin, SourceFile, SqlText, Text};
+pub use cube_keys::{dimension_type_word, measure_type_word};
 pub use cubes::refresh_interval;
-pub(crate) use definitions::MAX_ANCESTORS;
+pub(crate) use definitions::{MAX_ANCESTORS, Recovered};
 pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, LocatedValue,
     MODEL_SCHEMA, MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
@@ -38,6 +39,7 @@ pub use definitions::{
     TableDefinition, Wording,
 };
 pub use files::{may_read_files, project_may_read_files};
+pub use metrics::metric_kind_word;
 pub(crate) use jinja::{quote as quote_name, quoted};
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 
@@ -85,7 +87,8 @@ static FILE: MappingKeys = MappingKeys::new(
     ],
 );
 
-/// Reads every file of the tree. A file or an entry that cannot be read is reported and left out.
+/// Reads every file of the tree. A file or an entry that cannot be read is reported and left out. The other parts of an
+/// incomplete entry are still checked when the model is built.
 pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let settings_file = tree.files.get_key_value(settings::FILE).map(|(path, text)| documents::file_of(path, text));
@@ -168,8 +171,13 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         unread.extend(cube.member_names().cloned());
     }
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
-    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
+    let mut recovered = separate(&mut cubes, &mut metrics, &mut policies);
+    let count_of_files = cubes.len();
+    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
+    if let Some(recovered) = &mut recovered {
+        recovered.cubes.extend_from_slice(&cubes[count_of_files..]);
+    }
     diagnostics.extend(reserved::uses(tree, inputs));
 
     let definitions = Definitions {
@@ -187,11 +195,31 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         unread_files,
         broken_models,
         unread,
+        recovered,
         has_errors: diagnostics.iter().any(Diagnostic::is_error),
         built: Built::default(),
     };
     diagnostic::sort(&mut diagnostics);
     (definitions, diagnostics)
+}
+
+/// Removes incomplete definitions. Returns all definitions if there are any incomplete ones.
+fn separate(
+    cubes: &mut Vec<CubeDefinition>,
+    metrics: &mut Vec<MetricDefinition>,
+    policies: &mut Vec<PolicyDefinition>,
+) -> Option<Box<Recovered>> {
+    let are_complete = cubes.iter().all(CubeDefinition::is_all_complete)
+        && metrics.iter().all(|metric| metric.is_complete)
+        && policies.iter().all(|policy| policy.is_complete);
+    if are_complete {
+        return None;
+    }
+    let all = Recovered { cubes: cubes.clone(), metrics: metrics.clone(), policies: policies.clone() };
+    *cubes = std::mem::take(cubes).into_iter().filter_map(CubeDefinition::into_complete).collect();
+    metrics.retain(|metric| metric.is_complete);
+    policies.retain(|policy| policy.is_complete);
+    Some(Box::new(all))
 }
 
 /// Returns the diagnostic of a file that is a list without a key. The hint names the key that fits the file's folder.

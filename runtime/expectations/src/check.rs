@@ -96,7 +96,7 @@ async fn unreadable_sql(subject: Subject<'_>, case: &Expectation, sql: &str) -> 
 }
 
 /// Returns the place of the query's text that a refusal is about, or the place of the case.
-fn place(case: &Expectation, refusal: &Refusal) -> Span {
+pub(crate) fn place(case: &Expectation, refusal: &Refusal) -> Span {
     let word = |subject: &str| case.words.iter().find(|(word, _)| **word == *subject);
     let found = refusal.subjects.iter().find_map(|subject| word(subject));
     found.map_or_else(|| case.place.clone(), |(_, place)| place.clone())

@@ -1,19 +1,22 @@
 //! The expectations of a project: queries of `tests/*.yml` with their expected rows, SQL or refusal.
 //!
 //! In: the files of a project and its use cases ([`Subject`]). Out: one [`ExpectationOutcome`] per case from [`run`], or
-//! diagnostics for cases that can't pass from [`check`]. Rows are compared as the JSON that the server sends. Not
+//! diagnostics for cases that can't pass from [`check`] and [`check_names`]. Rows are compared as the JSON that the server sends. Not
 //! here: finding the files, printing outcomes (cli).
 
 mod check;
 mod compare;
+mod names;
 mod numbers;
 mod read;
 mod refusal;
 mod rows;
 mod run;
+pub mod schema;
 
 pub use check::check;
 pub use compare::{Difference, Row, RowOrder, difference};
+pub use names::check_names;
 pub use read::{Expectation, Expected, FOLDER, read};
 pub use refusal::{Refusal, hint};
 pub use rows::Rows;

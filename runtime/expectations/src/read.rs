@@ -47,7 +47,7 @@ pub enum Expected {
     },
 }
 
-const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
+pub(crate) const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
 
 /// Reads the expectations of all files.
 pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
@@ -123,16 +123,18 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
     let field = |name: &str| mapping.get(name);
     let text = |name: &str| mapping.text(name).map(str::to_owned);
     let (name, query) = (text("name"), field("query"));
-    let (Some(name), Some(query)) = (&name, query) else {
-        let (message, hint) = match (&name, query) {
-            (Some(name), None) => (format!("case `{name}` has no `query`"), "Add `query: {measures: [...]}`."),
-            (None, Some(_)) => ("a case has no `name`".to_owned(), "Add a `name`."),
-            _ => ("a case needs a `name` and a `query`".to_owned(), "Add both."),
-        };
-        diagnostics.push(problem(message, hint).at(place));
-        return None;
+    let label = name.as_ref().map_or_else(|| "a case".to_owned(), |name| format!("case `{name}`"));
+    let missing = match (&name, query) {
+        (Some(_), Some(_)) => None,
+        (Some(_), None) => Some((format!("{label} has no `query`"), "Add `query: {measures: [...]}`.")),
+        (None, Some(_)) => Some(("a case has no `name`".to_owned(), "Add a `name`.")),
+        (None, None) => Some(("a case needs a `name` and a `query`".to_owned(), "Add both.")),
     };
-    let name = name.clone();
+    diagnostics.extend(missing.map(|(message, hint)| problem(message, hint).at(place.clone())));
+    if let Some(ordered) = field("ordered").filter(|node| !is_boolean(node)) {
+        let diagnostic = problem(format!("`ordered` of {label} must be true or false"), "Write `ordered: false`.");
+        diagnostics.push(diagnostic.at(ordered.origin.span()));
+    }
     let expected: Vec<Expected> = [
         text("sql").map(Expected::Sql),
         field("rows").and_then(rows).map(Expected::Rows),
@@ -141,19 +143,18 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
     .into_iter()
     .flatten()
     .collect();
-    let [expected] = <[Expected; 1]>::try_from(expected)
-        .map_err(|_| {
-            let message = format!("case `{name}` needs exactly one of `sql`, `rows` and `error`");
-            diagnostics.push(
-                problem(message, "Write `rows` as a list of mappings, `error` as a mapping with a `code`.")
-                    .at(place.clone()),
-            );
-        })
-        .ok()?;
-    let is_refusal = matches!(expected, Expected::Error { .. });
+    let expected = <[Expected; 1]>::try_from(expected).ok();
+    if expected.is_none() {
+        let message = format!("{label} needs exactly one of `sql`, `rows` and `error`");
+        let hint = "Write `rows` as a list of mappings, `error` as a mapping with a `code`.";
+        diagnostics.push(problem(message, hint).at(place.clone()));
+    }
+    let is_refusal = matches!(expected, Some([Expected::Error { .. }]));
     let expected_at =
         ["sql", "rows", "error"].into_iter().find_map(field).map_or_else(|| place.clone(), |node| node.origin.span());
-    diagnostics.extend(malformed_query(&name, query).filter(|_| !is_refusal));
+    let malformed = query.filter(|_| !is_refusal).and_then(|query| malformed_query(&label, query));
+    diagnostics.extend(malformed);
+    let (name, query, [expected]) = (name?, query?, expected?);
     Some(Expectation {
         name,
         description: text("description"),
@@ -167,21 +168,25 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
 }
 
 /// Returns a diagnostic for a query that a server refuses in any project.
-fn malformed_query(case: &str, query: &Node) -> Option<Diagnostic> {
+fn malformed_query(label: &str, query: &Node) -> Option<Diagnostic> {
     let refusal = Refusal::from(parse(&json(query)).err()?);
     let path = refusal.body.field("field").and_then(Value::as_str).unwrap_or_default();
     let (key, value) = at_path(query, path);
     if let (Some(key), Some(Value::Array(known))) = (key, refusal.body.field("known_fields")) {
         let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
-        return Some(unknown_key(key, &known, &format_args!("the query of case `{case}`")));
+        return Some(unknown_key(key, &known, &format_args!("the query of {label}")));
     }
     let place = value.origin.span();
-    Some(refused_problem(case, &refusal).at(place))
+    Some(refused(label, &refusal).at(place))
 }
 
 /// Returns the diagnostic for a refused query whose case expects rows.
 pub(crate) fn refused_problem(case: &str, refusal: &Refusal) -> Diagnostic {
-    let message = format!("the query of case `{case}` is refused: {}", refusal.body.message);
+    refused(&format!("case `{case}`"), refusal)
+}
+
+fn refused(label: &str, refusal: &Refusal) -> Diagnostic {
+    let message = format!("the query of {label} is refused: {}", refusal.body.message);
     let subject = refusal.subjects.first().map(|subject| &**subject);
     let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
     let meant = meant.map_or_else(|| "Correct it".to_owned(), |name| format!("did you mean `{name}`? Correct it"));
@@ -224,6 +229,10 @@ fn at_path<'n>(query: &'n Node, path: &str) -> (Option<&'n Key>, &'n Node) {
 fn item_of(path: &str) -> Option<(usize, &str)> {
     let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
     Some((index.parse().ok()?, rest))
+}
+
+fn is_boolean(node: &Node) -> bool {
+    matches!(node.value, NodeValue::Scalar { plain: Plain::Boolean(_), .. })
 }
 
 fn rows(node: &Node) -> Option<Vec<Map<String, Value>>> {
@@ -304,6 +313,16 @@ mod tests {
         assert!(problems[0].contains("exactly one"), "{problems:?}");
         let (_, problems) = check("tests:\n  - {name: a, query: {}, rows: []}\n  - {name: a, query: {}, rows: []}\n");
         assert!(problems[0].contains("duplicate case name"), "{problems:?}");
+    }
+
+    #[test]
+    fn all_problems_of_a_case_are_reported() {
+        let (_, problems) = check(
+            "tests:\n  - qurey: {}\n    ordered: maybe\n    query: {mesures: []}\n    rows: []\n    error: {code: NO_SUCH}\n",
+        );
+        let codes: Vec<&str> = problems.iter().filter_map(|problem| problem.split(['[', ']']).nth(1)).collect();
+        let wrong = "wrong-expectation";
+        assert_eq!(codes, ["unknown-key", wrong, wrong, "unknown-value", wrong, "unknown-key"], "{problems:#?}");
     }
 
     #[test]

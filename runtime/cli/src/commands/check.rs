@@ -114,9 +114,15 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     if let Some(engine) = &engine {
         problems.extend(unusable_detectors(engine, &problems).await);
     }
-    // Errors of the project would cause further errors in expectations.
-    if let Some(engine) = engine.as_ref().filter(|_| !problems.iter().any(Diagnostic::is_error)) {
-        problems.extend(expectations::check(wiring::subject(engine), &cases).await);
+    if let Some(engine) = &engine {
+        let snapshot = engine.catalog.snapshot();
+        let unknown = expectations::check_names(&snapshot.model, &snapshot.definitions, &cases);
+        // Errors of the project would cause other refusals of queries.
+        if !problems.iter().any(Diagnostic::is_error) {
+            let found = expectations::check(wiring::subject(engine), &cases).await;
+            problems.extend(found.into_iter().filter(|problem| !unknown.contains(problem)));
+        }
+        problems.extend(unknown);
     }
     let checked = match engine.as_ref().filter(|_| arguments.data) {
         Some(engine) => {

@@ -1,13 +1,13 @@
 //! The JSON Schema of `service_project.yml` with the operator's sections.
 //!
 //! In: the keys that the reader reads, and their descriptions in the reference (`settings.md`). Out: the compiler's schema
-//! of the project with these keys and no others, so that an editor marks unknown keys. Not here: types of values, which
-//! may come from the environment; `terrane check` reports them.
+//! of the project with these keys and no others, so that an editor marks unknown keys and values of other types. Each
+//! value may also be a string with `${NAME}`, which comes from the environment. Not here: rules between several keys.
 
-use terrane_compiler::project::schema::{False, FileKind, Others, Schema, schema};
+use terrane_compiler::project::schema::{False, FileKind, Literal, Others, Schema, schema};
 
 use super::reader::Collected;
-use super::settings::about;
+use super::settings::{ValueKind, about, default_of};
 use super::{Environment, collect};
 
 /// A file with every section and an item of every list, so that all keys are read.
@@ -29,7 +29,8 @@ pub fn project_schema() -> Schema {
     for setting in collected.read_keys.settings() {
         let section = setting.key.split('.').next().unwrap_or_default();
         if !DEFINITIONS.contains(&section) {
-            put(&mut whole, &setting.key, about(&setting.key.replace("[0]", "")));
+            let value = value(&setting.key, collected.read_keys.kinds(&setting.key));
+            put(&mut whole, &setting.key, value);
         }
     }
     // `plugins` may be its list itself.
@@ -39,9 +40,59 @@ pub fn project_schema() -> Schema {
     whole.closed()
 }
 
+/// Returns the schema of the value of a key.
+fn value(key: &str, kinds: &[ValueKind]) -> Schema {
+    let key = key.replace("[0]", "");
+    let mut accepted: Vec<Schema> = kinds.iter().map(of_kind).collect();
+    // Without a kind, the key is only looked up, and the reader of another key decides.
+    if !accepted.is_empty() {
+        accepted.push(Schema { pattern: Some(r"\$\{"), ..Schema::of_types(&["string"]) });
+        accepted.push(Schema::of_types(&["null"]));
+    }
+    Schema { any_of: accepted, description: about(&key), default: default(&key, kinds), ..Schema::default() }
+}
+
+fn of_kind(kind: &ValueKind) -> Schema {
+    let scalar = || Schema::of_types(&["string", "number", "boolean"]);
+    match kind {
+        ValueKind::Boolean => {
+            let words = ["yes", "no", "on", "off"].map(|word| Literal::Text(word.into()));
+            let values = [Literal::Boolean(true), Literal::Boolean(false)].into_iter().chain(words);
+            Schema { values: values.collect(), ..Schema::default() }
+        }
+        ValueKind::Integer { least, most } => Schema {
+            minimum: Some(*least),
+            maximum: (*most < u64::MAX).then_some(*most),
+            ..Schema::of_types(&["integer"])
+        },
+        ValueKind::Words(words) => Schema { values: words.iter().map(|word| literal(word)).collect(), ..Schema::default() },
+        ValueKind::Scalar => scalar(),
+        ValueKind::Scalars => Schema::list(scalar()),
+        ValueKind::Mapping => Schema::of_types(&["object"]),
+    }
+}
+
+fn literal(word: &str) -> Literal {
+    match word {
+        "true" => Literal::Boolean(true),
+        "false" => Literal::Boolean(false),
+        word => match word.parse() {
+            Ok(number) => Literal::Number(number),
+            Err(_) => Literal::Text(word.to_owned().into()),
+        },
+    }
+}
+
+/// Returns the default of the reference, if it is a value and not a description of one.
+fn default(key: &str, kinds: &[ValueKind]) -> Option<Literal> {
+    let text = default_of(key).filter(|text| !text.starts_with(['(', '[', '{']))?;
+    let is_of_one = kinds.iter().any(|kind| !matches!(kind, ValueKind::Scalars | ValueKind::Mapping));
+    is_of_one.then(|| literal(&text))
+}
+
 /// Adds a key at its path, such as `security.oauth.providers[0].name`. Levels have keys or items, but no type, since a
 /// variable may replace mappings and lists.
-fn put(level: &mut Schema, path: &str, about: Option<String>) {
+fn put(level: &mut Schema, path: &str, value: Schema) {
     let (key, rest) = path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
     let (name, is_list) = key.strip_suffix("[0]").map_or((key, false), |name| (name, true));
     let named = level.properties.entry(name.to_owned()).or_default();
@@ -49,9 +100,9 @@ fn put(level: &mut Schema, path: &str, about: Option<String>) {
     match rest {
         Some(rest) => {
             inner.additional_properties = Some(Others::None(False));
-            put(inner, rest, about);
+            put(inner, rest, value);
         }
-        None => inner.description = about,
+        None => *inner = value,
     }
 }
 
@@ -64,6 +115,22 @@ mod tests {
             let of_items = || level.items.as_deref().and_then(|items| items.properties.get(key));
             level.properties.get(key).or_else(of_items)
         })
+    }
+
+    /// Returns the paths of keys that accept anything.
+    fn untyped(level: &Schema, path: &str) -> Vec<String> {
+        let inner = level.properties.iter().chain(level.items.iter().flat_map(|items| &items.properties));
+        let mut found = Vec::new();
+        for (key, schema) in inner {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let is_leaf = schema.properties.is_empty() && schema.items.is_none();
+            let is_typed = !schema.any_of.is_empty() || !schema.types.is_empty() || !schema.values.is_empty();
+            if is_leaf && !is_typed {
+                found.push(path.clone());
+            }
+            found.extend(untyped(schema, &path));
+        }
+        found
     }
 
     #[test]
@@ -79,6 +146,21 @@ mod tests {
             }
         }
         assert!(count > 100, "{count} settings are too few");
+    }
+
+    #[test]
+    fn settings_have_types_bounds_and_defaults() {
+        let schema = project_schema();
+        let accepted = |path: &str| find(&schema, path).unwrap().any_of.clone();
+        let port = &accepted("server.port")[0];
+        assert_eq!((port.types.as_slice(), port.minimum, port.maximum), (&["integer"][..], Some(0), Some(65_535)));
+        assert_eq!(find(&schema, "server.port").unwrap().default, Some(Literal::Number(8_000)));
+        let access = &accepted("warehouse.file_access")[0].values;
+        assert!(access.contains(&Literal::Text("project".into())), "{access:?}");
+        assert!(accepted("warehouse.init")[0].items.is_some());
+        assert!(accepted("cache.enabled")[0].values.contains(&Literal::Boolean(true)));
+        let untyped = untyped(&schema, "");
+        assert!(untyped.is_empty(), "settings without a type: {untyped:?}");
     }
 
     #[test]

@@ -11,13 +11,22 @@ use sqlparser::dialect::Dialect;
 use super::inherit::{Inherited, Merged};
 use super::relation::Models;
 use super::{
-    Aggregate, AggregateFunction, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
-    Model, Presentation, Relation, Rollup, Segment, SegmentId, Snippet,
+    Aggregate, AggregateFunction, ColumnName, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
+    Model, Presentation, Relation, Rollup, Segment, SegmentId, Snippet, TableName,
 };
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
 use crate::text::nearest::suggest;
 use crate::types::LogicalType;
+
+/// The treatment of cubes whose relation cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WithoutRelation {
+    /// They are left out of the model.
+    Omitted,
+    /// A table of the cube's name stands for the relation, so that members are checked.
+    Substituted,
+}
 
 /// A model without snippets.
 pub(super) struct Skeleton<'d> {
@@ -37,6 +46,7 @@ pub(super) fn assemble<'d>(
     definitions: &'d Definitions,
     merged: &[Merged<'d>],
     unusable: HashSet<&'d str>,
+    without_relation: WithoutRelation,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Skeleton<'d> {
@@ -63,7 +73,9 @@ pub(super) fn assemble<'d>(
     };
     for (at, cube) in merged.iter().enumerate() {
         let name = &cube.definition.name.value;
-        match cube.relation.and_then(|relation| models.relation(relation, dialect, diagnostics)) {
+        let relation = cube.relation.and_then(|relation| models.relation(relation, dialect, diagnostics));
+        let substitute = || (without_relation == WithoutRelation::Substituted).then(|| placeholder(name));
+        match relation.or_else(substitute) {
             Some(relation) => {
                 skeleton.add(at, cube, Arc::clone(name), None, relation);
                 let refresh = cube.refresh.and_then(|refresh| models.refresh(refresh, dialect, diagnostics));
@@ -216,6 +228,12 @@ impl<'d> Skeleton<'d> {
             .hint(hint)
             .at(join.name.span())
     }
+}
+
+/// Returns the relation in place of one that cannot be read.
+fn placeholder(name: &Arc<str>) -> Relation {
+    let parts = vec![ColumnName { text: Arc::clone(name), quoted: true }];
+    Relation::Table(TableName { parts, catalog_name: None })
 }
 
 /// Returns a cube without snippets and joins, which are added later.

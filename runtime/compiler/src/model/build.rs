@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use sqlparser::dialect::Dialect;
 
-use super::assemble::{Skeleton, assemble};
+use super::assemble::{Skeleton, WithoutRelation, assemble};
 use super::cycles::{self, Edge, Item, Items, References};
 use super::inherit::{Inherited, Merged, merge};
 use super::read::read;
@@ -23,17 +23,39 @@ use super::{
 };
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;
-use crate::project::{Definitions, MeasureDefinition, SqlText};
+use crate::project::{CubeDefinition, Definitions, MeasureDefinition, Recovered, SqlText};
 use crate::snippet::grammar::{Problem, grammar};
 use crate::text::nearest::suggest;
 
 /// Builds a model with every reference resolved. Broken items are reported and left out, so that the others stay
 /// usable.
+///
+/// If definitions are incomplete, or cubes have no usable relation, a second model with placeholders in their stead is
+/// built and dropped. Its errors include those of the remaining parts of such definitions, and no errors that would
+/// follow from leaving them out.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
+    let (model, diagnostics) = build_with(definitions, WithoutRelation::Omitted);
+    let is_omitted = |cube: &CubeDefinition| model.cube_named(&cube.name.value).is_none();
+    if definitions.recovered.is_none() && !definitions.cubes.iter().any(is_omitted) {
+        return (model, diagnostics);
+    }
+    let mut all = definitions.clone();
+    if let Some(recovered) = all.recovered.take() {
+        let Recovered { cubes, metrics, policies } = *recovered;
+        (all.cubes, all.metrics, all.policies) = (cubes, metrics, policies);
+    }
+    let (_, mut found) = build_with(&all, WithoutRelation::Substituted);
+    // A warning about a placeholder is none about the project.
+    let is_same = |one: &Diagnostic, other: &Diagnostic| one.code == other.code && one.span == other.span;
+    found.retain(|one| one.is_error() || diagnostics.iter().any(|other| is_same(one, other)));
+    (model, found)
+}
+
+fn build_with(definitions: &Definitions, without_relation: WithoutRelation) -> (Model, Vec<Diagnostic>) {
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
     let (merged, unusable) = merge(definitions, &mut diagnostics);
-    let skeleton = assemble(definitions, &merged, unusable, &*dialect, &mut diagnostics);
+    let skeleton = assemble(definitions, &merged, unusable, without_relation, &*dialect, &mut diagnostics);
     let own_dialect = || grammar(&definitions.warehouse);
     let read_cube = |dialect: &mut Box<dyn Dialect>, cube: &Cube| CubeReader::of(cube, &skeleton, &merged, &**dialect);
     let mut filled = parallel::map_with(&skeleton.model.cubes, own_dialect, read_cube);

@@ -171,6 +171,8 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
                     let known = scope.model.cubes.iter().map(|cube| &*cube.name);
                     Some((Code::UnknownCube, format!("unknown cube `{cube}`"), suggest(cube, "cubes", known)))
                 }
+                // The type of such a dimension may be a placeholder.
+                Some((_, Some(Member::Dimension(_)))) if scope.unread.contains(name) => None,
                 Some((of, Some(Member::Dimension(id)))) => {
                     diagnostics.extend(refused(filter, &of.dimensions[id.index as usize]));
                     None

@@ -358,8 +358,10 @@ impl PolicyReader<'_> {
         let is_closed = !problems.is_empty() || is_unread || is_misread || !is_same_rows || is_uncovered;
         if let Some(diagnostics) = diagnostics {
             self.is_broken.set(self.is_broken.get() || is_unread || !problems.is_empty());
+            // The same mistake for another cube of the policy.
+            let is_same = |one: &Diagnostic, other: &Diagnostic| one.code == other.code && one.span == other.span;
             problems.into_iter().for_each(|problem| {
-                if !diagnostics.contains(&problem) {
+                if !diagnostics.iter().any(|other| is_same(other, &problem)) {
                     diagnostics.push(problem);
                 }
             });

@@ -63,6 +63,11 @@ pub(super) fn add(
     model.set_rollup_states();
 }
 
+/// Returns all items, or `None` if one is missing. Each is read, so that all problems are reported.
+fn all<T>(items: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
+    items.collect::<Vec<_>>().into_iter().collect()
+}
+
 struct PreAggregationReader<'m> {
     cube: &'m Cube,
     model: &'m Model,
@@ -79,22 +84,13 @@ impl PreAggregationReader<'_> {
         rollup: Rollup,
         found: &mut Vec<Diagnostic>,
     ) -> Option<Rollup> {
-        let measures: Option<Vec<MeasureId>> =
-            declared.measures.iter().map(|measure| self.measure(measure, found)).collect();
-        let dimensions: Option<Vec<DimensionId>> =
-            declared.dimensions.iter().map(|dimension| self.dimension(dimension, "dimension", found)).collect();
-        let segments: Option<Vec<SegmentId>> =
-            declared.segments.iter().map(|segment| self.segment(segment, found)).collect();
-        let filters: Option<Vec<Snippet>> =
-            declared.filters.iter().map(|filter| self.snippet(filter, Place::Segment, found)).collect();
-        let arrival = match &declared.arrival {
-            Some(arrival) => Some(self.snippet(arrival, Place::Dimension, found)?),
-            None => None,
-        };
-        let time = match &declared.time_dimension {
-            Some(time) => Some(self.time(declared, time, found)?),
-            None => None,
-        };
+        let measures = all(declared.measures.iter().map(|measure| self.measure(measure, found)));
+        let dimensions =
+            all(declared.dimensions.iter().map(|dimension| self.dimension(dimension, "dimension", found)));
+        let segments = all(declared.segments.iter().map(|segment| self.segment(segment, found)));
+        let filters = all(declared.filters.iter().map(|filter| self.snippet(filter, Place::Segment, found)));
+        let arrival = all(declared.arrival.iter().map(|sql| self.snippet(sql, Place::Dimension, found)));
+        let time = all(declared.time_dimension.iter().map(|time| self.time(declared, time, found)));
         let build_range = declared.build_range.each_ref().map(|day| day.as_ref().and_then(|day| self.day(day, found)));
         if let ([Some(start), Some(end)], [_, Some(place)]) = (build_range, &declared.build_range)
             && end < start
@@ -109,12 +105,12 @@ impl PreAggregationReader<'_> {
             measures: measures?,
             segments: segments?,
             filters: filters?,
-            time,
+            time: time?.pop(),
             update_window: declared.update_window,
             is_incremental: declared.is_incremental,
             max_staleness: declared.max_staleness,
             build_range,
-            arrival,
+            arrival: arrival?.pop(),
             indexes,
             dimensions,
             ..rollup
@@ -278,7 +274,10 @@ impl PreAggregationReader<'_> {
     /// no query. Reports the reason if not.
     fn is_storable(&self, declared: &Text, cube: CubeId, sql: &Snippet, found: &mut Vec<Diagnostic>) -> bool {
         if let Some(cube) = self.to_many(cube, sql) {
-            found.push(self.repeats(declared, cube));
+            // The join to such a cube may be broken, which was reported.
+            if !self.unread.contains(&self.model.cube(cube).name) {
+                found.push(self.repeats(declared, cube));
+            }
             return false;
         }
         if self.has_query(sql) {

@@ -1,12 +1,22 @@
 //! The keys of cubes and of their parts, and the words that are valid as values.
 //!
-//! Contains only tables; [`cubes`](super::cubes) reads files by them.
+//! Contains tables and lookups in them; [`cubes`](super::cubes) reads files by them.
 
 use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, PUBLIC, TITLE, Words};
 use crate::snippet::{AggregateFunction, Fraction};
 use crate::types::Granularity;
 use crate::types::{DimensionType, Relationship, TimeKind};
+
+/// Returns the word of a measure's type in a project's files.
+pub fn measure_type_word(ty: MeasureType) -> &'static str {
+    MEASURE_TYPES.word(&ty)
+}
+
+/// Returns the word of a dimension's type in a project's files.
+pub fn dimension_type_word(ty: DimensionType) -> &'static str {
+    DIMENSION_TYPES.word(&ty)
+}
 
 pub(super) static CUBE: MappingKeys =
     MappingKeys {

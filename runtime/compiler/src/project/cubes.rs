@@ -1,7 +1,7 @@
 //! Reads the entries of `cubes:`.
 //!
-//! In: the YAML nodes of one list. Out: [`CubeDefinition`]s. A broken member is reported and left out; its cube stays.
-//! Not here: resolving names, and SQL.
+//! In: the YAML nodes of one list. Out: [`CubeDefinition`]s. Every key is read, whatever is wrong with the others. A
+//! member with an error is marked as incomplete; its cube stays. Not here: resolving names, and SQL.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
     RefreshDefinition, RelationDefinition, SegmentDefinition, Wording,
 };
-use super::fields::{Fields, choice_of};
+use super::fields::{Fields, choice_of, snake_case};
 use super::jinja::Renderer;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
@@ -26,7 +26,7 @@ use crate::text::{SqlText, Text};
 use crate::types::Granularity;
 use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};
 
-/// Reads one cube. The names of members and joins that cannot be read are added to `unread`.
+/// Reads one cube. The names of members and joins that are incomplete or cannot be read are added to `unread`.
 pub(super) fn cube(
     node: &Node,
     renderer: &Renderer,
@@ -34,10 +34,10 @@ pub(super) fn cube(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CubeDefinition> {
     let mut fields = Fields::open(node, &CUBE, diagnostics)?;
-    let Some(name) = fields.name() else {
+    let (name, is_complete) = fields.name_or_place();
+    if !is_complete {
         unread.extend(names_it_may_have(node));
-        return None;
-    };
+    }
     let wording = wording(&mut fields);
     let extends = fields.text("extends");
     let public = is_public(&mut fields);
@@ -55,6 +55,7 @@ pub(super) fn cube(
         joins: Vec::new(),
         pre_aggregations: Vec::new(),
         refresh,
+        is_complete,
     };
     for list in ["measures", "dimensions", "segments", "joins"] {
         // A mapping by name instead of a list; the mistake is reported below.
@@ -67,23 +68,28 @@ pub(super) fn cube(
     }
     for item in fields.list("measures") {
         let read = measure(item, renderer, fields.diagnostics());
-        cube.measures.extend(or_unread(read, item, unread));
+        note_unread(read.as_ref().is_some_and(|read| read.is_complete), item, unread);
+        cube.measures.extend(read);
     }
     for item in fields.list("dimensions") {
         let read = dimension(item, renderer, fields.diagnostics());
-        cube.dimensions.extend(or_unread(read, item, unread));
+        note_unread(read.as_ref().is_some_and(|read| read.is_complete), item, unread);
+        cube.dimensions.extend(read);
     }
     for item in fields.list("segments") {
         let read = segment(item, renderer, fields.diagnostics());
-        cube.segments.extend(or_unread(read, item, unread));
+        note_unread(read.as_ref().is_some_and(|read| read.is_complete), item, unread);
+        cube.segments.extend(read);
     }
     for item in fields.list("joins") {
         let read = join(item, renderer, fields.diagnostics());
-        cube.joins.extend(or_unread(read, item, unread));
+        note_unread(read.as_ref().is_some_and(|read| read.is_complete), item, unread);
+        cube.joins.extend(read);
     }
     for item in fields.list("pre_aggregations") {
         let read = pre_aggregation(item, renderer, fields.diagnostics());
-        cube.pre_aggregations.extend(or_unread(read, item, unread));
+        note_unread(read.as_ref().is_some_and(|read| read.is_complete), item, unread);
+        cube.pre_aggregations.extend(read);
     }
     Some(cube)
 }
@@ -100,12 +106,11 @@ fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     words.rfind(|word| !word.is_empty()).into_iter().chain(file).map(Arc::from).collect()
 }
 
-/// Reads an item; adds the name of one that cannot be read to `unread`.
-fn or_unread<T>(read: Option<T>, node: &Node, unread: &mut BTreeSet<Arc<str>>) -> Option<T> {
-    if read.is_none() {
-        unread.extend(name_of(node).map(|name| name.value));
-    }
-    read
+/// Adds the name of an incomplete entry to `unread`, and the name that its author most likely meant.
+pub(super) fn note_unread(is_complete: bool, node: &Node, unread: &mut BTreeSet<Arc<str>>) {
+    let Some(name) = name_of(node).filter(|_| !is_complete) else { return };
+    unread.extend(snake_case(&name.value).map(Arc::from));
+    unread.insert(name.value);
 }
 
 /// Reads the source of the rows; `None` if the cube inherits it.
@@ -179,17 +184,17 @@ fn scalar(node: &Node) -> Option<Arc<str>> {
     }
 }
 
-/// Reads a member's name. `metric_time` is reserved, because every query can use it.
-fn member_name(fields: &mut Fields) -> Option<Text> {
-    let name = fields.name()?;
+/// Reads a member's name, and whether it can be used. `metric_time` is reserved, because every query can use it.
+fn member_name(fields: &mut Fields) -> (Text, bool) {
+    let (name, is_usable) = fields.name_or_place();
     if &*name.value != METRIC_TIME {
-        return Some(name);
+        return (name, is_usable);
     }
     let message = format!("the name of {} is reserved: in queries it means each measure's own time", fields.what());
     let hint =
         "choose another name, such as `created_at`, and mark it `primary_time: true` if it is the cube's own time";
     fields.report(Diagnostic::error(Code::ReservedName, message).hint(hint).at(name.span()));
-    None
+    (name, false)
 }
 
 /// The rendered text of a key.
@@ -227,17 +232,15 @@ fn measure_type(fields: &mut Fields) -> Option<MeasureType> {
 
 fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MeasureDefinition> {
     let mut fields = Fields::open(node, &MEASURE, diagnostics)?;
-    let name = member_name(&mut fields)?;
+    let (name, mut is_complete) = member_name(&mut fields);
     let wording = wording(&mut fields);
-    let ty = measure_type(&mut fields)?;
-    let has_sql = fields.has("sql");
+    let ty = measure_type(&mut fields);
     let text = sql(&mut fields, "sql", renderer);
-    if has_sql && text.is_none() {
-        return None;
-    }
-    let filters = filters(&mut fields, renderer)?;
+    let (filters, are_complete) = filters(&mut fields, renderer);
+    is_complete &= ty.is_some() && are_complete && fields.has("sql") == text.is_some();
     let from_all = fields.choice("from", &FROM);
-    if let (Some(origin), true) = (fields.key_origin("from"), ty != MeasureType::RunningTotal) {
+    let is_of_other_type = ty.is_some_and(|ty| ty != MeasureType::RunningTotal);
+    if let (Some(origin), true) = (fields.key_origin("from"), is_of_other_type) {
         fields.report(
             Diagnostic::error(
                 Code::MisplacedField,
@@ -247,13 +250,24 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
             .at(origin.span()),
         );
     }
-    if let (Some(origin), true) = (fields.key_origin("filters"), ty == MeasureType::Number && !filters.is_empty()) {
+    let has_filters = ty == Some(MeasureType::Number) && !filters.is_empty();
+    if let (Some(origin), true) = (fields.key_origin("filters"), has_filters) {
         let message = format!("number {} has filters, and no rows to filter", fields.what());
         let hint = "put the filters on the measures that it is computed from";
         fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
-        return None;
+        is_complete = false;
     }
     let drill_members = fields.texts("drill_members");
+    // Without a type, the names that its SQL may contain are unknown. A count needs no SQL.
+    let ty = ty.or_else(|| match fields.likely_choice("type", &MEASURE_TYPES)? {
+        MeasureWord::Type(ty) => Some(ty),
+        MeasureWord::Percentile => Some(MeasureType::Aggregate(AggregateFunction::Percentile(Fraction::HALF))),
+    });
+    let count = MeasureType::Aggregate(AggregateFunction::Count);
+    let (ty, text) = match (ty, text) {
+        (Some(ty), text) if text.is_some() || !fields.has("sql") => (ty, text),
+        _ => (count, None),
+    };
     Some(MeasureDefinition {
         name,
         ty,
@@ -262,12 +276,13 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
         drill_members,
         from_all: from_all.unwrap_or(false),
         wording,
+        is_complete,
     })
 }
 
 fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<DimensionDefinition> {
     let mut fields = Fields::open(node, &DIMENSION, diagnostics)?;
-    let name = member_name(&mut fields)?;
+    let (name, is_usable) = member_name(&mut fields);
     let wording = wording(&mut fields);
     let ty = fields.choice("type", &DIMENSION_TYPES);
     let primary_key = fields.boolean("primary_key", false);
@@ -310,37 +325,46 @@ fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>
     } else if !is_time {
         granularities.clear();
     }
+    let is_complete = is_usable && ty.is_some() && text.is_some();
+    let ty = ty.or_else(|| fields.likely_choice("type", &DIMENSION_TYPES)).unwrap_or(DimensionType::String);
     Some(DimensionDefinition {
+        ty,
+        sql: text.unwrap_or_else(|| SqlText::placeholder(&name.origin)),
         name,
-        ty: ty?,
-        sql: text?,
         primary_key,
         is_partition,
         primary_time,
         time: timezone.unwrap_or(TimeKind::Utc),
         granularities,
         wording,
+        is_complete,
     })
 }
 
 fn segment(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<SegmentDefinition> {
     let mut fields = Fields::open(node, &SEGMENT, diagnostics)?;
-    let name = member_name(&mut fields)?;
+    let (name, is_usable) = member_name(&mut fields);
     let wording = wording(&mut fields);
-    let sql = sql(&mut fields, "sql", renderer)?;
-    Some(SegmentDefinition { name, sql, wording })
+    let sql = sql(&mut fields, "sql", renderer);
+    let is_complete = is_usable && sql.is_some();
+    let sql = sql.unwrap_or_else(|| SqlText::placeholder(&name.origin));
+    Some(SegmentDefinition { name, sql, wording, is_complete })
 }
 
 fn join(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<JoinDefinition> {
     let mut fields = Fields::open(node, &JOIN, diagnostics)?;
-    let name = fields.name()?;
+    let (name, is_usable) = fields.name_or_place();
     let cube = fields.text("cube");
     let relationship = relationship(&mut fields);
     let always = fields.boolean("always", false);
     // Not used further; read so that mistakes in it are reported.
     fields.words("description");
     let sql = sql(&mut fields, "sql", renderer);
-    Some(JoinDefinition { name, cube, relationship: relationship?, sql: sql?, always })
+    let is_complete = is_usable && relationship.is_some() && sql.is_some();
+    // The relationship that the most references are valid with.
+    let relationship = relationship.unwrap_or(Relationship::ManyToOne);
+    let sql = sql.unwrap_or_else(|| SqlText::placeholder(&name.origin));
+    Some(JoinDefinition { name, cube, relationship, sql, always, is_complete })
 }
 
 fn relationship(fields: &mut Fields) -> Option<Relationship> {
@@ -356,15 +380,17 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
     fields.choice("relationship", &RELATIONSHIPS)
 }
 
-/// Reads conditions on rows; `None` if one cannot be read, which is reported.
-fn filters(fields: &mut Fields, renderer: &Renderer) -> Option<Vec<SqlText>> {
+/// Reads conditions on rows, and whether all of them can be read.
+fn filters(fields: &mut Fields, renderer: &Renderer) -> (Vec<SqlText>, bool) {
     let mut filters = Vec::new();
-    for item in fields.list("filters") {
+    let items = fields.list("filters");
+    for item in items {
         let label = format!("filter of {}", fields.what());
-        let mut filter = Fields::open_as(item, &FILTER, label, fields.diagnostics())?;
-        filters.push(sql(&mut filter, "sql", renderer)?);
+        let filter = Fields::open_as(item, &FILTER, label, fields.diagnostics());
+        filters.extend(filter.and_then(|mut filter| sql(&mut filter, "sql", renderer)));
     }
-    Some(filters)
+    let are_complete = filters.len() == items.len();
+    (filters, are_complete)
 }
 
 fn pre_aggregation(
@@ -373,7 +399,7 @@ fn pre_aggregation(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<PreAggregationDefinition> {
     let mut fields = Fields::open(node, &PRE_AGGREGATION, diagnostics)?;
-    let name = fields.name()?;
+    let (name, is_usable) = fields.name_or_place();
     // Not used further; read so that mistakes in it are reported.
     fields.words("description");
     fields.choice("type", &ROLLUP);
@@ -402,7 +428,7 @@ fn pre_aggregation(
         let hint = format!("Add `{}`.", fields.example("granularity"));
         fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(origin.span()));
     }
-    let filters = filters(&mut fields, renderer)?;
+    let (filters, are_complete) = filters(&mut fields, renderer);
     let (refresh, update_window, is_incremental) = rollup_refresh(&mut fields, renderer);
     let arrival = fields.text("arrival").and_then(|text| renderer.snippet(&text, fields.diagnostics()));
     Some(PreAggregationDefinition {
@@ -422,6 +448,7 @@ fn pre_aggregation(
         build_range: build_range(&mut fields),
         arrival,
         indexes: fields.texts("indexes"),
+        is_complete: is_usable && are_complete,
     })
 }
 

@@ -38,10 +38,38 @@ pub struct Definitions {
     pub broken_models: Vec<Text>,
     /// Names in files or entries that could not be read: references to them are not reported as unknown.
     pub unread: BTreeSet<Arc<str>>,
+    /// All definitions, if some are incomplete. They are only checked.
+    pub(crate) recovered: Option<Box<Recovered>>,
     /// True if parts of the files were left out, so that a missing item may be one of those.
     pub has_errors: bool,
     /// The models that the warehouse contains. Set by the caller who asked the warehouse, not by the files.
     pub built: Built,
+}
+
+impl Definitions {
+    /// Returns all cubes, including incomplete ones, which are not served. For tools that show where names are defined.
+    pub fn every_cube(&self) -> &[CubeDefinition] {
+        self.recovered.as_ref().map_or(&self.cubes, |recovered| &recovered.cubes)
+    }
+
+    /// Returns all metrics, including incomplete ones.
+    pub fn every_metric(&self) -> &[MetricDefinition] {
+        self.recovered.as_ref().map_or(&self.metrics, |recovered| &recovered.metrics)
+    }
+
+    /// Returns all policies, including incomplete ones.
+    pub fn every_policy(&self) -> &[PolicyDefinition] {
+        self.recovered.as_ref().map_or(&self.policies, |recovered| &recovered.policies)
+    }
+}
+
+/// The definitions of a project including incomplete ones, which have placeholders for the parts that could not be
+/// read. A check of these finds the problems of the remaining parts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Recovered {
+    pub(crate) cubes: Vec<CubeDefinition>,
+    pub(crate) metrics: Vec<MetricDefinition>,
+    pub(crate) policies: Vec<PolicyDefinition>,
 }
 
 /// The state of built models compared with their definitions.
@@ -72,6 +100,26 @@ impl CubeDefinition {
             at = parent;
         }
         line
+    }
+
+    /// Returns the cube without its incomplete members and joins; `None` if the cube itself is incomplete.
+    pub(crate) fn into_complete(mut self) -> Option<CubeDefinition> {
+        self.measures.retain(|measure| measure.is_complete);
+        self.dimensions.retain(|dimension| dimension.is_complete);
+        self.segments.retain(|segment| segment.is_complete);
+        self.joins.retain(|join| join.is_complete);
+        self.pre_aggregations.retain(|rollup| rollup.is_complete);
+        self.is_complete.then_some(self)
+    }
+
+    /// Returns whether the cube and all its members and joins are complete.
+    pub(crate) fn is_all_complete(&self) -> bool {
+        self.is_complete
+            && self.measures.iter().all(|measure| measure.is_complete)
+            && self.dimensions.iter().all(|dimension| dimension.is_complete)
+            && self.segments.iter().all(|segment| segment.is_complete)
+            && self.joins.iter().all(|join| join.is_complete)
+            && self.pre_aggregations.iter().all(|rollup| rollup.is_complete)
     }
 
     /// Returns the names of measures, dimensions and segments.
@@ -178,6 +226,8 @@ pub struct CubeDefinition {
     pub joins: Vec<JoinDefinition>,
     pub pre_aggregations: Vec<PreAggregationDefinition>,
     pub refresh: Option<RefreshDefinition>,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 /// The times at which rows count as changed; at least one key is set.
@@ -217,6 +267,8 @@ pub struct MeasureDefinition {
     /// `from: all` of a running total.
     pub from_all: bool,
     pub wording: Wording,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -232,6 +284,8 @@ pub struct DimensionDefinition {
     /// The granularities, finest first; all eight if none is declared; empty for other types than time.
     pub granularities: Vec<Granularity>,
     pub wording: Wording,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -239,6 +293,8 @@ pub struct SegmentDefinition {
     pub name: Text,
     pub sql: SqlText,
     pub wording: Wording,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -249,6 +305,8 @@ pub struct JoinDefinition {
     pub relationship: Relationship,
     pub sql: SqlText,
     pub always: bool,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -273,6 +331,8 @@ pub struct PreAggregationDefinition {
     /// A column or expression.
     pub arrival: Option<SqlText>,
     pub indexes: Vec<Text>,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -283,6 +343,8 @@ pub struct MetricDefinition {
     pub time_grain: Option<Granularity>,
     pub filters: Vec<MetricFilterDefinition>,
     pub wording: Wording,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -320,6 +382,8 @@ pub struct PolicyDefinition {
     pub deny: Vec<Text>,
     /// Measures over masked members stay open.
     pub allow_aggregate: bool,
+    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    pub is_complete: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -88,8 +88,9 @@ impl ParsedFile {
         let (mut diagnostics, mut unread, mut sources) = (Vec::new(), BTreeSet::new(), List::default());
         let document = document(file, &mut diagnostics, &mut unread);
         if let Some(document) = &document {
-            document
-                .read("sources", &mut unread, &mut sources, |node, _, diagnostics| sources::source(node, diagnostics));
+            document.read("sources", |_| true, &mut unread, &mut sources, |node, _, diagnostics| {
+                sources::source(node, diagnostics)
+            });
         }
         let has_misplaced_policies = document.as_ref().is_some_and(|document| policies::is_misplaced(&document.root));
         ParsedFile { document, diagnostics, unread, sources, has_misplaced_policies }
@@ -98,13 +99,13 @@ impl ParsedFile {
     fn entries(&self, renderer: &Renderer) -> Entries {
         let Entries { mut cubes, mut metrics, mut policies, mut unread } = Entries::default();
         if let Some(document) = &self.document {
-            document.read("cubes", &mut unread, &mut cubes, |node, unread, diagnostics| {
+            document.read("cubes", |cube| cube.is_complete, &mut unread, &mut cubes, |node, unread, diagnostics| {
                 cubes::cube(node, renderer, unread, diagnostics)
             });
-            document.read("metrics", &mut unread, &mut metrics, |node, _, diagnostics| {
+            document.read("metrics", |metric| metric.is_complete, &mut unread, &mut metrics, |node, _, diagnostics| {
                 metrics::metric(node, renderer, diagnostics)
             });
-            document.read("policies", &mut unread, &mut policies, |node, _, diagnostics| {
+            document.read("policies", |policy| policy.is_complete, &mut unread, &mut policies, |node, _, diagnostics| {
                 policies::policy(node, diagnostics)
             });
         }
@@ -120,10 +121,12 @@ impl<T> List<T> {
 }
 
 impl Document {
-    /// Reads every entry of one of the top-level lists. Adds the names of entries that cannot be read to `unread`.
+    /// Reads every entry of one of the top-level lists. Adds the names of entries that are incomplete or cannot be read
+    /// to `unread`.
     fn read<T>(
         &self,
         list: &'static str,
+        is_complete: fn(&T) -> bool,
         unread: &mut BTreeSet<Arc<str>>,
         into: &mut List<T>,
         mut read: impl FnMut(&Node, &mut BTreeSet<Arc<str>>, &mut Vec<Diagnostic>) -> Option<T>,
@@ -141,10 +144,9 @@ impl Document {
             return;
         };
         for item in items {
-            match read(item, unread, &mut into.diagnostics) {
-                Some(definition) => into.items.push(definition),
-                None => unread.extend(cubes::name_of(item).map(|name| name.value)),
-            }
+            let definition = read(item, unread, &mut into.diagnostics);
+            cubes::note_unread(definition.as_ref().is_some_and(is_complete), item, unread);
+            into.items.extend(definition);
         }
     }
 }

@@ -248,12 +248,21 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     /// The snake_case name that everything has.
     pub(super) fn name(&mut self) -> Option<Text> {
-        let name = self.text("name")?;
-        if let Err(diagnostic) = check_name(&name, &self.what.kind) {
-            self.report(diagnostic);
-            return None;
-        }
-        Some(name)
+        let (name, is_usable) = self.name_or_place();
+        is_usable.then_some(name)
+    }
+
+    /// Reads the name, and whether it can be used. A name that cannot be used has been reported; the text in the file, or
+    /// else the line, stands for it, so that the mapping's other keys can be checked.
+    pub(super) fn name_or_place(&mut self) -> (Text, bool) {
+        let Some(name) = self.text("name") else {
+            let value = format!("line {}", self.origin.line).into();
+            return (Text { value, origin: self.origin.clone() }, false);
+        };
+        let checked = check_name(&name, &self.what.kind);
+        let is_usable = checked.is_ok();
+        self.diagnostics.extend(checked.err());
+        (name, is_usable)
     }
 
     pub(super) fn boolean(&mut self, key: &str, default: bool) -> bool {
@@ -280,6 +289,13 @@ impl<'n, 'd> Fields<'n, 'd> {
         let text = self.text(key)?;
         let found = choice_of(&text, &format_args!("`{key}` of {}", self.what), words);
         found.map_err(|diagnostic| self.report(diagnostic)).ok()
+    }
+
+    /// Returns the word that an unknown one most likely means. Reports nothing.
+    pub(super) fn likely_choice<T: Copy>(&self, key: &str, words: &Words<T>) -> Option<T> {
+        let NodeValue::Scalar { text, .. } = &self.nullable(key)?.value else { return None };
+        let meant = meant_word(text.trim(), words)?;
+        words.list.iter().find(|(word, _)| *word == meant).map(|(_, value)| *value)
     }
 
     /// The items of a list.
@@ -353,20 +369,20 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
     if let Some((_, value)) = words.list.iter().find(|(word, _)| *word == wanted) {
         return Ok(*value);
     }
-    let lower = wanted.to_ascii_lowercase();
     let known: Vec<&str> = words.list.iter().map(|(word, _)| *word).collect();
-    let meant = words
-        .also
-        .iter()
-        .find(|(word, _)| *word == lower)
-        .map(|(_, meant)| *meant)
-        .or_else(|| likely_word(wanted, known.iter().copied()));
     let list = known.join(", ");
-    let hint = match meant {
+    let hint = match meant_word(wanted, words) {
         Some(meant) => format!("write `{meant}`; possible: {list}"),
         None => format!("possible: {list}"),
     };
     Err(Diagnostic::error(Code::UnknownValue, format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
+}
+
+/// Returns the word that an unknown one most likely means.
+fn meant_word<T>(wanted: &str, words: &Words<T>) -> Option<&'static str> {
+    let lower = wanted.to_ascii_lowercase();
+    let also = words.also.iter().find(|(word, _)| *word == lower).map(|(_, meant)| *meant);
+    also.or_else(|| likely_word(wanted, words.list.iter().map(|(word, _)| *word)))
 }
 
 /// The kinds of items that have a `title` besides the name.

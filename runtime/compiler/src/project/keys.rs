@@ -92,6 +92,13 @@ pub(super) struct Words<T: 'static> {
     pub(super) also: &'static [(&'static str, &'static str)],
 }
 
+impl<T: PartialEq> Words<T> {
+    /// Returns the word for a value; empty if there is none.
+    pub(super) fn word(&self, value: &T) -> &'static str {
+        self.list.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
+    }
+}
+
 /// The words alone.
 pub(super) trait WordList: Sync {
     fn words(&self) -> Vec<&'static str>;

@@ -76,6 +76,11 @@ pub(super) static KINDS: Words<MetricKind> = Words {
     ],
 };
 
+/// Returns the word of a metric's type in a project's files.
+pub fn metric_kind_word(kind: MetricKind) -> &'static str {
+    KINDS.word(&kind)
+}
+
 /// The operators of queries.
 struct OperatorWords;
 
@@ -87,38 +92,43 @@ impl WordList for OperatorWords {
 
 pub(super) fn metric(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> Option<MetricDefinition> {
     let mut fields = Fields::open(node, &METRIC, diagnostics)?;
-    let name = fields.name()?;
+    let (name, is_usable) = fields.name_or_place();
     let wording = wording(&mut fields);
     let kind = fields.choice("type", &KINDS);
     let time_grain = fields.choice("time_grain", &GRANULARITIES);
+    let items = fields.list("filters");
     let mut filters = Vec::new();
-    for item in fields.list("filters") {
+    for item in items {
         let label = format!("filter of {}", fields.what());
-        filters.push(filter(item, label, fields.diagnostics())?);
+        filters.extend(filter(item, label, fields.diagnostics()));
     }
-    let body = match kind? {
-        MetricKind::Ratio => {
-            if misplaced(
-                &mut fields,
-                "expression",
-                "write `type: derived`, or `numerator` and `denominator` in its place",
-            ) {
-                return None;
-            }
-            let numerator = expression(&mut fields, "numerator", renderer);
-            let denominator = expression(&mut fields, "denominator", renderer);
-            MetricBody::Ratio { numerator: numerator?, denominator: denominator? }
+    let likely = kind.or_else(|| fields.likely_choice("type", &KINDS));
+    let is_ratio = likely.map_or(fields.has("numerator"), |kind| kind == MetricKind::Ratio);
+    let body = if is_ratio { ratio(&mut fields, renderer) } else { calculation(&mut fields, renderer) };
+    let is_complete = is_usable && kind.is_some() && body.is_some() && filters.len() == items.len();
+    let placeholder = || SqlText::placeholder(&name.origin);
+    let body = body.unwrap_or_else(|| MetricBody::Ratio { numerator: placeholder(), denominator: placeholder() });
+    let kind = likely.unwrap_or(if is_ratio { MetricKind::Ratio } else { MetricKind::Derived });
+    Some(MetricDefinition { name, kind, body, time_grain, filters, wording, is_complete })
+}
+
+fn ratio(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
+    let hint = "write `type: derived`, or `numerator` and `denominator` in its place";
+    if misplaced(fields, "expression", hint) {
+        return None;
+    }
+    let numerator = expression(fields, "numerator", renderer);
+    let denominator = expression(fields, "denominator", renderer);
+    Some(MetricBody::Ratio { numerator: numerator?, denominator: denominator? })
+}
+
+fn calculation(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
+    for key in ["numerator", "denominator"] {
+        if misplaced(fields, key, "write `type: ratio`, or an `expression` in its place") {
+            return None;
         }
-        _ => {
-            for key in ["numerator", "denominator"] {
-                if misplaced(&mut fields, key, "write `type: ratio`, or an `expression` in its place") {
-                    return None;
-                }
-            }
-            MetricBody::Expression(expression(&mut fields, "expression", renderer)?)
-        }
-    };
-    Some(MetricDefinition { name, kind: kind?, body, time_grain, filters, wording })
+    }
+    expression(fields, "expression", renderer).map(MetricBody::Expression)
 }
 
 /// Reports a key that belongs to another type of metric. Returns whether the mapping has it, so that a key that this

@@ -1,7 +1,7 @@
 //! Reads the entries of `policies:`.
 //!
-//! In: the YAML nodes of one list. Out: [`PolicyDefinition`]s. `{{ user.… }}` in a row filter is not
-//! Jinja: it stays as it is and becomes a parameter. Not here: the callers that a policy applies to (`secure`).
+//! In: the YAML nodes of one list. Out: [`PolicyDefinition`]s. Every key is read, whatever is wrong with the others; a
+//! policy with an error is marked as incomplete. `{{ user.… }}` in a row filter is not Jinja: it stays as it is and becomes a parameter. Not here: the callers that a policy applies to (`secure`).
 
 use super::definitions::{LocatedValue, MaskDefinition, MissingAttribute, PolicyCondition, PolicyDefinition};
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
@@ -171,56 +171,55 @@ enum Word {
 
 pub(super) fn policy(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<PolicyDefinition> {
     let mut fields = Fields::open(node, &POLICY, diagnostics)?;
-    let name = fields.name()?;
+    let (name, is_usable) = fields.name_or_place();
     let description = fields.words("description");
-    let cubes = fields.texts("cubes");
-    if cubes.is_empty() {
-        // An empty list protects nothing. A value that is not a list has been reported.
-        if let Some(Node { value: NodeValue::List(items), origin }) = fields.nullable("cubes")
-            && items.is_empty()
-        {
-            let message = format!("`cubes` of {} names no cube", fields.what());
-            let hint = format!("write `{}`, or `cubes: \"*\"` for all", fields.example("cubes"));
-            fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(origin.span()));
-        }
-        return None;
-    }
+    let cubes = cubes(&mut fields);
     let is_all = cubes.iter().any(|cube| &*cube.value == "*");
-    let when = match fields.node("when") {
-        Some(node) => {
-            let label = format!("`when` of {}", fields.what());
-            Some(condition(node, label, fields.diagnostics())?)
-        }
-        None => None,
-    };
+    let label = format!("`when` of {}", fields.what());
+    let when = fields.node("when").map(|node| condition(node, label, fields.diagnostics()));
     let row_filter = fields.text("row_filter").map(|text| SqlText::plain(&text));
-    let masks = match fields.node("mask") {
-        Some(node) => {
-            let label = format!("`mask` of {}", fields.what());
-            masks(node, &label, fields.diagnostics())?
-        }
-        None => Vec::new(),
-    };
+    let label = format!("`mask` of {}", fields.what());
+    let masks = fields.node("mask").map(|node| masks(node, &label, fields.diagnostics()));
+    let (masks, are_complete) = masks.unwrap_or((Vec::new(), true));
     let deny = fields.texts("deny");
-    if row_filter.is_none() && masks.is_empty() && deny.is_empty() {
-        // A value that is missing or of the wrong kind has been reported.
-        let is_reported = ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key));
-        if !is_reported {
-            let message = format!("{} has no effect: it has neither `row_filter`, `mask` nor `deny`", fields.what());
-            let hint = format!(
-                "add one of `{}`, `{}` and `{}`",
-                fields.example("row_filter"),
-                fields.example("mask"),
-                fields.example("deny")
-            );
-            let span = fields.origin().span();
-            fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(span));
-        }
-        return None;
+    let has_effect = row_filter.is_some() || !masks.is_empty() || !deny.is_empty();
+    if !has_effect {
+        report_no_effect(&mut fields);
     }
     let allow_aggregate = fields.boolean("allow_aggregate", false);
+    let is_conditional = !matches!(when, Some(None));
+    let is_complete = is_usable && !cubes.is_empty() && is_conditional && are_complete && has_effect;
     let cubes = (!is_all).then_some(cubes);
-    Some(PolicyDefinition { name, description, cubes, when, row_filter, masks, deny, allow_aggregate })
+    let when = when.flatten();
+    Some(PolicyDefinition { name, description, cubes, when, row_filter, masks, deny, allow_aggregate, is_complete })
+}
+
+/// Reads the cubes that a policy protects. An empty list protects nothing, and is reported.
+fn cubes(fields: &mut Fields) -> Vec<Text> {
+    if let Some(Node { value: NodeValue::List(items), origin }) = fields.nullable("cubes")
+        && items.is_empty()
+    {
+        let message = format!("`cubes` of {} names no cube", fields.what());
+        let hint = format!("write `{}`, or `cubes: \"*\"` for all", fields.example("cubes"));
+        fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(origin.span()));
+    }
+    fields.texts("cubes")
+}
+
+/// Reports a policy that restricts nothing, unless a value that is missing or of the wrong kind has been reported.
+fn report_no_effect(fields: &mut Fields) {
+    if ["row_filter", "mask", "deny"].iter().any(|key| fields.is_broken(key)) {
+        return;
+    }
+    let message = format!("{} has no effect: it has neither `row_filter`, `mask` nor `deny`", fields.what());
+    let hint = format!(
+        "add one of `{}`, `{}` and `{}`",
+        fields.example("row_filter"),
+        fields.example("mask"),
+        fields.example("deny")
+    );
+    let span = fields.origin().span();
+    fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(span));
 }
 
 /// Keys by which authors of cubes may try to restrict access, which only policies can do.
@@ -404,7 +403,8 @@ fn check_missing(fields: &mut Fields, condition: &PolicyCondition) {
     }
 }
 
-fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<(Text, MaskDefinition)>> {
+/// Reads the masks, and whether all of them can be read. `null` stands for the others.
+fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> (Vec<(Text, MaskDefinition)>, bool) {
     let NodeValue::Map(map) = &node.value else {
         let example = match &node.value {
             NodeValue::List(items) => items.iter().find_map(name_written).unwrap_or("email"),
@@ -412,15 +412,17 @@ fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<
         };
         let hint = format!("say how each dimension is masked: {{{example}: hash}}");
         diagnostics.push(wrong_type(&label, "a mapping", node).hint(hint));
-        return None;
+        return (Vec::new(), false);
     };
-    let mut masks = Vec::new();
+    let (mut masks, mut are_complete) = (Vec::new(), true);
     for (member, node) in map {
         let label = format!("the mask of `{}`", member.text);
         let member = Text { value: member.text.clone(), origin: member.origin.clone() };
-        masks.push((member, mask(node, &label, diagnostics)?));
+        let mask = mask(node, &label, diagnostics);
+        are_complete &= mask.is_some();
+        masks.push((member, mask.unwrap_or(MaskDefinition::Null)));
     }
-    Some(masks)
+    (masks, are_complete)
 }
 
 fn name_written(node: &Node) -> Option<&str> {

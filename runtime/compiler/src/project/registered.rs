@@ -108,7 +108,7 @@ fn read(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CubeDefinition> {
     let node = yaml::parse(&file_of(cube)).map_err(|diagnostic| diagnostics.push(diagnostic)).ok()?;
-    let mut definition = cubes::cube(&node, renderer, unread, diagnostics)?;
+    let mut definition = cubes::cube(&node, renderer, unread, diagnostics)?.into_complete()?;
     if let Some(relation) = &mut definition.relation {
         relation.catalog_name.clone_from(&cube.catalog_name);
     }

@@ -65,7 +65,7 @@ const TABLE_NAME: Key = Key::required("name", Kind::Text, "orders", "Its name in
 
 pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<SourceDefinition> {
     let mut fields = Fields::open(node, &SOURCE, diagnostics)?;
-    let name = fields.name()?;
+    let (name, is_usable) = fields.name_or_place();
     // Not used further; read so that mistakes in it are reported.
     fields.words("title");
     let description = fields.words("description");
@@ -81,7 +81,7 @@ pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<S
         }
         tables.push(table);
     }
-    Some(SourceDefinition { name, description, database, schema, tables })
+    is_usable.then_some(SourceDefinition { name, description, database, schema, tables })
 }
 
 fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefinition> {
@@ -90,7 +90,8 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
         return Some(TableDefinition { name, description: None, columns: Vec::new() });
     }
     let mut fields = Fields::open(node, &TABLE, diagnostics)?;
-    let name = fields.text("name")?;
+    let name = fields.text("name");
+    let label = fields.what();
     // Not used further; read so that mistakes in it are reported.
     fields.words("title");
     let description = fields.words("description");
@@ -100,14 +101,14 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
         let Some(column) = column(item, fields.diagnostics()) else { continue };
         let line = column.name.origin.line;
         if let Some(first) = lines.insert(std::sync::Arc::clone(&column.name.value), line) {
-            let message = format!("table `{}` has the column `{}` twice", name.value, column.name.value);
+            let message = format!("{label} has the column `{}` twice", column.name.value);
             let hint = format!("keep one; the first is in line {first}");
             fields.report(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(column.name.span()));
             continue;
         }
         columns.push(column);
     }
-    Some(TableDefinition { name, description, columns })
+    Some(TableDefinition { name: name?, description, columns })
 }
 
 fn column(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ColumnDefinition> {
@@ -116,10 +117,11 @@ fn column(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ColumnDefini
         return Some(ColumnDefinition { name, ty: None, description: None });
     }
     let mut fields = Fields::open(node, &COLUMN, diagnostics)?;
-    let name = fields.text("name")?;
+    let name = fields.text("name");
     // Not used further; read so that mistakes in it are reported.
     fields.words("title");
-    Some(ColumnDefinition { name, ty: fields.words("type"), description: fields.words("description") })
+    let (ty, description) = (fields.words("type"), fields.words("description"));
+    Some(ColumnDefinition { name: name?, ty, description })
 }
 
 /// Returns `database.schema.table`, with each part quoted if necessary.

@@ -90,6 +90,11 @@ impl SqlText {
         SqlText { text: Arc::clone(&text.value), origin: text.origin.clone(), template: None }
     }
 
+    /// Returns SQL in place of an expression that cannot be read. It is valid everywhere.
+    pub(crate) fn placeholder(origin: &Origin) -> SqlText {
+        SqlText { text: "NULL".into(), origin: origin.clone(), template: None }
+    }
+
     /// Returns the place of the first character.
     pub fn span(&self) -> Span {
         self.origin.span()

@@ -1,0 +1,485 @@
+//! Finds out where in a YAML file a position is, although the text around it may not be YAML.
+//!
+//! In: a text and an offset. Out: a [`Context`]: the path of keys, and the kind of place. Lines before the position give
+//! the levels by their indentation; the line itself is scanned for brackets, quotes and braces. Not here: what can stand
+//! at the place.
+
+use std::collections::BTreeSet;
+
+/// The keys whose values are SQL, where an open brace begins a reference.
+const SQL_KEYS: [&str; 4] = ["sql", "row_filter", "expression", "arrival"];
+
+/// The place of a position.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Context {
+    /// The keys that enclose the place, from the outermost. `[]` stands for an item of a list.
+    pub(super) path: Vec<String>,
+    pub(super) place: Place,
+    /// The word that is typed.
+    pub(super) word: String,
+    /// The byte offset where a completion begins.
+    pub(super) start: usize,
+    /// The name of the cube that encloses the place.
+    pub(super) cube: Option<String>,
+    /// The cubes of the policy that encloses the place.
+    pub(super) cubes: Vec<String>,
+    /// The other keys of the mapping with their values.
+    siblings: Vec<(String, String)>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) enum Place {
+    /// A key of a mapping that has the keys `present`.
+    Key { present: BTreeSet<String> },
+    #[default]
+    Value,
+    /// A name in `{…}` of SQL.
+    Braces,
+    /// A call in `{{ … }}`.
+    Jinja,
+    /// A value of the caller in `{{ … }}` of a policy.
+    UserValue,
+}
+
+/// A level of indentation.
+#[derive(Debug)]
+enum Level {
+    Map { column: usize, entries: Vec<(String, String)> },
+    List { column: usize },
+}
+
+impl Level {
+    fn column(&self) -> usize {
+        match self {
+            Level::Map { column, .. } | Level::List { column } => *column,
+        }
+    }
+}
+
+impl Context {
+    /// Returns the context in a YAML file.
+    pub(super) fn at(text: &str, offset: usize) -> Context {
+        let line_start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+        let mut levels = Levels::default();
+        text[..line_start].lines().for_each(|line| levels.line(line));
+        let line_end = text[line_start..].find('\n').map_or(text.len(), |newline| line_start + newline);
+        let (before, after) = (&text[line_start..offset], &text[offset..line_end]);
+        let word_length = before.len() - before.trim_end_matches(|c: char| c.is_alphanumeric() || "_.".contains(c)).len();
+        let mut context = Context {
+            word: before[before.len() - word_length..].to_owned(),
+            start: offset - word_length,
+            ..Context::default()
+        };
+        if levels.is_in_scalar(before) {
+            context.path = levels.path();
+            context.in_text(before, offset);
+        } else {
+            context.in_line(&mut levels, before, after, offset);
+            levels.look_ahead(&text[line_end..]);
+        }
+        context.surroundings(&levels);
+        context
+    }
+
+    /// Returns the context in a SQL model.
+    pub(super) fn in_model(text: &str, offset: usize) -> Context {
+        let mut context = Context { start: offset, ..Context::default() };
+        context.in_text(&text[..offset], offset);
+        if context.place == Place::Braces {
+            context.place = Place::Value;
+        }
+        context
+    }
+
+    /// Returns the value of another key of the mapping.
+    pub(super) fn sibling(&self, key: &str) -> Option<&str> {
+        self.siblings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Decides by the last open brace of a text.
+    fn in_text(&mut self, before: &str, offset: usize) {
+        let double = before.rfind("{{").filter(|at| !before[*at..].contains("}}"));
+        if let Some(open) = double {
+            self.place = if self.path.iter().any(|step| step == "policies") { Place::UserValue } else { Place::Jinja };
+            let typed = before[open + 2..].trim_start();
+            self.start = offset - typed.len();
+            self.word = typed.to_owned();
+            return;
+        }
+        if let Some(open) = before.rfind('{').filter(|at| !before[*at..].contains('}')) {
+            let inside = &before[open + 1..];
+            if inside.len() == self.word.len() {
+                self.place = Place::Braces;
+            }
+        }
+    }
+
+    /// Reads the line of the position.
+    fn in_line(&mut self, levels: &mut Levels, before: &str, after: &str, offset: usize) {
+        let mut column = before.len() - before.trim_start_matches(' ').len();
+        let mut content = &before[column..];
+        while let Some(rest) = content.strip_prefix("- ").or_else(|| (content == "-").then_some("")) {
+            levels.list(column);
+            let rest = rest.trim_start_matches(' ');
+            column += content.len() - rest.len();
+            content = rest;
+        }
+        let Some((key, value)) = key_and_value(content) else {
+            if content.starts_with(['{', '[', '"', '\'']) {
+                self.path = levels.path();
+                return self.in_value(levels, content, after, offset);
+            }
+            levels.map(column);
+            self.path = levels.path_of_map();
+            // A new item of a list may be a word as well as a mapping.
+            self.place = Place::Key { present: levels.keys() };
+            if self.path.last().is_some_and(|step| step == "[]") && levels.keys().is_empty() {
+                self.place = Place::Key { present: BTreeSet::new() };
+            }
+            return;
+        };
+        levels.map(column);
+        levels.entry(key, value);
+        self.path = levels.path();
+        self.in_value(levels, value, after, offset);
+    }
+
+    /// Reads a value up to the position: a scalar, or brackets on one line.
+    fn in_value(&mut self, levels: &mut Levels, value: &str, after: &str, offset: usize) {
+        let base = self.path.clone();
+        let flow = Flow::of(value, base.last().map_or("", String::as_str));
+        self.path.extend(flow.path());
+        if let Some(Bracket::Map { entries, key }) = flow.open.last() {
+            self.siblings.clone_from(entries);
+            self.siblings.extend(entries_of(after));
+            if key.is_none() && !flow.is_in_scalar {
+                let present = self.siblings.iter().map(|(key, _)| key.clone()).collect();
+                self.place = Place::Key { present };
+                return;
+            }
+        } else {
+            self.siblings = levels.entries();
+        }
+        self.in_text(&value[flow.scalar..], offset);
+        if self.place == Place::Braces && !flow.is_in_scalar && !SQL_KEYS.iter().any(|key| self.path.ends_with(&[(*key).to_owned()])) {
+            self.place = Place::Value;
+        }
+    }
+
+    /// Finds the cube or policy around the place.
+    fn surroundings(&mut self, levels: &Levels) {
+        let name = |list: &str, key: &str| levels.item_of(list, key);
+        self.cube = name("cubes", "name");
+        let cubes = name("policies", "cubes").unwrap_or_default();
+        let words = cubes.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+        self.cubes = words.map(str::to_owned).collect();
+        if self.siblings.is_empty() {
+            self.siblings = levels.entries();
+        }
+    }
+}
+
+/// Splits `key: value`.
+fn key_and_value(content: &str) -> Option<(&str, &str)> {
+    if content.starts_with(['{', '[', '"', '\'', '#']) {
+        return None;
+    }
+    let colon = content.find(": ").or_else(|| content.ends_with(':').then(|| content.len() - 1))?;
+    Some((content[..colon].trim(), content[colon + 1..].trim_start()))
+}
+
+/// Returns the entries of a mapping in braces behind the position, up to its end.
+fn entries_of(after: &str) -> Vec<(String, String)> {
+    let flow = Flow::of(&format!("{{x: {after}"), "");
+    let entries = match flow.open.into_iter().next() {
+        Some(Bracket::Map { entries, .. }) => entries,
+        _ => flow.closed,
+    };
+    entries.into_iter().filter(|(key, _)| key != "x").collect()
+}
+
+/// The brackets of one line.
+#[derive(Default)]
+struct Flow {
+    open: Vec<Bracket>,
+    /// The entries of the outermost mapping, once it is closed.
+    closed: Vec<(String, String)>,
+    /// The byte offset of the scalar at the end.
+    scalar: usize,
+    /// The end is in quotes, or in a plain scalar that began before a brace.
+    is_in_scalar: bool,
+}
+
+enum Bracket {
+    Map { entries: Vec<(String, String)>, key: Option<String> },
+    List,
+}
+
+impl Flow {
+    fn of(value: &str, key: &str) -> Flow {
+        let mut flow = Flow::default();
+        let mut chars = value.char_indices().peekable();
+        let is_sql = SQL_KEYS.contains(&key);
+        let mut is_plain = false;
+        while let Some((at, c)) = chars.next() {
+            let is_in_sql = is_sql && flow.open.is_empty() || flow.is_sql_value();
+            match c {
+                '"' | '\'' if !is_plain => {
+                    (flow.scalar, flow.is_in_scalar) = (at + 1, true);
+                    while let Some((_, inner)) = chars.next() {
+                        if inner == '\\' && c == '"' {
+                            chars.next();
+                        } else if inner == c {
+                            flow.is_in_scalar = false;
+                            break;
+                        }
+                    }
+                    if !flow.is_in_scalar {
+                        is_plain = true;
+                        let end = chars.peek().map_or(value.len(), |(end, _)| *end);
+                        flow.set_value(&value[at..end]);
+                    }
+                }
+                '{' if !is_plain && !is_in_sql => {
+                    flow.open.push(Bracket::Map { entries: Vec::new(), key: None });
+                    flow.scalar = at + 1;
+                }
+                '[' if !is_plain && !is_in_sql => {
+                    flow.open.push(Bracket::List);
+                    flow.scalar = at + 1;
+                }
+                '}' | ']' if !flow.open.is_empty() && !(is_in_sql && value[flow.scalar..at].contains('{')) => {
+                    if let Some(Bracket::Map { entries, .. }) = flow.open.pop() {
+                        flow.closed = entries;
+                    }
+                    is_plain = true;
+                }
+                ',' if !flow.open.is_empty() => {
+                    if let Some(Bracket::Map { key, .. }) = flow.open.last_mut() {
+                        *key = None;
+                    }
+                    (flow.scalar, is_plain) = (at + 1, false);
+                }
+                ':' if value[at + 1..].starts_with([' ', '\n']) || at + 1 == value.len() => {
+                    let name = value[flow.scalar..at].trim().to_owned();
+                    if let Some(Bracket::Map { entries, key: key @ None }) = flow.open.last_mut() {
+                        entries.push((name.clone(), String::new()));
+                        *key = Some(name);
+                        (flow.scalar, is_plain) = (at + 1, false);
+                    }
+                }
+                c if c.is_whitespace() => {}
+                _ => {
+                    is_plain = true;
+                    flow.set_value(value[flow.scalar..at + c.len_utf8()].trim());
+                }
+            }
+        }
+        flow.is_in_scalar |= is_plain && (is_sql || flow.is_sql_value());
+        flow
+    }
+
+    fn is_sql_value(&self) -> bool {
+        matches!(self.open.last(), Some(Bracket::Map { key: Some(key), .. }) if SQL_KEYS.contains(&key.as_str()))
+    }
+
+    fn set_value(&mut self, value: &str) {
+        if let Some(Bracket::Map { entries, key: Some(_) }) = self.open.last_mut()
+            && let Some((_, last)) = entries.last_mut()
+        {
+            value.trim_matches(['"', '\'']).clone_into(last);
+        }
+    }
+
+    fn path(&self) -> impl Iterator<Item = String> + '_ {
+        self.open.iter().flat_map(|bracket| match bracket {
+            Bracket::Map { key, .. } => key.clone(),
+            Bracket::List => Some("[]".to_owned()),
+        })
+    }
+}
+
+/// The open levels of the lines read so far.
+#[derive(Default)]
+struct Levels {
+    open: Vec<Level>,
+    /// The column of the key whose value is a block of text.
+    block: Option<usize>,
+}
+
+impl Levels {
+    fn line(&mut self, line: &str) {
+        let column = line.len() - line.trim_start_matches(' ').len();
+        let content = line[column..].trim_end();
+        if content.is_empty() || self.block.is_some_and(|block| column > block) {
+            return;
+        }
+        self.block = None;
+        if content.starts_with('#') {
+            return;
+        }
+        let (mut column, mut content) = (column, content);
+        while let Some(rest) = content.strip_prefix("- ").or_else(|| (content == "-").then_some("")) {
+            self.list(column);
+            let rest = rest.trim_start_matches(' ');
+            column += content.len() - rest.len();
+            content = rest;
+        }
+        if let Some((key, value)) = key_and_value(content) {
+            self.map(column);
+            self.entry(key, value);
+            if value.starts_with(['|', '>']) {
+                self.block = Some(column);
+            }
+        }
+    }
+
+    /// Returns whether a line continues a block of text.
+    fn is_in_scalar(&self, before: &str) -> bool {
+        let column = before.len() - before.trim_start_matches(' ').len();
+        self.block.is_some_and(|block| column > block)
+    }
+
+    /// Begins an item of a list.
+    fn list(&mut self, column: usize) {
+        self.open.retain(|level| level.column() <= column);
+        match self.open.last() {
+            Some(Level::List { column: last }) if *last == column => {}
+            _ => self.open.push(Level::List { column }),
+        }
+    }
+
+    /// Begins or continues a mapping.
+    fn map(&mut self, column: usize) {
+        self.open.retain(|level| level.column() <= column);
+        if matches!(self.open.last(), Some(Level::List { column: last }) if *last == column) {
+            self.open.pop();
+        }
+        match self.open.last() {
+            Some(Level::Map { column: last, .. }) if *last == column => {}
+            _ => self.open.push(Level::Map { column, entries: Vec::new() }),
+        }
+    }
+
+    fn entry(&mut self, key: &str, value: &str) {
+        if let Some(Level::Map { entries, .. }) = self.open.last_mut() {
+            let value = value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+            entries.push((key.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// Adds the keys of the innermost mapping that follow.
+    fn look_ahead(&mut self, after: &str) {
+        let Some(Level::Map { column, entries }) = self.open.last_mut() else { return };
+        for line in after.lines().skip(1) {
+            let own = line.len() - line.trim_start_matches(' ').len();
+            let content = line.trim();
+            if content.is_empty() || own > *column {
+                continue;
+            }
+            if own < *column || content.starts_with('-') {
+                return;
+            }
+            entries.extend(key_and_value(content).map(|(key, value)| (key.to_owned(), value.to_owned())));
+        }
+    }
+
+    fn path(&self) -> Vec<String> {
+        let step = |level: &Level| match level {
+            Level::Map { entries, .. } => entries.last().map(|(key, _)| key.clone()),
+            Level::List { .. } => Some("[]".to_owned()),
+        };
+        self.open.iter().filter_map(step).collect()
+    }
+
+    /// Returns the path of the innermost mapping itself.
+    fn path_of_map(&self) -> Vec<String> {
+        let mut path = self.path();
+        if matches!(self.open.last(), Some(Level::Map { entries, .. }) if !entries.is_empty()) {
+            path.pop();
+        }
+        path
+    }
+
+    fn entries(&self) -> Vec<(String, String)> {
+        match self.open.last() {
+            Some(Level::Map { entries, .. }) => entries.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn keys(&self) -> BTreeSet<String> {
+        self.entries().into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Returns the value of a key in the item of a top-level list.
+    fn item_of(&self, list: &str, key: &str) -> Option<String> {
+        let [Level::Map { entries: top, .. }, Level::List { .. }, Level::Map { entries, .. }, ..] = self.open.as_slice()
+        else {
+            return None;
+        };
+        let is_of_list = top.last().is_some_and(|(name, _)| name == list);
+        entries.iter().find(|(name, _)| is_of_list && name == key).map(|(_, value)| value.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the context at `¦`.
+    fn at(text: &str) -> Context {
+        let offset = text.find('¦').expect("the text has a mark");
+        Context::at(&text.replace('¦', ""), offset)
+    }
+
+    fn path(text: &str) -> String {
+        at(text).path.join(".")
+    }
+
+    #[test]
+    fn paths_follow_indentation_and_brackets() {
+        assert_eq!(path("cubes:\n  - name: a\n    measures:\n      - name: b\n        type: ¦"), "cubes.[].measures.[].type");
+        assert_eq!(path("cubes:\n- name: a\n  measures:\n  - {name: b, type: c¦"), "cubes.[].measures.[].type");
+        assert_eq!(path("cubes:\n  - name: a\n    drill: |\n      x: y\n    title: ¦"), "cubes.[].title");
+        assert_eq!(path("metrics:\n  - name: a\n    filters: [{member: a.b¦"), "metrics.[].filters.[].member");
+    }
+
+    #[test]
+    fn keys_know_those_that_are_there() {
+        let context = at("cubes:\n  - name: a\n    measures:\n      - {name: b, t¦, sql: x}");
+        let Place::Key { present } = &context.place else { panic!("{context:?}") };
+        assert_eq!(present.iter().map(String::as_str).collect::<Vec<_>>(), ["name", "sql"]);
+        assert_eq!(context.path.join("."), "cubes.[].measures.[]");
+        let context = at("cubes:\n  - name: a\n    t¦\n    title: x\n");
+        let Place::Key { present } = &context.place else { panic!("{context:?}") };
+        assert!(present.contains("title") && present.contains("name"), "{present:?}");
+        assert_eq!(context.path.join("."), "cubes.[]");
+    }
+
+    #[test]
+    fn open_braces_in_sql_are_references() {
+        for text in [
+            "cubes:\n  - name: a\n    measures:\n      - {name: b, type: number, sql: \"{c} / {d¦",
+            "cubes:\n  - name: a\n    measures:\n      - name: b\n        type: number\n        sql: \"{d¦\"\n",
+            "cubes:\n  - name: a\n    measures:\n      - name: b\n        type: number\n        sql: |\n          CASE WHEN {d¦\n",
+            "cubes:\n  - name: a\n    measures:\n      - name: b\n        type: number\n        sql: {d¦",
+        ] {
+            let context = at(text);
+            assert_eq!((&context.place, context.word.as_str()), (&Place::Braces, "d"), "{text}");
+            assert_eq!(context.cube.as_deref(), Some("a"), "{text}");
+            assert!(context.sibling("type") == Some("number") || text.contains('|'), "{text}: {context:?}");
+        }
+        let context = at("policies:\n  - name: p\n    cubes: [a, b]\n    row_filter: \"{CUBE}.x = {{ user.r¦\"");
+        assert_eq!((&context.place, context.word.as_str()), (&Place::UserValue, "user.r"));
+        assert_eq!(context.cubes, ["a", "b"]);
+    }
+
+    #[test]
+    fn models_complete_calls() {
+        let text = "SELECT * FROM {{ ref('we";
+        let context = Context::in_model(text, text.len());
+        assert_eq!((&context.place, context.word.as_str()), (&Place::Jinja, "ref('we"));
+        assert_eq!(context.start, text.find("ref").unwrap());
+    }
+}

@@ -1,0 +1,193 @@
+//! Renames a member, metric, cube or alias in all files.
+//!
+//! In: a position and a new name. Out: the edits of each file, or the reason why not. The edited project is compiled
+//! before the edits are returned: it must have no errors, and must use the new name wherever it used the old one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use lsp_types::{Position, Range, TextEdit};
+use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::project::SourceTree;
+
+use crate::index::{Index, Scope, Symbol, declares};
+use crate::position;
+use crate::workspace::{Analysis, Workspace};
+
+/// The reason why a name is not changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    NoName,
+    /// The name of a SQL model is that of its file.
+    NameOfFile,
+    InvalidName { name: String },
+    Reserved { name: String },
+    Taken { name: String },
+    /// The project has errors before the change.
+    HasErrors { first: String },
+    /// The project would have errors after the change.
+    WouldBreak { first: String },
+    /// References would have another meaning.
+    WouldChangeMeaning { name: String },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NoName => write!(f, "no name of the project at this position"),
+            Refusal::NameOfFile => write!(f, "a model has the name of its file: rename the file"),
+            Refusal::InvalidName { name } => {
+                write!(f, "`{name}` is not snake_case: use lower-case letters, digits and `_`, at most 200 characters")
+            }
+            Refusal::Reserved { name } => write!(f, "`{name}` is reserved"),
+            Refusal::Taken { name } => write!(f, "the name `{name}` is already used"),
+            Refusal::HasErrors { first } => write!(f, "the project has errors; solve them first: {first}"),
+            Refusal::WouldBreak { first } => write!(f, "the project would have errors: {first}"),
+            Refusal::WouldChangeMeaning { name } => write!(f, "references to `{name}` would change their meaning"),
+        }
+    }
+}
+
+/// Returns the place of the name at a position, and the name.
+///
+/// # Errors
+/// No name that can be changed is there.
+pub fn prepare_rename(workspace: &mut Workspace, path: &str, position: Position) -> Result<(Range, String), Refusal> {
+    let found = workspace.occurrences_at(path, position).into_iter().next().ok_or(Refusal::NoName)?;
+    if matches!(found.symbol, Symbol::Model(_)) {
+        return Err(Refusal::NameOfFile);
+    }
+    Ok((workspace.range(&found.span), name_of(&found.symbol).to_owned()))
+}
+
+/// Returns the edits of each file that give a name at a position another name.
+///
+/// # Errors
+/// The new name is not valid or taken, or the project has or would have errors.
+pub fn rename(
+    workspace: &mut Workspace,
+    path: &str,
+    position: Position,
+    new_name: &str,
+) -> Result<BTreeMap<Arc<str>, Vec<TextEdit>>, Refusal> {
+    prepare_rename(workspace, path, position)?;
+    let symbol = workspace.occurrences_at(path, position).into_iter().next().ok_or(Refusal::NoName)?.symbol;
+    check_name(new_name)?;
+    if name_of(&symbol) == new_name {
+        return Ok(BTreeMap::new());
+    }
+    if let Some(error) = workspace.diagnostics().iter().find(|found| found.is_error()) {
+        return Err(Refusal::HasErrors { first: error_line(error) });
+    }
+    let analysis = workspace.analysis();
+    if is_taken(analysis, &symbol, new_name) {
+        return Err(Refusal::Taken { name: new_name.to_owned() });
+    }
+    let edits = edits(analysis, &symbol, new_name);
+    let edited = apply(&analysis.tree, &edits);
+    let counts = counts(&analysis.index, &symbol, new_name);
+    let (definitions, diagnostics) = workspace.check(&edited);
+    if let Some(error) = diagnostics.iter().find(|found| found.is_error()) {
+        return Err(Refusal::WouldBreak { first: error_line(error) });
+    }
+    // Without errors, a reference can still have moved to another item of the name.
+    let after = Index::of(&definitions, &edited);
+    if self::counts(&after, &symbol, name_of(&symbol)) != counts {
+        return Err(Refusal::WouldChangeMeaning { name: new_name.to_owned() });
+    }
+    Ok(edits)
+}
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    let is_valid = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && name.len() <= 200;
+    if !is_valid {
+        return Err(Refusal::InvalidName { name: name.to_owned() });
+    }
+    if name == "metric_time" {
+        return Err(Refusal::Reserved { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+fn error_line(error: &Diagnostic) -> String {
+    match &error.span {
+        Some(span) => format!("{span}: {}", error.message),
+        None => error.message.clone(),
+    }
+}
+
+fn name_of(symbol: &Symbol) -> &str {
+    match symbol {
+        Symbol::Cube(name) | Symbol::Alias(name) | Symbol::Metric(name) | Symbol::Model(name) => name,
+        Symbol::Member(_, name) => name,
+    }
+}
+
+/// Returns whether something that shares names with the symbol has the new name. Members share names with those of all
+/// cubes that extend their cube or are extended by it.
+fn is_taken(analysis: &Analysis, symbol: &Symbol, name: &str) -> bool {
+    let scope = Scope::of(&analysis.definitions);
+    match symbol {
+        Symbol::Member(owner, _) => {
+            let lines = scope.cubes.values().map(|cube| scope.line(cube));
+            let mut of_owner = lines.filter(|line| line.iter().any(|cube| cube.name.value == *owner));
+            of_owner.any(|line| line.iter().any(|cube| declares(cube, name)))
+        }
+        // Names without a cube can be metrics and members in one query.
+        Symbol::Metric(_) => scope.metric(name).is_some() || scope.cube_symbol(name).is_some(),
+        Symbol::Cube(_) | Symbol::Alias(_) => scope.cube_symbol(name).is_some() || scope.metric(name).is_some(),
+        Symbol::Model(_) => true,
+    }
+}
+
+fn edits(analysis: &Analysis, symbol: &Symbol, new_name: &str) -> BTreeMap<Arc<str>, Vec<TextEdit>> {
+    let mut edits: BTreeMap<Arc<str>, Vec<TextEdit>> = BTreeMap::new();
+    for place in analysis.index.places(symbol) {
+        let Some(text) = analysis.tree.files.get(&place.span.file) else { continue };
+        let edit = TextEdit { range: position::range(text, &place.span), new_text: new_name.to_owned() };
+        edits.entry(Arc::clone(&place.span.file)).or_default().push(edit);
+    }
+    edits
+}
+
+/// Applies edits to a tree, from the end of each file to its beginning.
+fn apply(tree: &SourceTree, edits: &BTreeMap<Arc<str>, Vec<TextEdit>>) -> SourceTree {
+    let mut tree = tree.clone();
+    for (path, edits) in edits {
+        let Some(text) = tree.files.get(path) else { continue };
+        let mut edited = text.to_string();
+        let mut edits: Vec<&TextEdit> = edits.iter().collect();
+        edits.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
+        for edit in edits {
+            let places = position::offset(&edited, edit.range.start)..position::offset(&edited, edit.range.end);
+            edited.replace_range(places, &edit.new_text);
+        }
+        tree.files.insert(Arc::clone(path), edited.into());
+    }
+    tree
+}
+
+/// Returns the number of occurrences of each symbol, as they are called after the change.
+fn counts(index: &Index, changed: &Symbol, new_name: &str) -> HashMap<Symbol, usize> {
+    let mut counts = HashMap::new();
+    for found in &index.occurrences {
+        let symbol = match (changed, &found.symbol) {
+            (Symbol::Cube(old), Symbol::Member(cube, name)) if old == cube => {
+                Symbol::Member(new_name.into(), Arc::clone(name))
+            }
+            (changed, found) if changed == found => match found {
+                Symbol::Cube(_) => Symbol::Cube(new_name.into()),
+                Symbol::Alias(_) => Symbol::Alias(new_name.into()),
+                Symbol::Metric(_) => Symbol::Metric(new_name.into()),
+                Symbol::Model(_) => Symbol::Model(new_name.into()),
+                Symbol::Member(cube, _) => Symbol::Member(Arc::clone(cube), new_name.into()),
+            },
+            (_, found) => found.clone(),
+        };
+        *counts.entry(symbol).or_insert(0) += 1;
+    }
+    counts
+}

@@ -1,7 +1,7 @@
 /**
  * The types of a project: the names that its queries can use, and the rows that they return.
  *
- * `terrane codegen` writes a type of the form `ProjectTypes`. Without one, names are strings. Nothing here exists at
+ * `terrane-codegen` writes a type of the form `ProjectTypes`. Without one, names are strings. Nothing here exists at
  * run time.
  */
 import type { TimeBucket } from "./members.js";

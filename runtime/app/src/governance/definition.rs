@@ -13,7 +13,7 @@ use terrane_compiler::model::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet,
     SqlPart,
 };
-use terrane_compiler::project::{CubeDefinition, Definitions, MeasureType, MetricBody, SqlText};
+use terrane_compiler::project::{CubeDefinition, Definitions, MeasureType, MetricBody, SqlText, measure_type_word};
 use terrane_compiler::types::{MetricKind, Value};
 
 use crate::catalog::Snapshot;
@@ -187,7 +187,7 @@ impl<'s> Walk<'s> {
         let line = self.line(cube);
         let mut all = line.into_iter().flat_map(|of| &of.measures);
         if let Some(own) = all.find(|own| own.name.value == measure.name) {
-            text.field("type", measure_type(own.ty));
+            text.field("type", measure_type_word(own.ty));
             if let MeasureType::Aggregate(AggregateFunction::Percentile(fraction)) = own.ty {
                 text.field("percentile", &fraction.to_string());
             }
@@ -258,25 +258,6 @@ impl Lines {
                 }
             }
         }
-    }
-}
-
-fn measure_type(ty: MeasureType) -> &'static str {
-    match ty {
-        MeasureType::Aggregate(function) => match function {
-            AggregateFunction::Count => "count",
-            AggregateFunction::CountDistinct => "count_distinct",
-            AggregateFunction::CountDistinctApprox => "count_distinct_approx",
-            AggregateFunction::Sum => "sum",
-            AggregateFunction::Avg => "avg",
-            AggregateFunction::Min => "min",
-            AggregateFunction::Max => "max",
-            AggregateFunction::Percentile(_) => "percentile",
-            AggregateFunction::StdDev => "stddev",
-            AggregateFunction::Variance => "variance",
-        },
-        MeasureType::Number => "number",
-        MeasureType::RunningTotal => "running_total",
     }
 }
 

@@ -183,7 +183,7 @@ async fn status(
     if arguments.json {
         print(&json_line(&PreaggregationsStatus::new(true, &found, Audience::Operator)));
     } else {
-        print(&format!("{}\n", table::draw(&rows(&found))));
+        print(&format!("{}\n", table::draw(&rows(&found), None)));
     }
     Ok(())
 }

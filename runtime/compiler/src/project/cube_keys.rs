@@ -10,7 +10,11 @@ use crate::types::{DimensionType, Relationship, TimeKind};
 
 /// Returns the word of a measure's type in a project's files.
 pub fn measure_type_word(ty: MeasureType) -> &'static str {
-    MEASURE_TYPES.word(&ty)
+    let is_median = ty == MeasureType::Aggregate(AggregateFunction::Percentile(Fraction::HALF));
+    MEASURE_TYPES.word(&match ty {
+        MeasureType::Aggregate(AggregateFunction::Percentile(_)) if !is_median => MeasureWord::Percentile,
+        ty => MeasureWord::Type(ty),
+    })
 }
 
 /// Returns the word of a dimension's type in a project's files.

@@ -248,7 +248,7 @@ impl Flow {
                     flow.open.push(Bracket::List);
                     flow.scalar = at + 1;
                 }
-                '}' | ']' if !flow.open.is_empty() && !(is_in_sql && value[flow.scalar..at].contains('{')) => {
+                '}' | ']' if !(flow.open.is_empty() || is_in_sql && value[flow.scalar..at].contains('{')) => {
                     if let Some(Bracket::Map { entries, .. }) = flow.open.pop() {
                         flow.closed = entries;
                     }

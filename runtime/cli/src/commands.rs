@@ -15,6 +15,7 @@ pub mod graphql;
 pub mod import;
 pub mod init;
 pub mod jobs;
+pub mod lsp;
 pub mod plugin;
 pub mod preagg;
 pub mod profile;

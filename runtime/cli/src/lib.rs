@@ -36,7 +36,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, governance,
-    graphql, import as import_command, init as init_command, jobs, plugin, preagg, print_error, print_problems,
+    graphql, import as import_command, init as init_command, jobs, lsp, plugin, preagg, print_error, print_problems,
     profile, query, run as run_command, schema, search, serve, state, test,
 };
 use config::Environment;
@@ -130,6 +130,8 @@ enum Command {
     Jobs(jobs::JobsArguments),
     /// Dump and restore the state database
     State(state::StateArguments),
+    /// Serve an editor: diagnostics, completion, hover, navigation and rename
+    Lsp(lsp::LspArguments),
     /// Print or write JSON Schemas of a project's files, for editors
     Schema(schema::SchemaArguments),
     /// Show the settings
@@ -270,6 +272,7 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
             let project = read(arguments.action.dir())?;
             config_command::run(&arguments, &project, terminal)
         }
+        Command::Lsp(arguments) => lsp::run(&arguments, environment),
         Command::Schema(arguments) => schema::run(&arguments).map(|()| true),
         Command::Doctor(arguments) => in_runtime(None, doctor::run(&arguments, environment, terminal)),
         Command::Plugin(arguments) => plugin::run(&arguments, terminal),

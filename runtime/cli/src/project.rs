@@ -55,16 +55,23 @@ impl Project {
         if let Some(definitions) = &config.definitions {
             source.files.insert(PROJECT_FILE.into(), definitions.as_str().into());
         }
-        let inputs = Inputs {
+        let inputs = Inputs { unread_files, unread, ..Project::inputs_of(&config, environment) };
+        Ok(Project { folder, config, tree, source, inputs, environment: environment.clone(), problems })
+    }
+}
+
+impl Project {
+    /// Returns the compiler's inputs of a configuration, without names of files that cannot be read.
+    pub fn inputs_of(config: &Config, environment: &Environment) -> Inputs {
+        Inputs {
             warehouse: Arc::from(&*config.warehouse.kind),
             env: environment.for_projects(),
             init: config.warehouse.init.iter().map(|statement| statement.value.as_str().into()).collect(),
             registered: Vec::new(),
-            unread_files,
-            unread,
+            unread_files: Vec::new(),
+            unread: BTreeSet::new(),
             reserved_schema: config.pre_aggregations.enabled.then(|| config.pre_aggregations.schema.as_str().into()),
-        };
-        Ok(Project { folder, config, tree, source, inputs, environment: environment.clone(), problems })
+        }
     }
 }
 

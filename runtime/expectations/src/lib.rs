@@ -12,6 +12,7 @@ mod read;
 mod refusal;
 mod rows;
 mod run;
+pub mod schema;
 
 pub use check::check;
 pub use compare::{Difference, Row, RowOrder, difference};

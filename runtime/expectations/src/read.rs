@@ -47,7 +47,7 @@ pub enum Expected {
     },
 }
 
-const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
+pub(crate) const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
 
 /// Reads the expectations of all files.
 pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use terrane_compiler::project::schema::{FileKind, Schema, schema};
+use terrane_compiler::project::schema::{FileKind, schema};
+use terrane_expectations as expectations;
 
 use super::print;
 use crate::config::{PROJECT_FILE, project_schema};
@@ -21,10 +22,11 @@ or the editor's settings name all of them; for VS Code with its YAML extension, 
 
   {\"yaml.schemas\": {
     \".schemas/project.json\": \"service_project.yml\",
-    \".schemas/definitions.json\": [\"sources/*.yml\", \"cubes/**/*.yml\", \"metrics/**/*.yml\", \"policies/**/*.yml\"]
+    \".schemas/definitions.json\": [\"sources/*.yml\", \"cubes/**/*.yml\", \"metrics/**/*.yml\", \"policies/**/*.yml\"],
+    \".schemas/tests.json\": \"tests/*.yml\"
   }}
 
-`terrane check` reports what one file does not show, such as unknown cubes.
+`terrane lsp` also reports what one file does not show, such as unknown cubes, while you type.
 
 Examples:
   terrane schema
@@ -34,11 +36,32 @@ Examples:
 --out writes schemas that are there already anew, so that it can be run after an upgrade.")]
 pub struct SchemaArguments {
     /// One kind of file; default: list or write all
-    #[arg(value_parser = PossibleValuesParser::new(FileKind::ALL.map(FileKind::name)))]
+    #[arg(value_parser = PossibleValuesParser::new(kinds().map(SchemaKind::name)))]
     pub kind: Option<String>,
     /// Write <kind>.json to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// The kinds of files that have a schema.
+#[derive(Debug, Clone, Copy)]
+enum SchemaKind {
+    Of(FileKind),
+    /// `tests/*.yml`.
+    Tests,
+}
+
+impl SchemaKind {
+    fn name(self) -> &'static str {
+        match self {
+            SchemaKind::Of(kind) => kind.name(),
+            SchemaKind::Tests => expectations::FOLDER,
+        }
+    }
+}
+
+fn kinds() -> impl Iterator<Item = SchemaKind> {
+    FileKind::ALL.into_iter().map(SchemaKind::Of).chain([SchemaKind::Tests])
 }
 
 /// Lists, prints or writes schemas.
@@ -46,8 +69,8 @@ pub struct SchemaArguments {
 /// # Errors
 /// The folder or a file cannot be written.
 pub fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
-    let is_asked = |kind: &FileKind| arguments.kind.as_deref().is_none_or(|name| name == kind.name());
-    let kinds = || FileKind::ALL.into_iter().filter(is_asked);
+    let is_asked = |kind: &SchemaKind| arguments.kind.as_deref().is_none_or(|name| name == kind.name());
+    let kinds = || kinds().filter(is_asked);
     if let Some(folder) = &arguments.out {
         fs::create_dir_all(folder).map_err(|error| refused(folder, &error))?;
         for kind in kinds() {
@@ -73,24 +96,25 @@ pub fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
 }
 
 /// Returns the files to which a schema applies.
-fn files_of(kind: FileKind) -> &'static str {
+fn files_of(kind: SchemaKind) -> &'static str {
     match kind {
-        FileKind::Project => PROJECT_FILE,
-        FileKind::Sources => "sources/*.yml",
-        FileKind::Cubes => "cubes/**/*.yml",
-        FileKind::Metrics => "metrics/**/*.yml",
-        FileKind::Policies => "policies/**/*.yml",
-        FileKind::Definitions => "any of these four, where one file holds several lists",
+        SchemaKind::Of(FileKind::Project) => PROJECT_FILE,
+        SchemaKind::Of(FileKind::Sources) => "sources/*.yml",
+        SchemaKind::Of(FileKind::Cubes) => "cubes/**/*.yml",
+        SchemaKind::Of(FileKind::Metrics) => "metrics/**/*.yml",
+        SchemaKind::Of(FileKind::Policies) => "policies/**/*.yml",
+        SchemaKind::Of(FileKind::Definitions) => "any of these four, where one file holds several lists",
+        SchemaKind::Tests => "tests/*.yml",
     }
 }
 
-fn text_of(kind: FileKind) -> Result<String, Failure> {
-    let schema: Schema = match kind {
-        FileKind::Project => project_schema(),
-        _ => schema(kind),
+fn text_of(kind: SchemaKind) -> Result<String, Failure> {
+    let text = match kind {
+        SchemaKind::Of(FileKind::Project) => serde_json::to_string_pretty(&project_schema()),
+        SchemaKind::Of(kind) => serde_json::to_string_pretty(&schema(kind)),
+        SchemaKind::Tests => serde_json::to_string_pretty(&expectations::schema::schema()),
     };
-    let text = serde_json::to_string_pretty(&schema).map_err(|error| Failure::new(error.to_string()))?;
-    Ok(format!("{text}\n"))
+    Ok(format!("{}\n", text.map_err(|error| Failure::new(error.to_string()))?))
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {

@@ -19,7 +19,7 @@ use terrane_terminal::TerminalText;
 
 use super::environment::{Environment, PREFIX};
 use super::place::Place;
-use super::settings::ReadKeys;
+use super::settings::{ReadKeys, ValueKind};
 
 /// The variables whose names the interface fixes.
 pub(super) const SPELLED: &[(&str, &str)] = &[
@@ -223,11 +223,18 @@ impl<'a> Section<'a> {
         }
     }
 
+    fn mark(&mut self, key: &str, kind: ValueKind) {
+        let shown = self.shown(key);
+        self.collected.read_keys.mark_kind(&shown, kind);
+    }
+
     pub(super) fn text(&mut self, key: &'static str) -> Option<String> {
+        self.mark(key, ValueKind::Scalar);
         self.scalar(key).map(|scalar| scalar.text)
     }
 
     pub(super) fn text_with_place(&mut self, key: &'static str) -> Option<WithPlace<String>> {
+        self.mark(key, ValueKind::Scalar);
         self.scalar(key).map(|scalar| WithPlace { value: scalar.text, place: scalar.place })
     }
 
@@ -244,6 +251,17 @@ impl<'a> Section<'a> {
         wanted: &str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
+        self.checked_as(key, ValueKind::Scalar, wanted, read)
+    }
+
+    fn checked_as<T>(
+        &mut self,
+        key: &'static str,
+        kind: ValueKind,
+        wanted: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        self.mark(key, kind);
         let scalar = self.scalar(key)?;
         let value = read(&scalar.text);
         if value.is_none() {
@@ -261,32 +279,40 @@ impl<'a> Section<'a> {
         } else {
             format!("an integer from {} to {}", range.start(), range.end())
         };
-        self.checked(key, &wanted, |text| text.trim().replace('_', "").parse().ok().filter(|n| range.contains(n)))
+        let kind = ValueKind::Integer { least: *range.start(), most: *range.end() };
+        self.checked_as(key, kind, &wanted, |text| {
+            text.trim().replace('_', "").parse().ok().filter(|n| range.contains(n))
+        })
     }
 
     pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
-        self.checked(key, "true or false", |text| match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Some(true),
-            "false" | "no" | "off" | "0" => Some(false),
-            _ => None,
+        self.checked_as(key, ValueKind::Boolean, "true or false", |text| {
+            match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" | "1" => Some(true),
+                "false" | "no" | "off" | "0" => Some(false),
+                _ => None,
+            }
         })
     }
 
     pub(super) fn choice<T: Clone>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
         let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
         let wanted = format!("one of {}", words.join(", "));
-        self.checked(key, &wanted, |text| {
+        let kind = ValueKind::Words(words.iter().map(|word| (*word).to_owned()).collect());
+        self.checked_as(key, kind, &wanted, |text| {
             choices.iter().find(|(word, _)| word.eq_ignore_ascii_case(text.trim())).map(|(_, value)| value.clone())
         })
     }
 
     pub(super) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
         let name = self.full(key);
+        self.mark(key, ValueKind::Scalars);
         self.list(key, |section, node| section.scalar_of(node, &name).map(|scalar| scalar.text))
     }
 
     pub(super) fn texts_with_places(&mut self, key: &'static str) -> Option<Vec<WithPlace<String>>> {
         let name = self.full(key);
+        self.mark(key, ValueKind::Scalars);
         self.list(key, |section, node| {
             section.scalar_of(node, &name).map(|scalar| WithPlace { value: scalar.text, place: scalar.place })
         })
@@ -372,6 +398,7 @@ impl<'a> Section<'a> {
     pub(super) fn json(&mut self, key: &'static str) -> Option<Json> {
         let shown = self.shown(key);
         self.collected.read_keys.mark_secret(&shown);
+        self.mark(key, ValueKind::Mapping);
         let name = self.full(key);
         let (set, node) = self.take(key);
         let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));

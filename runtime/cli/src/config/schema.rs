@@ -1,13 +1,13 @@
 //! The JSON Schema of `service_project.yml` with the operator's sections.
 //!
 //! In: the keys that the reader reads, and their descriptions in the reference (`settings.md`). Out: the compiler's schema
-//! of the project with these keys and no others, so that an editor marks unknown keys. Not here: types of values, which
-//! may come from the environment; `terrane check` reports them.
+//! of the project with these keys and no others, so that an editor marks unknown keys and values of other types. Each
+//! value may also be a string with `${NAME}`, which comes from the environment. Not here: rules between several keys.
 
-use terrane_compiler::project::schema::{False, FileKind, Others, Schema, schema};
+use terrane_compiler::project::schema::{False, FileKind, Literal, Others, Schema, schema};
 
 use super::reader::Collected;
-use super::settings::about;
+use super::settings::{ValueKind, about, default_of};
 use super::{Environment, collect};
 
 /// A file with every section and an item of every list, so that all keys are read.
@@ -29,7 +29,8 @@ pub fn project_schema() -> Schema {
     for setting in collected.read_keys.settings() {
         let section = setting.key.split('.').next().unwrap_or_default();
         if !DEFINITIONS.contains(&section) {
-            put(&mut whole, &setting.key, about(&setting.key.replace("[0]", "")));
+            let value = value(&setting.key, collected.read_keys.kinds(&setting.key));
+            put(&mut whole, &setting.key, value);
         }
     }
     // `plugins` may be its list itself.
@@ -39,9 +40,61 @@ pub fn project_schema() -> Schema {
     whole.closed()
 }
 
+/// Returns the schema of the value of a key.
+fn value(key: &str, kinds: &[ValueKind]) -> Schema {
+    let key = key.replace("[0]", "");
+    let mut accepted: Vec<Schema> = kinds.iter().map(of_kind).collect();
+    // Without a kind, the key is only looked up, and the reader of another key decides.
+    if !accepted.is_empty() {
+        accepted.push(Schema { pattern: Some(r"\$\{"), ..Schema::of_types(&["string"]) });
+        accepted.push(Schema::of_types(&["null"]));
+    }
+    Schema { any_of: accepted, description: about(&key), default: default(&key, kinds), ..Schema::default() }
+}
+
+fn of_kind(kind: &ValueKind) -> Schema {
+    let scalar = || Schema::of_types(&["string", "number", "boolean"]);
+    match kind {
+        ValueKind::Boolean => {
+            let words = ["yes", "no", "on", "off"].map(|word| Literal::Text(word.into()));
+            let values = [Literal::Boolean(true), Literal::Boolean(false)].into_iter().chain(words);
+            Schema { values: values.collect(), ..Schema::default() }
+        }
+        ValueKind::Integer { least, most } => Schema {
+            minimum: Some(*least),
+            maximum: (*most < u64::MAX).then_some(*most),
+            ..Schema::of_types(&["integer"])
+        },
+        ValueKind::Words(words) => {
+            Schema { values: words.iter().map(|word| literal(word)).collect(), ..Schema::default() }
+        }
+        ValueKind::Scalar => scalar(),
+        ValueKind::Scalars => Schema::list(scalar()),
+        ValueKind::Mapping => Schema::of_types(&["object"]),
+    }
+}
+
+fn literal(word: &str) -> Literal {
+    match word {
+        "true" => Literal::Boolean(true),
+        "false" => Literal::Boolean(false),
+        word => match word.parse() {
+            Ok(number) => Literal::Number(number),
+            Err(_) => Literal::Text(word.to_owned().into()),
+        },
+    }
+}
+
+/// Returns the default of the reference, if it is a value and not a description of one.
+fn default(key: &str, kinds: &[ValueKind]) -> Option<Literal> {
+    let text = default_of(key).filter(|text| !text.starts_with(['(', '[', '{']))?;
+    let is_of_one = kinds.iter().any(|kind| !matches!(kind, ValueKind::Scalars | ValueKind::Mapping));
+    is_of_one.then(|| literal(&text))
+}
+
 /// Adds a key at its path, such as `security.oauth.providers[0].name`. Levels have keys or items, but no type, since a
 /// variable may replace mappings and lists.
-fn put(level: &mut Schema, path: &str, about: Option<String>) {
+fn put(level: &mut Schema, path: &str, value: Schema) {
     let (key, rest) = path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
     let (name, is_list) = key.strip_suffix("[0]").map_or((key, false), |name| (name, true));
     let named = level.properties.entry(name.to_owned()).or_default();
@@ -49,9 +102,9 @@ fn put(level: &mut Schema, path: &str, about: Option<String>) {
     match rest {
         Some(rest) => {
             inner.additional_properties = Some(Others::None(False));
-            put(inner, rest, about);
+            put(inner, rest, value);
         }
-        None => inner.description = about,
+        None => *inner = value,
     }
 }
 

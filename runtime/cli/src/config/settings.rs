@@ -53,6 +53,22 @@ impl std::fmt::Display for Source {
     }
 }
 
+/// The values that a key accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    Boolean,
+    Integer {
+        least: u64,
+        most: u64,
+    },
+    Words(Vec<String>),
+    /// One value in the notation that the reference describes.
+    Scalar,
+    /// A list of such values.
+    Scalars,
+    Mapping,
+}
+
 /// The keys that were read.
 #[derive(Debug, Default)]
 pub(super) struct ReadKeys {
@@ -60,6 +76,7 @@ pub(super) struct ReadKeys {
     keys: Vec<String>,
     written: BTreeMap<String, (String, Source)>,
     secrets: Vec<String>,
+    kinds: BTreeMap<String, Vec<ValueKind>>,
     places: BTreeMap<String, Place>,
 }
 
@@ -89,6 +106,19 @@ impl ReadKeys {
     /// Returns the place of a key, if it is set.
     pub(super) fn place(&self, key: &str) -> Option<&Place> {
         self.places.get(key)
+    }
+
+    /// Records a kind of values that a key accepts. A key that is read in two ways accepts both.
+    pub(super) fn mark_kind(&mut self, key: &str, kind: ValueKind) {
+        let kinds = self.kinds.entry(key.to_owned()).or_default();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+
+    /// Returns the kinds of values that a key accepts.
+    pub(super) fn kinds(&self, key: &str) -> &[ValueKind] {
+        self.kinds.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub(super) fn mark_secret(&mut self, key: &str) {

@@ -4,6 +4,7 @@
 //! descriptions. Not here: checks that need more than one file, such as whether a cube exists, and the keys of
 //! `service_project.yml` that configure the server: see [`Schema::with`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -64,6 +65,12 @@ pub struct Schema {
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Literal>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Literal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u32>,
@@ -85,7 +92,8 @@ pub struct Schema {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Literal {
-    Text(&'static str),
+    Text(Cow<'static, str>),
+    Number(u64),
     Boolean(bool),
     Null,
 }
@@ -122,15 +130,19 @@ impl Schema {
         Schema { additional_properties: Some(Others::None(False)), ..self }
     }
 
-    fn described(self, about: &str) -> Schema {
+    /// Adds a description.
+    #[must_use]
+    pub fn described(self, about: &str) -> Schema {
         Schema { description: Some(about.to_owned()), ..self }
     }
 
-    fn of_types(types: &[&'static str]) -> Schema {
+    /// Returns the schema of values of some types.
+    pub fn of_types(types: &[&'static str]) -> Schema {
         Schema { types: types.to_vec(), ..Schema::default() }
     }
 
-    fn list(items: Schema) -> Schema {
+    /// Returns the schema of a list.
+    pub fn list(items: Schema) -> Schema {
         Schema { items: Some(Box::new(items)), ..Schema::of_types(&["array"]) }
     }
 
@@ -138,7 +150,8 @@ impl Schema {
         Schema { additional_properties: Some(Others::Like(Box::new(values))), ..Schema::of_types(&["object"]) }
     }
 
-    fn either(schemas: Vec<Schema>) -> Schema {
+    /// Returns the schema of values that one of several accepts.
+    pub fn either(schemas: Vec<Schema>) -> Schema {
         Schema { any_of: schemas, ..Schema::default() }
     }
 }
@@ -187,7 +200,7 @@ fn of_kind(kind: &Kind) -> Schema {
         }
         Kind::Text => text(),
         Kind::Boolean => {
-            let words = ["yes", "no", "on", "off"].map(Literal::Text);
+            let words = ["yes", "no", "on", "off"].map(|word| Literal::Text(word.into()));
             let values = [Literal::Boolean(true), Literal::Boolean(false)].into_iter().chain(words).collect();
             Schema { values, ..Schema::default() }
         }
@@ -219,7 +232,7 @@ fn plain() -> Schema {
 }
 
 fn words(words: &[&'static str]) -> Schema {
-    Schema { values: words.iter().copied().map(Literal::Text).collect(), ..Schema::default() }
+    Schema { values: words.iter().map(|word| Literal::Text((*word).into())).collect(), ..Schema::default() }
 }
 
 fn one_or_many(one: Schema) -> Schema {

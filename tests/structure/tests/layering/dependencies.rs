@@ -42,6 +42,7 @@ const RULES: &[Rule] = &[
     Rule { package: "terrane-compiler", may_use: &[], must_not_reach: IMPURE },
     Rule { package: "terrane-lineage", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule { package: "terrane-dax", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
+    Rule { package: "terrane-language-server", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule { package: "terrane-search", may_use: &[], must_not_reach: IMPURE },
     Rule { package: "terrane-questions", may_use: &[], must_not_reach: IMPURE },
     Rule {
@@ -180,6 +181,7 @@ const RULES: &[Rule] = &[
             "terrane-graphql",
             "terrane-identity",
             "terrane-json",
+            "terrane-language-server",
             "terrane-outgoing",
             "terrane-plugin-host",
             "terrane-plugin-kit",

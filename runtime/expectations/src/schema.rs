@@ -1,0 +1,64 @@
+//! The JSON Schema of `tests/*.yml`.
+//!
+//! In: the keys that are read, and the interface's schema of queries. Out: a [`Schema`] for editors, and the whole as
+//! JSON. Not here: whether names of a query exist (`check_names`).
+
+use serde_json::{Value, json};
+use terrane_compiler::project::schema::{DIALECT, Literal, Schema};
+use terrane_wire::Code;
+use terrane_wire::schema::of_query;
+
+use crate::read::KEYS;
+
+/// Returns the schema with the keys of queries, whose values are not described.
+pub fn keys() -> Schema {
+    let string = || Schema::of_types(&["string", "number", "boolean"]);
+    let codes = Code::ALL.iter().map(|code| Literal::Text(code.as_str().into()));
+    let error = Schema { required: vec!["code".to_owned()], ..Schema::of_types(&["object"]) }
+        .with("code", Schema { values: codes.collect(), ..Schema::default() }.described("The expected error code."))
+        .with("contains", string().described("A part of the expected message."))
+        .closed();
+    let value = |key: &str| match key {
+        "name" => string().described("The name of the case, unique in its file."),
+        "description" => string().described("Shown when the case fails."),
+        "query" => query().described("A query, as in the body of a request."),
+        "sql" => string().described("A statement for the warehouse whose rows are the expected result."),
+        "rows" => Schema::list(Schema::of_types(&["object"])).described("The expected rows."),
+        "error" => error.clone().described("The expected refusal."),
+        _ => Schema::of_types(&["boolean"]).described("`false`: rows may have any order. Default: true."),
+    };
+    let case = KEYS.iter().fold(Schema::of_types(&["object"]), |case, key| case.with(*key, value(key)));
+    let required = |key: &str| Schema { required: vec![key.to_owned()], ..Schema::default() };
+    let case = Schema {
+        required: vec!["name".to_owned(), "query".to_owned()],
+        any_of: ["sql", "rows", "error"].map(required).to_vec(),
+        ..case.closed()
+    };
+    let cases = Schema { types: vec!["array", "null"], ..Schema::list(case) };
+    let file = Schema::of_types(&["object", "null"]).with("tests", cases.described("The cases."));
+    Schema { dialect: Some(DIALECT), title: Some("Terrane: tests".to_owned()), ..file.closed() }
+}
+
+/// Returns the keys of a query with their descriptions.
+fn query() -> Schema {
+    let whole = of_query();
+    let properties = whole["properties"].as_object().into_iter().flatten();
+    properties.fold(Schema::of_types(&["object"]), |query, (key, about)| {
+        let about = about["description"].as_str().unwrap_or_default();
+        query.with(key.clone(), Schema::default().described(about))
+    })
+}
+
+/// Returns the schema as JSON, queries included.
+pub fn schema() -> Value {
+    let mut whole = json!(keys());
+    let mut query = of_query();
+    let definitions = query.as_object_mut().and_then(|query| query.remove("$defs"));
+    if let Some(place) = whole.pointer_mut("/properties/tests/items/properties/query") {
+        *place = query;
+    }
+    if let (Some(definitions), Some(whole)) = (definitions, whole.as_object_mut()) {
+        whole.insert("$defs".to_owned(), definitions);
+    }
+    whole
+}

@@ -121,3 +121,107 @@ fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{} cannot be written: {error}", path.display()))
         .hint("name a folder that is yours to write: --out DIR")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use boon::{Compiler, SchemaIndex, Schemas};
+    use serde_json::{Map, Value};
+    use terrane_compiler::project::SourceFile;
+    use terrane_compiler::project::yaml::{Node, NodeValue, Plain, parse};
+
+    use super::*;
+
+    fn json(node: &Node) -> Value {
+        match &node.value {
+            NodeValue::Null => Value::Null,
+            NodeValue::Scalar { plain: Plain::Boolean(value), .. } => Value::Bool(*value),
+            NodeValue::Scalar { text, plain: Plain::Integer | Plain::Fraction } => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::from(&**text))
+            }
+            NodeValue::Scalar { text, .. } => Value::from(&**text),
+            NodeValue::List(items) => items.iter().map(json).collect(),
+            NodeValue::Map(map) => {
+                Value::Object(map.iter().map(|(key, node)| (key.text.to_string(), json(node))).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// The schemas of the project file, of definitions and of tests.
+    struct Checks {
+        schemas: Schemas,
+        indexes: [SchemaIndex; 3],
+    }
+
+    impl Checks {
+        fn new() -> Checks {
+            let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+            let kinds = [SchemaKind::Of(FileKind::Project), SchemaKind::Of(FileKind::Definitions), SchemaKind::Tests];
+            let indexes = kinds.map(|kind| {
+                let url = format!("https://terrane.example/{}.json", kind.name());
+                let Ok(text) = text_of(kind) else { panic!("{} has a schema", kind.name()) };
+                compiler.add_resource(&url, serde_json::from_str(&text).unwrap()).unwrap();
+                compiler.compile(&url, &mut schemas).unwrap_or_else(|error| panic!("{url}: {error:#}"))
+            });
+            Checks { schemas, indexes }
+        }
+
+        fn refusal(&self, path: &str, text: &str) -> Option<String> {
+            let node = parse(&Arc::new(SourceFile { path: path.into(), text: text.into() })).unwrap();
+            let index = match path {
+                PROJECT_FILE => self.indexes[0],
+                path if path.starts_with("tests/") => self.indexes[2],
+                _ => self.indexes[1],
+            };
+            self.schemas.validate(&json(&node), index).err().map(|error| format!("{error:#}"))
+        }
+    }
+
+    #[test]
+    fn examples_are_valid() {
+        let checks = Checks::new();
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let mut count = 0;
+        for project in ["flights", "policy-region"] {
+            let root = examples.join(project);
+            let folders = ["", "sources", "cubes", "metrics", "policies", "tests"].map(|folder| root.join(folder));
+            for entry in folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten()) {
+                let path = entry.path();
+                if path.extension().is_some_and(|ending| ending == "yml") {
+                    let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+                    assert_eq!(checks.refusal(&name, &fs::read_to_string(&path).unwrap()), None, "{project}/{name}");
+                    count += 1;
+                }
+            }
+        }
+        assert!(count >= 18, "{count} files are too few");
+    }
+
+    #[test]
+    fn wrong_files_are_invalid() {
+        let checks = Checks::new();
+        let case = |more: &str| format!("tests: [{{name: a, query: {{measures: [a.b]}}, rows: [], {more}}}]");
+        for (path, text) in [
+            (PROJECT_FILE, "name: a\nserver: {port: many}".to_owned()),
+            (PROJECT_FILE, "name: a\nserver: {port: 70000}".to_owned()),
+            (PROJECT_FILE, "name: a\nserver: {prot: 1}".to_owned()),
+            (PROJECT_FILE, "name: a\nwarehouse: {file_access: some}".to_owned()),
+            (PROJECT_FILE, "name: a\ncache: {enabled: perhaps}".to_owned()),
+            (PROJECT_FILE, "name: a\nserver: {project_roots: {a: b}}".to_owned()),
+            ("tests/a.yml", case("colour: red")),
+            ("tests/a.yml", case("ordered: maybe")),
+            ("tests/a.yml", "tests: [{name: a, rows: []}]".to_owned()),
+            ("tests/a.yml", "tests: [{name: a, query: {mesures: []}, rows: []}]".to_owned()),
+            ("tests/a.yml", "tests: [{name: a, query: {}, error: {code: NO_SUCH}}]".to_owned()),
+            ("tests/a.yml", "tests: [{name: a, query: {}}]".to_owned()),
+            ("cubes/a.yml", "cubes: [{name: a, sql_table: t, measures: [{name: b, type: summ}]}]".to_owned()),
+        ] {
+            assert!(checks.refusal(path, &text).is_some(), "{path}: {text}");
+        }
+        let of_environment = "name: a\nserver: {port: \"${PORT}\"}\ncache: {enabled: \"${CACHE}\"}";
+        assert_eq!(checks.refusal(PROJECT_FILE, of_environment), None);
+        assert_eq!(checks.refusal("tests/a.yml", &case("ordered: false")), None);
+    }
+}

@@ -119,6 +119,22 @@ mod tests {
         })
     }
 
+    /// Returns the paths of keys that accept anything.
+    fn untyped(level: &Schema, path: &str) -> Vec<String> {
+        let inner = level.properties.iter().chain(level.items.iter().flat_map(|items| &items.properties));
+        let mut found = Vec::new();
+        for (key, schema) in inner {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let is_leaf = schema.properties.is_empty() && schema.items.is_none();
+            let is_typed = !schema.any_of.is_empty() || !schema.types.is_empty() || !schema.values.is_empty();
+            if is_leaf && !is_typed {
+                found.push(path.clone());
+            }
+            found.extend(untyped(schema, &path));
+        }
+        found
+    }
+
     #[test]
     fn every_setting_of_the_reference_is_in_the_schema() {
         let schema = project_schema();
@@ -132,6 +148,21 @@ mod tests {
             }
         }
         assert!(count > 100, "{count} settings are too few");
+    }
+
+    #[test]
+    fn settings_have_types_bounds_and_defaults() {
+        let schema = project_schema();
+        let accepted = |path: &str| find(&schema, path).unwrap().any_of.clone();
+        let port = &accepted("server.port")[0];
+        assert_eq!((port.types.as_slice(), port.minimum, port.maximum), (&["integer"][..], Some(0), Some(65_535)));
+        assert_eq!(find(&schema, "server.port").unwrap().default, Some(Literal::Number(8_000)));
+        let access = &accepted("warehouse.file_access")[0].values;
+        assert!(access.contains(&Literal::Text("project".into())), "{access:?}");
+        assert!(accepted("warehouse.init")[0].items.is_some());
+        assert!(accepted("cache.enabled")[0].values.contains(&Literal::Boolean(true)));
+        let untyped = untyped(&schema, "");
+        assert!(untyped.is_empty(), "settings without a type: {untyped:?}");
     }
 
     #[test]

@@ -30,7 +30,6 @@ use std::sync::Arc;
 pub use crate::text::{Origin, SourceFile, SqlText, Text};
 pub use cube_keys::{dimension_type_word, measure_type_word};
 pub use cubes::refresh_interval;
-pub(crate) use definitions::{MAX_ANCESTORS, Recovered};
 pub use definitions::{
     Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, LocatedValue,
     MODEL_SCHEMA, MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
@@ -38,9 +37,10 @@ pub use definitions::{
     PreAggregationDefinition, Reference, RefreshDefinition, RelationDefinition, SegmentDefinition, SourceDefinition,
     TableDefinition, Wording,
 };
+pub(crate) use definitions::{MAX_ANCESTORS, Recovered};
 pub use files::{may_read_files, project_may_read_files};
-pub use metrics::metric_kind_word;
 pub(crate) use jinja::{quote as quote_name, quoted};
+pub use metrics::metric_kind_word;
 pub use registered::{RegisteredCube, SHADOWED, is_registered, soften_registered};
 
 use crate::diagnostic::{self, Code, Diagnostic, Span};

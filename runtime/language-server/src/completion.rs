@@ -11,8 +11,8 @@ use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionTextEdit, Documentation, MarkupContent, MarkupKind, Position, Range,
     TextEdit,
 };
-use terrane_compiler::project::{CubeDefinition, dimension_type_word, measure_type_word};
 use terrane_compiler::project::schema::{Literal, Others, Schema};
+use terrane_compiler::project::{CubeDefinition, dimension_type_word, measure_type_word};
 
 use crate::hover::describe;
 use crate::index::{Scope, Symbol};
@@ -170,10 +170,7 @@ impl<'a> Completer<'a> {
     fn member(&self, cube: &CubeDefinition, name: &str, label: &str, kind: String) -> CompletionItem {
         let symbol = self.scope.member(&cube.name.value, name);
         let about = symbol.and_then(|symbol| describe(&self.analysis.definitions, &symbol));
-        CompletionItem {
-            documentation: about.map(markdown),
-            ..item(label, CompletionItemKind::FIELD, Some(kind))
-        }
+        CompletionItem { documentation: about.map(markdown), ..item(label, CompletionItemKind::FIELD, Some(kind)) }
     }
 
     /// Returns the members of a cube, inherited ones included, each behind a prefix.
@@ -257,10 +254,9 @@ impl<'a> Completer<'a> {
         let is_near = |found: &CompletionItem| names.contains(&found.label.as_str());
         let (near, far): (Vec<_>, Vec<_>) = self.cubes().into_iter().partition(is_near);
         items.extend(near);
-        items.extend(far.into_iter().map(|found| CompletionItem {
-            sort_text: Some(format!("~{}", found.label)),
-            ..found
-        }));
+        items.extend(
+            far.into_iter().map(|found| CompletionItem { sort_text: Some(format!("~{}", found.label)), ..found }),
+        );
         items
     }
 

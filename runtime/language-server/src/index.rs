@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use terrane_compiler::diagnostic::Span;
 use terrane_compiler::project::{
-    CubeDefinition, Definitions, MaskDefinition, MetricBody, MetricDefinition, PolicyDefinition, PreAggregationDefinition,
-    Reference, SourceTree, SqlText, Text,
+    CubeDefinition, Definitions, MaskDefinition, MetricBody, MetricDefinition, PolicyDefinition,
+    PreAggregationDefinition, Reference, SourceTree, SqlText, Text,
 };
 
 pub(crate) use sql::{braced, names};

@@ -56,9 +56,8 @@ pub fn document_symbols(workspace: &mut Workspace, path: &str) -> Vec<DocumentSy
         // An editor wants the range of a parent to contain those of its children.
         let mut of_cube = symbol(&cube.name, SymbolKind::CLASS, None);
         of_cube.range.end = children.last().map_or(of_cube.range.end, |last| last.range.end.max(of_cube.range.end));
-        of_cube.range.start = children.first().map_or(of_cube.range.start, |first| {
-            first.range.start.min(of_cube.range.start)
-        });
+        of_cube.range.start =
+            children.first().map_or(of_cube.range.start, |first| first.range.start.min(of_cube.range.start));
         of_cube.children = Some(children);
         of_cube
     };

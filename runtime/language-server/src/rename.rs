@@ -21,15 +21,27 @@ pub enum Refusal {
     NoName,
     /// The name of a SQL model is that of its file.
     NameOfFile,
-    InvalidName { name: String },
-    Reserved { name: String },
-    Taken { name: String },
+    InvalidName {
+        name: String,
+    },
+    Reserved {
+        name: String,
+    },
+    Taken {
+        name: String,
+    },
     /// The project has errors before the change.
-    HasErrors { first: String },
+    HasErrors {
+        first: String,
+    },
     /// The project would have errors after the change.
-    WouldBreak { first: String },
+    WouldBreak {
+        first: String,
+    },
     /// References would have another meaning.
-    WouldChangeMeaning { name: String },
+    WouldChangeMeaning {
+        name: String,
+    },
 }
 
 impl fmt::Display for Refusal {

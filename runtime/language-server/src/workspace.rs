@@ -159,7 +159,7 @@ impl Workspace {
         for (path, text) in &tree.files {
             if is_yaml(path, text) {
                 self.parsed.insert(Arc::clone(path), Arc::clone(text));
-            } else if let Some(last) = self.parsed.get(path) {
+            } else if let Some(last) = self.parsed.get(path).or_else(|| self.saved(path)) {
                 fallback.files.insert(Arc::clone(path), Arc::clone(last));
             }
         }
@@ -168,10 +168,18 @@ impl Workspace {
         diagnostics.extend(self.unreadable.iter().cloned());
         diagnostic::sort(&mut diagnostics);
         let has_fallback = fallback.files != tree.files;
-        let definitions =
-            if has_fallback { read(&definition_files(&fallback), &self.files.inputs(&fallback)).0 } else { definitions };
+        let definitions = if has_fallback {
+            read(&definition_files(&fallback), &self.files.inputs(&fallback)).0
+        } else {
+            definitions
+        };
         let index = Index::of(&definitions, &fallback);
         self.analysis = Analysis { definitions, index, tree: fallback, diagnostics };
+    }
+
+    /// Returns the text on disk, if it is YAML.
+    fn saved(&self, path: &Arc<str>) -> Option<&Arc<str>> {
+        self.disk.files.get(path).filter(|text| is_yaml(path, text))
     }
 
     /// Returns the definitions and all problems of a tree.

@@ -18,8 +18,30 @@ const EDITS: usize = 400;
 
 /// Pieces that change the structure of YAML, SQL and Jinja.
 const PIECES: [&str; 24] = [
-    "{", "}", "[", "]", "\"", "'", ":", ": ", "- ", "\n", "\n  ", "\r\n", "\t", "{{ ", " }}", "{flights.", "#", "&a ", "*a", "|\n", "ü", "😀",
-    "\u{0}", "name: count",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    "'",
+    ":",
+    ": ",
+    "- ",
+    "\n",
+    "\n  ",
+    "\r\n",
+    "\t",
+    "{{ ",
+    " }}",
+    "{flights.",
+    "#",
+    "&a ",
+    "*a",
+    "|\n",
+    "ü",
+    "😀",
+    "\u{0}",
+    "name: count",
 ];
 
 struct Random(u64);

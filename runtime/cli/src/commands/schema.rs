@@ -158,8 +158,7 @@ mod tests {
     impl Checks {
         fn new() -> Checks {
             let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-            let kinds =
-                [SchemaKind::Of(FileKind::Project), SchemaKind::Of(FileKind::Definitions), SchemaKind::Tests];
+            let kinds = [SchemaKind::Of(FileKind::Project), SchemaKind::Of(FileKind::Definitions), SchemaKind::Tests];
             let indexes = kinds.map(|kind| {
                 let url = format!("https://terrane.example/{}.json", kind.name());
                 let Ok(text) = text_of(kind) else { panic!("{} has a schema", kind.name()) };

@@ -286,10 +286,12 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
-        self.checked_as(key, ValueKind::Boolean, "true or false", |text| match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Some(true),
-            "false" | "no" | "off" | "0" => Some(false),
-            _ => None,
+        self.checked_as(key, ValueKind::Boolean, "true or false", |text| {
+            match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" | "1" => Some(true),
+                "false" | "no" | "off" | "0" => Some(false),
+                _ => None,
+            }
         })
     }
 

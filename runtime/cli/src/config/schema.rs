@@ -65,7 +65,9 @@ fn of_kind(kind: &ValueKind) -> Schema {
             maximum: (*most < u64::MAX).then_some(*most),
             ..Schema::of_types(&["integer"])
         },
-        ValueKind::Words(words) => Schema { values: words.iter().map(|word| literal(word)).collect(), ..Schema::default() },
+        ValueKind::Words(words) => {
+            Schema { values: words.iter().map(|word| literal(word)).collect(), ..Schema::default() }
+        }
         ValueKind::Scalar => scalar(),
         ValueKind::Scalars => Schema::list(scalar()),
         ValueKind::Mapping => Schema::of_types(&["object"]),

@@ -57,7 +57,10 @@ impl std::fmt::Display for Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Boolean,
-    Integer { least: u64, most: u64 },
+    Integer {
+        least: u64,
+        most: u64,
+    },
     Words(Vec<String>),
     /// One value in the notation that the reference describes.
     Scalar,

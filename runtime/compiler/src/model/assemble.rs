@@ -11,8 +11,8 @@ use sqlparser::dialect::Dialect;
 use super::inherit::{Inherited, Merged};
 use super::relation::Models;
 use super::{
-    Aggregate, AggregateFunction, ColumnName, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId, MeasureKind, Member,
-    Model, Presentation, Relation, Rollup, Segment, SegmentId, Snippet, TableName,
+    Aggregate, AggregateFunction, ColumnName, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId,
+    MeasureKind, Member, Model, Presentation, Relation, Rollup, Segment, SegmentId, Snippet, TableName,
 };
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};

@@ -85,8 +85,7 @@ impl PreAggregationReader<'_> {
         found: &mut Vec<Diagnostic>,
     ) -> Option<Rollup> {
         let measures = all(declared.measures.iter().map(|measure| self.measure(measure, found)));
-        let dimensions =
-            all(declared.dimensions.iter().map(|dimension| self.dimension(dimension, "dimension", found)));
+        let dimensions = all(declared.dimensions.iter().map(|dimension| self.dimension(dimension, "dimension", found)));
         let segments = all(declared.segments.iter().map(|segment| self.segment(segment, found)));
         let filters = all(declared.filters.iter().map(|filter| self.snippet(filter, Place::Segment, found)));
         let arrival = all(declared.arrival.iter().map(|sql| self.snippet(sql, Place::Dimension, found)));

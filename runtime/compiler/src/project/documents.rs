@@ -88,9 +88,13 @@ impl ParsedFile {
         let (mut diagnostics, mut unread, mut sources) = (Vec::new(), BTreeSet::new(), List::default());
         let document = document(file, &mut diagnostics, &mut unread);
         if let Some(document) = &document {
-            document.read("sources", |_| true, &mut unread, &mut sources, |node, _, diagnostics| {
-                sources::source(node, diagnostics)
-            });
+            document.read(
+                "sources",
+                |_| true,
+                &mut unread,
+                &mut sources,
+                |node, _, diagnostics| sources::source(node, diagnostics),
+            );
         }
         let has_misplaced_policies = document.as_ref().is_some_and(|document| policies::is_misplaced(&document.root));
         ParsedFile { document, diagnostics, unread, sources, has_misplaced_policies }
@@ -99,15 +103,27 @@ impl ParsedFile {
     fn entries(&self, renderer: &Renderer) -> Entries {
         let Entries { mut cubes, mut metrics, mut policies, mut unread } = Entries::default();
         if let Some(document) = &self.document {
-            document.read("cubes", |cube| cube.is_complete, &mut unread, &mut cubes, |node, unread, diagnostics| {
-                cubes::cube(node, renderer, unread, diagnostics)
-            });
-            document.read("metrics", |metric| metric.is_complete, &mut unread, &mut metrics, |node, _, diagnostics| {
-                metrics::metric(node, renderer, diagnostics)
-            });
-            document.read("policies", |policy| policy.is_complete, &mut unread, &mut policies, |node, _, diagnostics| {
-                policies::policy(node, diagnostics)
-            });
+            document.read(
+                "cubes",
+                |cube| cube.is_complete,
+                &mut unread,
+                &mut cubes,
+                |node, unread, diagnostics| cubes::cube(node, renderer, unread, diagnostics),
+            );
+            document.read(
+                "metrics",
+                |metric| metric.is_complete,
+                &mut unread,
+                &mut metrics,
+                |node, _, diagnostics| metrics::metric(node, renderer, diagnostics),
+            );
+            document.read(
+                "policies",
+                |policy| policy.is_complete,
+                &mut unread,
+                &mut policies,
+                |node, _, diagnostics| policies::policy(node, diagnostics),
+            );
         }
         Entries { cubes, metrics, policies, unread }
     }

@@ -64,7 +64,8 @@ impl Context {
         text[..line_start].lines().for_each(|line| levels.line(line));
         let line_end = text[line_start..].find('\n').map_or(text.len(), |newline| line_start + newline);
         let (before, after) = (&text[line_start..offset], &text[offset..line_end]);
-        let word_length = before.len() - before.trim_end_matches(|c: char| c.is_alphanumeric() || "_.".contains(c)).len();
+        let word_length =
+            before.len() - before.trim_end_matches(|c: char| c.is_alphanumeric() || "_.".contains(c)).len();
         let mut context = Context {
             word: before[before.len() - word_length..].to_owned(),
             start: offset - word_length,
@@ -74,8 +75,7 @@ impl Context {
             context.path = levels.path();
             context.in_text(before, offset);
         } else {
-            context.in_line(&mut levels, before, after, offset);
-            levels.look_ahead(&text[line_end..]);
+            context.in_line(&mut levels, before, after, offset, &text[line_end..]);
         }
         context.surroundings(&levels);
         context
@@ -115,7 +115,7 @@ impl Context {
     }
 
     /// Reads the line of the position.
-    fn in_line(&mut self, levels: &mut Levels, before: &str, after: &str, offset: usize) {
+    fn in_line(&mut self, levels: &mut Levels, before: &str, after: &str, offset: usize, following: &str) {
         let mut column = before.len() - before.trim_start_matches(' ').len();
         let mut content = &before[column..];
         while let Some(rest) = content.strip_prefix("- ").or_else(|| (content == "-").then_some("")) {
@@ -131,16 +131,14 @@ impl Context {
             }
             levels.map(column);
             self.path = levels.path_of_map();
-            // A new item of a list may be a word as well as a mapping.
+            levels.look_ahead(following);
             self.place = Place::Key { present: levels.keys() };
-            if self.path.last().is_some_and(|step| step == "[]") && levels.keys().is_empty() {
-                self.place = Place::Key { present: BTreeSet::new() };
-            }
             return;
         };
         levels.map(column);
         levels.entry(key, value);
         self.path = levels.path();
+        levels.look_ahead(following);
         self.in_value(levels, value, after, offset);
     }
 
@@ -161,7 +159,10 @@ impl Context {
             self.siblings = levels.entries();
         }
         self.in_text(&value[flow.scalar..], offset);
-        if self.place == Place::Braces && !flow.is_in_scalar && !SQL_KEYS.iter().any(|key| self.path.ends_with(&[(*key).to_owned()])) {
+        if self.place == Place::Braces
+            && !flow.is_in_scalar
+            && !SQL_KEYS.iter().any(|key| self.path.ends_with(&[(*key).to_owned()]))
+        {
             self.place = Place::Value;
         }
     }
@@ -414,7 +415,8 @@ impl Levels {
 
     /// Returns the value of a key in the item of a top-level list.
     fn item_of(&self, list: &str, key: &str) -> Option<String> {
-        let [Level::Map { entries: top, .. }, Level::List { .. }, Level::Map { entries, .. }, ..] = self.open.as_slice()
+        let [Level::Map { entries: top, .. }, Level::List { .. }, Level::Map { entries, .. }, ..] =
+            self.open.as_slice()
         else {
             return None;
         };
@@ -439,7 +441,10 @@ mod tests {
 
     #[test]
     fn paths_follow_indentation_and_brackets() {
-        assert_eq!(path("cubes:\n  - name: a\n    measures:\n      - name: b\n        type: ¦"), "cubes.[].measures.[].type");
+        assert_eq!(
+            path("cubes:\n  - name: a\n    measures:\n      - name: b\n        type: ¦"),
+            "cubes.[].measures.[].type"
+        );
         assert_eq!(path("cubes:\n- name: a\n  measures:\n  - {name: b, type: c¦"), "cubes.[].measures.[].type");
         assert_eq!(path("cubes:\n  - name: a\n    drill: |\n      x: y\n    title: ¦"), "cubes.[].title");
         assert_eq!(path("metrics:\n  - name: a\n    filters: [{member: a.b¦"), "metrics.[].filters.[].member");

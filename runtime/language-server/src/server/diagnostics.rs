@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lsp_types::{
-    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range,
-};
+use lsp_types::{Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range};
 use terrane_compiler::diagnostic::{self, Severity, Span, Step};
 
 use crate::position;
@@ -33,10 +31,7 @@ impl<'w> Lines<'w> {
 }
 
 /// Returns the diagnostics of each file. Problems without a file of the project are those of the project file.
-pub(super) fn by_file(
-    workspace: &Workspace,
-    found: &[diagnostic::Diagnostic],
-) -> BTreeMap<Arc<str>, Vec<Diagnostic>> {
+pub(super) fn by_file(workspace: &Workspace, found: &[diagnostic::Diagnostic]) -> BTreeMap<Arc<str>, Vec<Diagnostic>> {
     let mut lines = Lines { workspace, files: BTreeMap::new() };
     let mut files: BTreeMap<Arc<str>, Vec<Diagnostic>> = BTreeMap::new();
     for diagnostic in found {

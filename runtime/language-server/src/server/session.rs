@@ -365,7 +365,8 @@ impl<'p> Session<'p> {
             current.insert(uri, empty);
         }
         let is_new = |(uri, params): &(&String, &Value)| self.published.get(*uri) != Some(*params);
-        let messages = current.iter().filter(is_new).map(|(_, params)| notification("textDocument/publishDiagnostics", params));
+        let messages =
+            current.iter().filter(is_new).map(|(_, params)| notification("textDocument/publishDiagnostics", params));
         let messages = messages.collect();
         current.retain(|_, params| params["diagnostics"].as_array().is_some_and(|list| !list.is_empty()));
         self.published = current;

@@ -179,7 +179,8 @@ impl Client {
         let before = &marked[..at];
         let line = before.matches('\n').count();
         let character = before[before.rfind('\n').map_or(0, |newline| newline + 1)..].encode_utf16().count();
-        let mut params = json!({"textDocument": {"uri": self.uri(file)}, "position": {"line": line, "character": character}});
+        let mut params =
+            json!({"textDocument": {"uri": self.uri(file)}, "position": {"line": line, "character": character}});
         params.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
         self.request(method, params)
     }

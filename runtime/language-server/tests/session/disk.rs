@@ -17,7 +17,10 @@ struct Folder(PathBuf);
 
 impl Projects for Disk {
     fn open(&self, folder: &Path) -> Option<Box<dyn ProjectFiles>> {
-        folder.join("service_project.yml").is_file().then(|| Box::new(Folder(folder.to_owned())) as Box<dyn ProjectFiles>)
+        folder
+            .join("service_project.yml")
+            .is_file()
+            .then(|| Box::new(Folder(folder.to_owned())) as Box<dyn ProjectFiles>)
     }
 }
 

@@ -23,6 +23,15 @@ const SYSTEM: &[&str] = &["global_temp", "information_schema", "sys", "system"];
 /// The longest name that is looked up, with all its parts.
 const MAX_NAME_BYTES: usize = 1_024;
 
+/// The columns of the results, which have other names on other servers: of a list of tables, of a list of columns, and
+/// of a description.
+const NAME: usize = 0;
+const CATALOG: usize = 1;
+const NAMESPACE: usize = 2;
+const KIND: usize = 4;
+const IS_TEMPORARY: usize = 5;
+const DESCRIBED: usize = 1;
+
 /// An entry of the list of tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Listed {
@@ -58,7 +67,7 @@ pub(crate) async fn table(pool: &Pool, name: &[&str]) -> Result<Option<CatalogTa
     }
     let columns = ListColumns { table_name: quoted(&found.name) };
     let Some(columns) = unless_missing(call(pool, CatalogCall::ListColumns(columns)).await)? else { return Ok(None) };
-    let columns: Vec<String> = strings(&columns, "name").into_iter().flatten().collect();
+    let columns: Vec<String> = strings(&columns, NAME).into_iter().flatten().collect();
     Ok((!columns.is_empty()).then(|| CatalogTable { name: found.name.clone(), columns }))
 }
 
@@ -82,7 +91,7 @@ async fn is_found_kind(pool: &Pool, listed: &Listed) -> Result<bool, WarehouseEr
 
 /// Returns the format of a table from its description, in lower case. Rows of the table's own columns come first.
 fn format_of(rows: &ResultSet) -> Option<String> {
-    let (keys, values) = (strings(rows, "col_name"), strings(rows, "data_type"));
+    let (keys, values) = (strings(rows, NAME), strings(rows, DESCRIBED));
     let begin = keys.iter().position(|key| key.as_deref().is_some_and(|key| key.starts_with("# Detailed")))?;
     let at = keys.iter().skip(begin).position(|key| key.as_deref() == Some("Provider"))?;
     values.get(begin + at)?.as_ref().map(|format| format.to_lowercase())
@@ -106,10 +115,10 @@ fn listed_tables(rows: &ResultSet) -> Vec<Listed> {
     let mut listed = Vec::new();
     for batch in &rows.batches {
         for row in 0..batch.num_rows() {
-            let temporary = batch.column_by_name("isTemporary").and_then(|column| column.as_boolean_opt());
+            let temporary = batch.columns().get(IS_TEMPORARY).and_then(|column| column.as_boolean_opt());
             listed.push(Listed {
                 name: full_name(batch, row),
-                kind: cell(batch, "tableType", row).unwrap_or_default().to_uppercase(),
+                kind: cell(batch, KIND, row).unwrap_or_default().to_uppercase(),
                 is_temporary: temporary.is_none_or(|column| column.value(row)),
             });
         }
@@ -119,14 +128,14 @@ fn listed_tables(rows: &ResultSet) -> Vec<Listed> {
 
 /// Returns catalog, namespace and name of a listed table; the name alone if the table has no catalog.
 fn full_name(batch: &RecordBatch, row: usize) -> Vec<String> {
-    let mut name: Vec<String> = cell(batch, "catalog", row).into_iter().collect();
-    let namespaces = batch.column_by_name("namespace").and_then(|column| column.as_list_opt::<i32>());
+    let mut name: Vec<String> = cell(batch, CATALOG, row).into_iter().collect();
+    let namespaces = batch.columns().get(NAMESPACE).and_then(|column| column.as_list_opt::<i32>());
     if let Some(namespaces) = namespaces.filter(|lists| !name.is_empty() && lists.is_valid(row)) {
         let parts = namespaces.value(row);
         let parts = parts.as_string_opt::<i32>().map(|parts| parts.iter().flatten().map(str::to_owned).collect());
         name.extend(parts.unwrap_or_else(Vec::new));
     }
-    name.extend(cell(batch, "name", row));
+    name.extend(cell(batch, NAME, row));
     name
 }
 
@@ -134,12 +143,12 @@ fn is_same(listed: &Listed, table: &str) -> bool {
     listed.name.last().is_some_and(|name| name.to_lowercase() == table.to_lowercase())
 }
 
-fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<String> {
-    let column: &StringArray = batch.column_by_name(column)?.as_string_opt()?;
+fn cell(batch: &RecordBatch, column: usize, row: usize) -> Option<String> {
+    let column: &StringArray = batch.columns().get(column)?.as_string_opt()?;
     column.is_valid(row).then(|| column.value(row).to_owned())
 }
 
-fn strings(rows: &ResultSet, column: &str) -> Vec<Option<String>> {
+fn strings(rows: &ResultSet, column: usize) -> Vec<Option<String>> {
     let cells = |batch: &RecordBatch| (0..batch.num_rows()).map(|row| cell(batch, column, row)).collect::<Vec<_>>();
     rows.batches.iter().flat_map(cells).collect()
 }

@@ -107,7 +107,7 @@ fn arrow_type(ty: &DataType) -> Option<ArrowType> {
     })
 }
 
-/// Returns the type to which columns of an Arrow type are converted; `None` if none of the adapters returns such a one.
+/// Returns the type to which columns of an Arrow type are converted; `None` if no adapter returns such a type.
 fn normal(ty: &ArrowType) -> Option<ArrowType> {
     Some(match ty {
         ArrowType::Int8
@@ -160,4 +160,71 @@ fn item(name: &str, ty: ArrowType) -> FieldRef {
 fn map_of(key: ArrowType, value: ArrowType) -> ArrowType {
     let entries = Fields::from(vec![Field::new("key", key, false), Field::new("value", value, true)]);
     ArrowType::Map(Arc::new(Field::new("entries", ArrowType::Struct(entries), false)), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray as _, Int8Array, LargeStringArray, TimestampMillisecondArray};
+    use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+    use terrane_app::ports::warehouse::RefusalCause;
+
+    use super::*;
+    use crate::protocol::{Empty, StructField};
+
+    fn column(name: &str, kind: DataTypeKind) -> StructField {
+        StructField { name: name.to_owned(), data_type: Some(DataType { kind: Some(kind) }) }
+    }
+
+    fn structure(fields: Vec<StructField>) -> DataType {
+        DataType { kind: Some(DataTypeKind::Struct(StructType { fields })) }
+    }
+
+    #[test]
+    fn batches_are_converted_to_the_types_of_all_adapters() {
+        let moments = TimestampMillisecondArray::from(vec![Some(1_500), None]).with_timezone("Etc/UTC");
+        let batch = RecordBatch::try_from_iter([
+            ("n", Arc::new(Int8Array::from(vec![Some(-7), None])) as ArrayRef),
+            ("t", Arc::new(LargeStringArray::from(vec![Some("a"), None]))),
+            ("at", Arc::new(moments)),
+        ])
+        .unwrap();
+        let schema = of_batches(&batch.schema()).unwrap();
+        let converted = convert(&batch, &schema).unwrap();
+        assert_eq!(converted.column(0).as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), [Some(-7), None]);
+        assert_eq!(converted.column(1).as_string::<i32>().iter().collect::<Vec<_>>(), [Some("a"), None]);
+        assert_eq!(converted.column(2).as_primitive::<TimestampMicrosecondType>().value(0), 1_500_000);
+        let instant = ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        assert_eq!(schema.field(2).data_type(), &instant);
+    }
+
+    #[test]
+    fn column_without_an_arrow_type_is_refused_by_name() {
+        let described_error = described(&structure(vec![
+            column("n", DataTypeKind::Long(Empty {})),
+            column("v", DataTypeKind::Variant(Empty {})),
+        ]))
+        .unwrap_err();
+        assert_eq!(described_error.cause, RefusalCause::UnsupportedType);
+        assert!(described_error.message.contains("`v`"), "{described_error}");
+        let unknown = StructField { name: "new".to_owned(), data_type: Some(DataType { kind: None }) };
+        assert_eq!(described(&structure(vec![unknown])).unwrap_err().cause, RefusalCause::UnsupportedType);
+    }
+
+    #[test]
+    fn description_without_columns_is_refused() {
+        assert!(described(&DataType { kind: Some(DataTypeKind::Long(Empty {})) }).is_err());
+        assert!(described(&DataType { kind: None }).is_err());
+        assert_eq!(described(&structure(Vec::new())).unwrap().fields().len(), 0);
+    }
+
+    #[test]
+    fn nested_types_are_converted_inside() {
+        let small = |name| Field::new(name, ArrowType::Int32, false);
+        let entries = ArrowType::Struct(vec![small("k"), small("v")].into());
+        let map = ArrowType::Map(Arc::new(Field::new("m", entries, false)), false);
+        assert_eq!(normal(&map), Some(map_of(ArrowType::Int64, ArrowType::Int64)));
+        let list = ArrowType::LargeList(Arc::new(small("element")));
+        assert_eq!(normal(&list), Some(ArrowType::List(item("item", ArrowType::Int64))));
+        assert_eq!(normal(&ArrowType::List(item("u", ArrowType::RunEndEncoded(item("r", ArrowType::Int32), item("v", ArrowType::Int32))))), None);
+    }
 }

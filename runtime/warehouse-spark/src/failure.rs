@@ -66,8 +66,8 @@ fn kind_of(code: Code, condition: &str, state: &str) -> WarehouseErrorKind {
         ("57014" | "HY008" | "HYT00", _) => WarehouseErrorKind::Timeout,
         (_, "08" | "53" | "57" | "58") => WarehouseErrorKind::Unavailable,
         ("", _) => match code {
-            Code::Unavailable | Code::Unauthenticated | Code::PermissionDenied => WarehouseErrorKind::Unavailable,
-            Code::DeadlineExceeded | Code::Cancelled | Code::Aborted => WarehouseErrorKind::Timeout,
+            Code::Unavailable | Code::Unauthenticated => WarehouseErrorKind::Unavailable,
+            Code::DeadlineExceeded | Code::Cancelled => WarehouseErrorKind::Timeout,
             _ => WarehouseErrorKind::Refused,
         },
         _ => WarehouseErrorKind::Refused,
@@ -157,6 +157,7 @@ mod tests {
             (Code::Internal, "", "", Refused),
             (Code::Unavailable, "", "", Unavailable),
             (Code::DeadlineExceeded, "", "", Timeout),
+            (Code::PermissionDenied, "", "", Refused),
             (Code::ResourceExhausted, "", "", Refused),
         ] {
             assert_eq!(failure(code, condition, state).error.kind, kind, "{code:?} {condition} {state}");

@@ -44,7 +44,7 @@ struct Inner {
     /// The permit of health probes, one at a time. Probes do not wait for queries.
     probe_permit: Arc<Semaphore>,
     /// One `init` at a time: two sessions that replace the same view may collide.
-    opening: tokio::sync::Mutex<()>,
+    init_turn: tokio::sync::Mutex<()>,
     failed: AtomicU64,
     lost: AtomicU64,
 }
@@ -65,7 +65,7 @@ impl Pool {
             permits: Arc::new(Semaphore::new(connections.max(1))),
             permit_count: connections.max(1),
             probe_permit: Arc::new(Semaphore::new(1)),
-            opening: tokio::sync::Mutex::new(()),
+            init_turn: tokio::sync::Mutex::new(()),
             failed: AtomicU64::new(0),
             lost: AtomicU64::new(0),
         }))
@@ -188,13 +188,13 @@ impl Pool {
 
 impl Inner {
     async fn open(&self) -> Result<Arc<Session>, ConnectError> {
-        let _turn = self.opening.lock().await;
         let seconds = self.connect_timeout.as_secs_f64();
         let opened = tokio::time::timeout(self.connect_timeout, Session::open(&self.server)).await;
         let opened = opened.unwrap_or_else(|_| {
             Err(unavailable(format!("no connection within {seconds} seconds")).into())
         });
         let session = Arc::new(opened.map_err(ConnectError::of)?);
+        let _turn = self.init_turn.lock().await;
         for (index, statement) in self.init.iter().enumerate() {
             run_command(&session, statement).await.map_err(|error| ConnectError::Init {
                 index,

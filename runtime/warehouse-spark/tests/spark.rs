@@ -20,6 +20,9 @@ use std::time::Duration;
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError};
 use terrane_warehouse_spark::{SparkSettings, SparkWarehouse, connect};
 
+/// A statement that runs for hours. Spark looks for an interruption at every thousandth row of a range.
+const ENDLESS: &str = "SELECT sum(id % 7) AS s FROM range(100000000000000)";
+
 /// The time limit of a statement that has to succeed. Spark's first ones take long.
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -7,7 +7,7 @@ use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 use terrane_warehouse_spark::{ConnectError, SparkSettings, UrlError, connect};
 
 use crate::server::Sail;
-use crate::{ask, count, open, settings};
+use crate::{ENDLESS, ask, count, open, settings};
 
 async fn refused(url: &str) -> ConnectError {
     let settings = SparkSettings { connect_timeout: Duration::from_secs(2), ..settings(url) };
@@ -47,13 +47,13 @@ async fn frozen_server_is_a_timeout() {
     let Some(sail) = Sail::start() else { return };
     let spark = open(&sail.url()).await;
     ask(&spark, "SELECT 1 AS n").await.unwrap();
-    sail.signal("STOP");
+    sail.halt();
     for limit in [Duration::from_millis(300), Duration::from_secs(1)] {
         let asked = spark.execute(Statement::plain("SELECT 1 AS n"), limit);
         let error = tokio::time::timeout(limit * 3, asked).await.unwrap().unwrap_err();
         assert_eq!(error.kind, WarehouseErrorKind::Timeout, "{error}");
     }
-    sail.signal("CONT");
+    sail.proceed();
     assert_eq!(count(&ask(&spark, "SELECT 1 AS n").await.unwrap()), 1);
 }
 
@@ -90,10 +90,11 @@ async fn restart_between_statements_is_not_noticed() {
 async fn server_that_dies_during_a_statement_is_unavailable() {
     let Some(mut sail) = Sail::start() else { return };
     let spark = open(&sail.url()).await;
-    let endless = "SELECT sum(a.id * b.id % 7) AS s FROM range(3000000) AS a CROSS JOIN range(3000000) AS b";
-    let asked = spark.execute(Statement::plain(endless), Duration::from_secs(60));
+    let asked = spark.execute(Statement::plain(ENDLESS), Duration::from_secs(60));
     let killed = async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        while spark.connections().unwrap().active == 0 {
+            tokio::task::yield_now().await;
+        }
         sail.kill();
     };
     let (error, ()) = tokio::join!(asked, killed);

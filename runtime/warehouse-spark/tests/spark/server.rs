@@ -75,8 +75,26 @@ impl Sail {
         self.child = spawn(&self.program, self.folder.path(), self.port);
     }
 
-    /// Sends a signal, such as `STOP` or `CONT`.
-    pub(crate) fn signal(&self, name: &str) {
+    /// Halts the process: its connections stay open, and nothing is answered.
+    pub(crate) fn halt(&self) {
+        self.signal("STOP");
+        // Its threads stop some moments after the signal.
+        for _ in 0..ATTEMPTS {
+            let ps = Command::new("ps").args(["-o", "state=", "-p", &self.child.id().to_string()]).output().unwrap();
+            if ps.stdout.starts_with(b"T") {
+                return;
+            }
+            thread::sleep(PAUSE);
+        }
+        panic!("the server was not halted");
+    }
+
+    /// Continues a halted process.
+    pub(crate) fn proceed(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
         let status = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
     }

@@ -7,10 +7,8 @@ use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 use terrane_warehouse_spark::{ConnectError, SparkSettings, connect};
 
 use crate::server::Server;
-use crate::{LIMIT, ask, count, open, settings};
+use crate::{ENDLESS, LIMIT, ask, count, open, settings};
 
-/// A statement that runs for minutes.
-const ENDLESS: &str = "SELECT sum(a.id * b.id % 7) AS s FROM range(3000000) AS a CROSS JOIN range(3000000) AS b";
 /// A statement of many rows.
 const MANY: &str = "SELECT id, concat('row ', CAST(id AS STRING)) AS name FROM range(2000000)";
 

@@ -77,8 +77,7 @@ async fn is_found_kind(pool: &Pool, listed: &Listed) -> Result<bool, WarehouseEr
         "VIEW" | "MATERIALIZED_VIEW" => Ok(true),
         "MANAGED" => {
             let params = [Value::Text(quoted(&listed.name).into())];
-            let statement =
-                Statement { text: "DESCRIBE TABLE EXTENDED IDENTIFIER(?)", params: &params, columns: &[] };
+            let statement = Statement { text: "DESCRIBE TABLE EXTENDED IDENTIFIER(?)", params: &params, columns: &[] };
             // A server that cannot describe a table so does not show where its rows are.
             let Some(rows) = unless_missing(pool.run(query(statement)?, PROBE_TIMEOUT).await)? else {
                 return Ok(false);

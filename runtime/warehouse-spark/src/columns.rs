@@ -93,12 +93,10 @@ fn arrow_type(ty: &DataType) -> Option<ArrowType> {
         DataTypeKind::Timestamp(_) => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         DataTypeKind::TimestampNtz(_) => ArrowType::Timestamp(TimeUnit::Microsecond, None),
         DataTypeKind::Time(_) => ArrowType::Time64(TimeUnit::Microsecond),
-        DataTypeKind::CalendarInterval(_)
-        | DataTypeKind::YearMonthInterval(_)
-        | DataTypeKind::DayTimeInterval(_) => ArrowType::Interval(IntervalUnit::MonthDayNano),
-        DataTypeKind::Array(array) => {
-            ArrowType::List(item("item", arrow_type(array.element_type.as_deref()?)?))
+        DataTypeKind::CalendarInterval(_) | DataTypeKind::YearMonthInterval(_) | DataTypeKind::DayTimeInterval(_) => {
+            ArrowType::Interval(IntervalUnit::MonthDayNano)
         }
+        DataTypeKind::Array(array) => ArrowType::List(item("item", arrow_type(array.element_type.as_deref()?)?)),
         DataTypeKind::Struct(columns) => ArrowType::Struct(fields(columns).ok()?.into()),
         DataTypeKind::Map(map) => {
             map_of(arrow_type(map.key_type.as_deref()?)?, arrow_type(map.value_type.as_deref()?)?)
@@ -120,9 +118,7 @@ fn normal(ty: &ArrowType) -> Option<ArrowType> {
         ArrowType::LargeUtf8 | ArrowType::Utf8View => ArrowType::Utf8,
         ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => ArrowType::Binary,
         ArrowType::Date64 => ArrowType::Date32,
-        ArrowType::Timestamp(_, zone) => {
-            ArrowType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| UTC.into()))
-        }
+        ArrowType::Timestamp(_, zone) => ArrowType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| UTC.into())),
         ArrowType::Time32(_) | ArrowType::Time64(_) => ArrowType::Time64(TimeUnit::Microsecond),
         ArrowType::Duration(_) | ArrowType::Interval(_) => ArrowType::Interval(IntervalUnit::MonthDayNano),
         ArrowType::Dictionary(_, value) => normal(value)?,
@@ -225,6 +221,12 @@ mod tests {
         assert_eq!(normal(&map), Some(map_of(ArrowType::Int64, ArrowType::Int64)));
         let list = ArrowType::LargeList(Arc::new(small("element")));
         assert_eq!(normal(&list), Some(ArrowType::List(item("item", ArrowType::Int64))));
-        assert_eq!(normal(&ArrowType::List(item("u", ArrowType::RunEndEncoded(item("r", ArrowType::Int32), item("v", ArrowType::Int32))))), None);
+        assert_eq!(
+            normal(&ArrowType::List(item(
+                "u",
+                ArrowType::RunEndEncoded(item("r", ArrowType::Int32), item("v", ArrowType::Int32))
+            ))),
+            None
+        );
     }
 }

@@ -7,6 +7,7 @@
 //! safe because statements only read. Statements of `init` run one after the other, in each new session.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use futures_util::stream;
 use terrane_app::ports::warehouse::{BatchStream, Connections, ResultSet, WarehouseError, WarehouseErrorKind};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
 
 use crate::columns;
 use crate::failure::{Failure, NAME, refused, timeout, unavailable};
@@ -27,6 +29,9 @@ use crate::settings::ConnectError;
 
 /// The longest time for which an interrupted statement keeps its permit.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time after the start of a statement in which it is not interrupted. Spark 4.3 confirms an interruption while it
+/// submits the first stage, and runs that stage to its end nevertheless, where no client can reach it.
+const UNINTERRUPTED: Duration = Duration::from_secs(1);
 /// The longest time of `init` in a session that is opened for a statement. The statement's own limit is shorter.
 const INIT_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -190,9 +195,8 @@ impl Inner {
     async fn open(&self) -> Result<Arc<Session>, ConnectError> {
         let seconds = self.connect_timeout.as_secs_f64();
         let opened = tokio::time::timeout(self.connect_timeout, Session::open(&self.server)).await;
-        let opened = opened.unwrap_or_else(|_| {
-            Err(unavailable(format!("no connection within {seconds} seconds")).into())
-        });
+        let opened =
+            opened.unwrap_or_else(|_| Err(unavailable(format!("no connection within {seconds} seconds")).into()));
         let session = Arc::new(opened.map_err(ConnectError::of)?);
         let _turn = self.init_turn.lock().await;
         for (index, statement) in self.init.iter().enumerate() {
@@ -240,8 +244,14 @@ struct Lease {
     session: Option<Arc<Session>>,
     permit: Option<OwnedSemaphorePermit>,
     was_idle: bool,
-    /// The id of the running statement.
-    running: Option<String>,
+    running: Option<Running>,
+}
+
+/// A statement that the server runs.
+struct Running {
+    operation: String,
+    /// Ends when the statement can be interrupted.
+    is_interruptible: Pin<Box<Sleep>>,
 }
 
 impl Lease {
@@ -291,7 +301,8 @@ impl Lease {
 
     async fn start(&mut self, session: &Arc<Session>, plan: Plan) -> Result<(Rows, SchemaRef), WarehouseError> {
         let operation = random_id()?;
-        self.running = Some(operation.clone());
+        let is_interruptible = Box::pin(tokio::time::sleep(UNINTERRUPTED));
+        self.running = Some(Running { operation: operation.clone(), is_interruptible });
         let mut rows = Rows::start(session, &operation, plan).await?;
         let schema = rows.schema().await?;
         Ok((rows, schema))
@@ -299,8 +310,8 @@ impl Lease {
 
     /// Records that the statement has ended by itself.
     fn complete(&mut self) {
-        if let (Some(operation), Some(session)) = (self.running.take(), &self.session) {
-            release(session, operation);
+        if let (Some(running), Some(session)) = (self.running.take(), &self.session) {
+            release(session, running.operation);
         }
     }
 
@@ -326,7 +337,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let (Some(session), permit) = (self.session.take(), self.permit.take()) else { return };
-        let Some(operation) = self.running.take() else {
+        let Some(running) = self.running.take() else {
             // The session first, so that the next request finds it.
             lock(&self.pool.idle).push(session);
             return drop(permit);
@@ -335,7 +346,8 @@ impl Drop for Lease {
         let Ok(runtime) = Handle::try_current() else { return };
         let pool = Arc::clone(&self.pool);
         runtime.spawn(async move {
-            let interrupted = tokio::time::timeout(INTERRUPT_TIMEOUT, session.interrupt(&operation)).await;
+            running.is_interruptible.await;
+            let interrupted = tokio::time::timeout(INTERRUPT_TIMEOUT, session.interrupt(&running.operation)).await;
             match interrupted {
                 Ok(Ok(())) => lock(&pool.idle).push(session),
                 _ => tracing::warn!(event = "cancel_failed", warehouse = NAME, "a statement may still run"),

@@ -21,13 +21,13 @@ pub(crate) use plans::{
     Relation, Sql, SqlCommand,
 };
 pub(crate) use requests::{
-    Analyze, AnalyzePlanRequest, AnalyzeSchema, ConfigOperation, ConfigOperationKind,
-    ConfigRequest, ConfigSet, ExecutePlanRequest, Interrupt, InterruptRequest, KeyValue, ReattachExecuteRequest,
-    ReattachOptions, Release, ReleaseAll, ReleaseExecuteRequest, ReleaseSessionRequest, RequestOption,
-    RequestOptionKind, UserContext, interrupt_type,
+    Analyze, AnalyzePlanRequest, AnalyzeSchema, ConfigOperation, ConfigOperationKind, ConfigRequest, ConfigSet,
+    ExecutePlanRequest, Interrupt, InterruptRequest, KeyValue, ReattachExecuteRequest, ReattachOptions, Release,
+    ReleaseAll, ReleaseExecuteRequest, ReleaseSessionRequest, RequestOption, RequestOptionKind, UserContext,
+    interrupt_type,
 };
 pub(crate) use responses::{
-    Analyzed, AnalyzePlanResponse, ArrowBatch, ConfigResponse, ExecutePlanResponse, InterruptResponse, ReleaseExecuteResponse,
-    ReleaseSessionResponse, ResponseType,
+    AnalyzePlanResponse, Analyzed, ArrowBatch, ConfigResponse, ExecutePlanResponse, InterruptResponse,
+    ReleaseExecuteResponse, ReleaseSessionResponse, ResponseType,
 };
 pub(crate) use types::{DataType, DataTypeKind, Empty, StructField, StructType};

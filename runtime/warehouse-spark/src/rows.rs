@@ -88,7 +88,6 @@ impl Rows {
         Ok(self.decoded.pop_front())
     }
 
-
     /// Reads one response.
     async fn read(&mut self) -> Result<(), WarehouseError> {
         let Some(response) = self.responses.message().await.map_err(|status| Failure::from(status).error)? else {

@@ -69,8 +69,7 @@ impl Session {
     /// `Unavailable`, or the server's error about a setting.
     pub(crate) async fn open(server: &Server) -> Result<Session, Failure> {
         let connection = Connection::open(&server.address, server.root.as_ref()).await?;
-        let user =
-            UserContext { user_id: server.address.user.clone(), user_name: server.address.user.clone() };
+        let user = UserContext { user_id: server.address.user.clone(), user_name: server.address.user.clone() };
         let mut session = Session { connection, id: random_id()?, user, server_id: String::new() };
         let pair = |(key, value): &(&str, &str)| KeyValue { key: (*key).to_owned(), value: Some((*value).to_owned()) };
         let set = ConfigSet { pairs: SETTINGS.iter().map(pair).collect() };
@@ -86,11 +85,7 @@ impl Session {
     }
 
     /// Starts a plan as the operation `operation`.
-    pub(crate) async fn execute(
-        &self,
-        operation: &str,
-        plan: Plan,
-    ) -> Result<Streaming<ExecutePlanResponse>, Failure> {
+    pub(crate) async fn execute(&self, operation: &str, plan: Plan) -> Result<Streaming<ExecutePlanResponse>, Failure> {
         let reattach = RequestOptionKind::Reattach(ReattachOptions { reattachable: true });
         let request = ExecutePlanRequest {
             session_id: self.id.clone(),
@@ -135,7 +130,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends a running operation. The session can be used again.
+    /// Ends a running operation. The session can be used again, also if the server has yet to forget the operation.
     pub(crate) async fn interrupt(&self, operation: &str) -> Result<(), Failure> {
         let request = InterruptRequest {
             session_id: self.id.clone(),
@@ -146,7 +141,9 @@ impl Session {
             interrupt: Some(Interrupt::OperationId(operation.to_owned())),
         };
         let _: InterruptResponse = self.connection.call(INTERRUPT, request).await?;
-        self.release(operation).await
+        // Spark refuses this while the operation changes its state.
+        let _ = self.release(operation).await;
+        Ok(())
     }
 
     /// Returns the type of a plan's rows without running it. `None` if the server did not return one.
@@ -167,8 +164,11 @@ impl Session {
 
     /// Ends the session on the server, with the operations that still run.
     pub(crate) async fn close(&self) -> Result<(), Failure> {
-        let request =
-            ReleaseSessionRequest { session_id: self.id.clone(), user_context: self.user(), client_type: client_type() };
+        let request = ReleaseSessionRequest {
+            session_id: self.id.clone(),
+            user_context: self.user(),
+            client_type: client_type(),
+        };
         let _: ReleaseSessionResponse = self.connection.call(RELEASE_SESSION, request).await?;
         Ok(())
     }

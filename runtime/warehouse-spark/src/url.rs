@@ -81,11 +81,7 @@ impl Address {
         Address::with_parameters(host, port, parameters)
     }
 
-    fn with_parameters(
-        host: String,
-        port: u16,
-        parameters: Vec<(String, String)>,
-    ) -> Result<Address, UrlError> {
+    fn with_parameters(host: String, port: u16, parameters: Vec<(String, String)>) -> Result<Address, UrlError> {
         let (mut use_ssl, mut token, mut root_certificate) = (None, None, None);
         let mut user = "terrane".to_owned();
         let mut headers = Vec::new();
@@ -128,7 +124,8 @@ fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
         None => (authority, None),
     };
     let is_bracketed = host.starts_with('[') && host.ends_with(']') && host.len() > 2;
-    let is_name = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    let is_name =
+        !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if !is_bracketed && !is_name {
         return Err(UrlError::Host);
     }

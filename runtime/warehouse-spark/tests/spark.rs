@@ -27,12 +27,7 @@ const ENDLESS: &str = "SELECT sum(id % 7) AS s FROM range(100000000000000)";
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn settings(url: &str) -> SparkSettings {
-    SparkSettings {
-        url: url.to_owned(),
-        init: Vec::new(),
-        connections: 2,
-        connect_timeout: Duration::from_secs(20),
-    }
+    SparkSettings { url: url.to_owned(), init: Vec::new(), connections: 2, connect_timeout: Duration::from_secs(20) }
 }
 
 async fn open(url: &str) -> SparkWarehouse {

@@ -1,8 +1,8 @@
 //! Types and values are those that DuckDB returns.
 
-use arrow::datatypes::{DataType, TimeUnit};
 use arrow::array::ArrayRef;
 use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::{DataType, TimeUnit};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use terrane_app::ports::warehouse::{RefusalCause, ResultSet, Statement, Warehouse, WarehouseErrorKind};
 use terrane_compiler::types::Value;
@@ -115,7 +115,11 @@ async fn parameters_keep_their_types() {
         (Value::Float(-2.25), DataType::Float64, "-2.25"),
         (Value::Decimal("12.50".into()), DataType::Decimal128(4, 2), "12.50"),
         (Value::Boolean(true), DataType::Boolean, "true"),
-        (Value::Text("O'Brien; DROP TABLE x -- \\u0027 ${y}".into()), DataType::Utf8, "O'Brien; DROP TABLE x -- \\u0027 ${y}"),
+        (
+            Value::Text("O'Brien; DROP TABLE x -- \\u0027 ${y}".into()),
+            DataType::Utf8,
+            "O'Brien; DROP TABLE x -- \\u0027 ${y}",
+        ),
         (Value::Date(19_782), DataType::Date32, "2024-02-29"),
         (Value::Timestamp(1_500_000), DataType::Timestamp(TimeUnit::Microsecond, None), "1970-01-01T00:00:01.500"),
         (

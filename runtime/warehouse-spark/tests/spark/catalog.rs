@@ -10,15 +10,16 @@ async fn found(spark: &SparkWarehouse, name: &[&str]) -> Option<(Vec<String>, Ve
     spark.table(name).await.unwrap().map(|table| (table.name, table.columns))
 }
 
-async fn spark(server: &Server, folder: &std::path::Path) -> SparkWarehouse {
+/// Opens a warehouse with tables that are named after the test, because Spark shares them between sessions.
+async fn spark(server: &Server, folder: &std::path::Path, test: &str) -> SparkWarehouse {
     let path = folder.display();
     let init = vec![
-        "CREATE OR REPLACE VIEW terrane_shown AS SELECT id AS b, id AS a FROM range(3)".to_owned(),
-        "CREATE OR REPLACE TEMPORARY VIEW terrane_hidden AS SELECT 1 AS n".to_owned(),
-        "DROP TABLE IF EXISTS terrane_elsewhere".to_owned(),
-        format!("CREATE TABLE terrane_elsewhere (n BIGINT) USING parquet LOCATION '{path}/elsewhere'"),
-        "DROP TABLE IF EXISTS terrane_stored".to_owned(),
-        "CREATE TABLE terrane_stored (n BIGINT, name STRING) USING parquet".to_owned(),
+        format!("CREATE OR REPLACE VIEW {test}_shown AS SELECT id AS b, id AS a FROM range(3)"),
+        format!("CREATE OR REPLACE TEMPORARY VIEW {test}_hidden AS SELECT 1 AS n"),
+        format!("DROP TABLE IF EXISTS {test}_elsewhere"),
+        format!("CREATE TABLE {test}_elsewhere (n BIGINT) USING parquet LOCATION '{path}/elsewhere'"),
+        format!("DROP TABLE IF EXISTS {test}_stored"),
+        format!("CREATE TABLE {test}_stored (n BIGINT, name STRING) USING parquet"),
         format!("INSERT OVERWRITE DIRECTORY '{path}/lake' USING parquet SELECT 1 AS n"),
     ];
     // Sail knows no files without a table.
@@ -30,12 +31,12 @@ async fn spark(server: &Server, folder: &std::path::Path) -> SparkWarehouse {
 async fn views_are_found_by_their_full_names() {
     let Some(server) = Server::start() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let spark = spark(&server, folder.path()).await;
-    let (full, columns) = found(&spark, &["terrane_shown"]).await.unwrap();
-    assert_eq!(full[1..], ["default", "terrane_shown"]);
+    let spark = spark(&server, folder.path(), "views").await;
+    let (full, columns) = found(&spark, &["views_shown"]).await.unwrap();
+    assert_eq!(full[1..], ["default", "views_shown"]);
     assert_eq!(columns, ["b", "a"], "in the order of `SELECT *`");
     let parts: Vec<&str> = full.iter().map(String::as_str).collect();
-    for name in [&parts[..], &parts[1..], &["TERRANE_SHOWN"]] {
+    for name in [&parts[..], &parts[1..], &["VIEWS_SHOWN"]] {
         assert_eq!(found(&spark, name).await, Some((full.clone(), columns.clone())), "{name:?}");
     }
     let quoted = full.iter().map(|part| format!("`{part}`")).collect::<Vec<_>>().join(".");
@@ -46,28 +47,28 @@ async fn views_are_found_by_their_full_names() {
 async fn paths_and_temporary_and_external_tables_are_not_found() {
     let Some(server) = Server::start() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let spark = spark(&server, folder.path()).await;
+    let spark = spark(&server, folder.path(), "paths").await;
     let lake = folder.path().join("lake").display().to_string();
     for name in [
         &["parquet", &*lake][..],
         &["parquet", "x"],
         &["delta", &*lake],
         &["text", "/etc/passwd"],
-        &["terrane_hidden"],
-        &["global_temp", "terrane_hidden"],
-        &["terrane_elsewhere"],
+        &["paths_hidden"],
+        &["global_temp", "paths_hidden"],
+        &["paths_elsewhere"],
         &["range"],
         &["default", "range"],
         &["no_such_table"],
         &["no_such_schema", "t"],
         &["no_such_catalog", "default", "t"],
         &["information_schema", "tables"],
-        &["terrane_*"],
-        &["terrane_shown|x"],
+        &["paths_*"],
+        &["paths_shown|x"],
         &[".*"],
-        &["terrane_shown` --"],
-        &["default`.`terrane_shown"],
-        &["", "terrane_shown"],
+        &["paths_shown` --"],
+        &["default`.`paths_shown"],
+        &["", "paths_shown"],
         &["a", "b", "c", "d"],
         &[],
         &[&*"x".repeat(5_000)],
@@ -80,8 +81,8 @@ async fn paths_and_temporary_and_external_tables_are_not_found() {
 async fn managed_tables_are_found_where_their_format_is_shown() {
     let Some(server) = Server::start() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let spark = spark(&server, folder.path()).await;
-    let stored = found(&spark, &["terrane_stored"]).await;
+    let spark = spark(&server, folder.path(), "managed").await;
+    let stored = found(&spark, &["managed_stored"]).await;
     match server {
         Server::Other(_) => assert_eq!(stored.unwrap().1, ["n", "name"]),
         // Sail does not show the format of a table by a bound name.

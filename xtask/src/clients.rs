@@ -1,5 +1,5 @@
-//! Prepares the tools that the system tests use as clients: generators of clients, libraries that read
-//! Arrow, what the packages in `sdk` are tested with, and an SMTP server.
+//! Prepares the Python and npm tools of the system tests: generators of clients, libraries that read Arrow, what the
+//! packages in `sdk` are tested with, an SMTP server, and a server of Spark Connect.
 //!
 //! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
 //! each tool that is missing. Deliberately absent: failing, since the tests of a missing tool are skipped by name, and
@@ -9,12 +9,13 @@ use crate::context::Context;
 use crate::{npm, python};
 
 /// The Python environments: the folder of the tools and of the pinned packages, and the name of the tools.
-const PYTHON: [(&str, &str); 6] = [
+const PYTHON: [(&str, &str); 7] = [
     ("openapi-client", "openapi-python-client"),
     ("data-frames", "pandas and polars"),
     ("graphql-client", "gql"),
     ("python-client", "httpx and pytest"),
     ("smtp-server", "aiosmtpd"),
+    ("spark-server", "pysail"),
     ("xmla-client", "netas-xmla-with-dax"),
 ];
 

@@ -60,7 +60,7 @@ pub fn profile() -> Profile {
             quoting.max_ident_bytes = 255;
         })
         .reserved(RESERVED)
-        .placeholders(PlaceholderStyle::None, 0)
+        .placeholders(PlaceholderStyle::Question, 10_000)
         .null_order(NullOrder::NullsLow)
         .with_features(Feature::ILIKE | Feature::LATERAL)
         .ops(OPS)

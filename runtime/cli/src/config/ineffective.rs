@@ -141,7 +141,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["warehouse.connect_timeout_seconds"],
-        needs: "warehouse.type: postgres` or `mysql",
+        needs: "warehouse.type: postgres`, `mysql` or `spark",
         switch: None,
         is_effective: |config| !matches!(config.warehouse.kind.as_str(), "duckdb" | "sqlite"),
     },

@@ -33,7 +33,7 @@ pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
 const DEFAULT_JOBS: &str = ".terrane/jobs";
 
 /// Warehouses that this program connects to.
-const WAREHOUSES: &[&str] = &["duckdb", "postgres", "mysql", "sqlite"];
+const WAREHOUSES: &[&str] = &["duckdb", "postgres", "mysql", "sqlite", "spark"];
 
 pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {

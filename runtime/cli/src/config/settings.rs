@@ -168,6 +168,10 @@ fn shown(key: &str, text: &str, is_secret: bool) -> String {
 /// Removes the password of a URL. `None`: the text is not a URL.
 fn without_password(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
+    // Spark Connect has no password before its host, and a token may contain any of the characters below.
+    if let ("sc", Some((host, _))) = (scheme, rest.split_once(';')) {
+        return Some(format!("{scheme}://{host};{HIDDEN}"));
+    }
     // A password may hold any of the characters that end a host.
     let bare = match rest.rsplit_once('@') {
         Some((_, host)) => format!("{HIDDEN}@{host}"),
@@ -260,6 +264,7 @@ mod tests {
             ("postgres://me:p@ss@db:5432/x", "postgres://***@db:5432/x"),
             ("postgres://db/x?password=hidden&sslmode=require", "postgres://db/x?***"),
             ("sqlite://a.db", "sqlite://a.db"),
+            ("sc://spark:15002/;use_ssl=true;token=hid@den?a", "sc://spark:15002/;***"),
             ("postgres://${USER}:${PASSWORD}@db/x", "postgres://***@db/x"),
         ] {
             assert_eq!(shown("state.url", text, true), expected);

@@ -3,6 +3,8 @@
 //! In: `warehouse` of the configuration. Out: an open warehouse, or the problem of a setting at its key. Not here: the
 //! adapters themselves.
 
+mod spark;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,12 +28,12 @@ const CONNECTIONS: usize = 8;
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 
 /// The hint for unknown warehouse types.
-const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too) and sqlite";
+const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too), sqlite and spark";
 
 /// Checks that this version connects to warehouses of a type.
 pub(super) fn check_type(kind: &str) -> Result<(), Failure> {
     match kind {
-        "duckdb" | "postgres" | "mysql" | "sqlite" => Ok(()),
+        "duckdb" | "postgres" | "mysql" | "sqlite" | "spark" => Ok(()),
         other => Err(Failure::new(format!("unknown warehouse type `{other}`")).hint(KNOWN)),
     }
 }
@@ -63,7 +65,7 @@ pub(super) async fn open(
 async fn connect(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     let failed = |error: ConnectError| explain_connect(config, &error);
-    // Models are built in neither of the last two.
+    // Models are built in none of the last three.
     let builds_nothing = || Arc::new(BuildsNothing(CantBuild::Engine { warehouse: config.kind.clone() }));
     match config.kind.as_str() {
         "duckdb" => duckdb(project, registered, usage).await,
@@ -83,18 +85,28 @@ async fn connect(project: &Project, registered: &[RegisteredCube], usage: &Wareh
             Ok(Opened { warehouse, builder: builds_nothing(), rollups })
         }
         "sqlite" => {
-            if usage.place().is_some() {
-                let message = "pre-aggregations cannot be built in a warehouse of type `sqlite`";
-                let hint = "Set `pre_aggregations.enabled: false`, or use duckdb, postgres or mysql.";
-                return Err(refused(config, message.to_owned(), hint));
-            }
+            refuse_rollups(config, usage)?;
             let settings =
                 SqliteSettings { path: file(project)?, init: init(config), connections: connections(config) };
             let warehouse = Arc::new(sqlite::open(&settings).await.map_err(failed)?);
             Ok(Opened { warehouse, builder: builds_nothing(), rollups: None })
         }
+        "spark" => {
+            refuse_rollups(config, usage)?;
+            let warehouse = Arc::new(spark::connect(config).await?);
+            Ok(Opened { warehouse, builder: builds_nothing(), rollups: None })
+        }
         other => Err(refused(config, format!("unknown warehouse type `{other}`"), KNOWN)),
     }
+}
+
+/// Refuses pre-aggregations in a warehouse that cannot build them.
+fn refuse_rollups(config: &WarehouseConfig, usage: &WarehouseUse) -> Result<(), Diagnostic> {
+    if usage.place().is_none() {
+        return Ok(());
+    }
+    let message = format!("pre-aggregations cannot be built in a warehouse of type `{}`", config.kind);
+    Err(refused(config, message, "Set `pre_aggregations.enabled: false`, or use duckdb, postgres or mysql."))
 }
 
 async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {

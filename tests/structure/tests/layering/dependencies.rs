@@ -91,6 +91,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime"],
     },
     Rule {
+        package: "terrane-warehouse-spark",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
         package: "terrane-cache",
         may_use: &["terrane-app"],
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
@@ -204,6 +209,7 @@ const RULES: &[Rule] = &[
             "terrane-terminal",
             "terrane-traces",
             "terrane-warehouse",
+            "terrane-warehouse-spark",
             "terrane-wire",
         ],
         must_not_reach: &[],

@@ -1,0 +1,81 @@
+//! The warehouse: implements the port with a pool of sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use terrane_app::ports::warehouse::{
+    BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError,
+};
+use tonic::transport::Certificate;
+
+use crate::catalog;
+use crate::failure::NAME;
+use crate::pool::Pool;
+use crate::session::{Server, query};
+use crate::settings::{ConnectError, SparkSettings};
+use crate::url::Address;
+
+/// The timeout of a probe or a description.
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A server that speaks Spark Connect.
+#[derive(Debug)]
+pub struct SparkWarehouse {
+    pool: Pool,
+}
+
+/// Opens a session, runs `init` in it, and checks that the server answers.
+///
+/// # Errors
+/// [`ConnectError`] names the statement that failed. No error shows the URL.
+pub async fn connect(settings: &SparkSettings) -> Result<SparkWarehouse, ConnectError> {
+    let server = server(settings).await?;
+    let pool = Pool::new(server, settings.init.clone(), settings.connect_timeout, settings.connections);
+    pool.open_first().await?;
+    Ok(SparkWarehouse { pool })
+}
+
+async fn server(settings: &SparkSettings) -> Result<Server, ConnectError> {
+    let address = Address::parse(&settings.url)?;
+    let root = match &address.root_certificate {
+        None => None,
+        Some(path) => {
+            let pem = tokio::fs::read(path).await;
+            Some(Certificate::from_pem(pem.map_err(|error| ConnectError::RootCertificate(error.to_string()))?))
+        }
+    };
+    Ok(Server { address: Arc::new(address), root })
+}
+
+#[async_trait]
+impl Warehouse for SparkWarehouse {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError> {
+        self.pool.run(query(statement)?, timeout).await
+    }
+
+    async fn stream(&self, statement: Statement<'_>, timeout: Duration) -> Result<BatchStream, WarehouseError> {
+        self.pool.stream(query(statement)?, timeout).await
+    }
+
+    async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError> {
+        self.pool.describe(query(statement)?, PROBE_TIMEOUT).await
+    }
+
+    async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
+        catalog::table(&self.pool, name).await
+    }
+
+    async fn ping(&self) -> Result<(), WarehouseError> {
+        self.pool.ping(PROBE_TIMEOUT).await
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(self.pool.connections())
+    }
+}

@@ -1,0 +1,44 @@
+//! Runs the adapter against a real server, and compares its rows with those of DuckDB.
+//!
+//! The server is Sail, which speaks Spark Connect and starts in a second; `cargo xtask setup` installs it. The variable
+//! `TERRANE_TEST_SPARK_URL` names another server, such as Apache Spark itself; the cases that stop a server are left
+//! out then. Without a server the cases are reported as skipped, which is a failure in CI.
+
+#[path = "spark/answers.rs"]
+mod answers;
+#[path = "spark/catalog.rs"]
+mod catalog;
+#[path = "spark/faults.rs"]
+mod faults;
+#[path = "spark/server.rs"]
+mod server;
+#[path = "spark/sessions.rs"]
+mod sessions;
+
+use std::time::Duration;
+
+use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError};
+use terrane_warehouse_spark::{SparkSettings, SparkWarehouse, connect};
+
+/// A statement that runs for hours. Spark looks for an interruption at every thousandth row of a range.
+const ENDLESS: &str = "SELECT sum(id % 7) AS s FROM range(100000000000000)";
+
+/// The time limit of a statement that has to succeed. Spark's first ones take long.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn settings(url: &str) -> SparkSettings {
+    SparkSettings { url: url.to_owned(), init: Vec::new(), connections: 2, connect_timeout: Duration::from_secs(20) }
+}
+
+async fn open(url: &str) -> SparkWarehouse {
+    connect(&settings(url)).await.unwrap()
+}
+
+async fn ask(warehouse: &dyn Warehouse, text: &str) -> Result<ResultSet, WarehouseError> {
+    warehouse.execute(Statement::plain(text), LIMIT).await
+}
+
+/// Returns the number of rows.
+fn count(rows: &ResultSet) -> usize {
+    rows.batches.iter().map(|batch| batch.num_rows()).sum()
+}

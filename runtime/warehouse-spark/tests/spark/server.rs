@@ -1,0 +1,128 @@
+//! A server as a child process.
+
+use std::env;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+const PAUSE: Duration = Duration::from_millis(50);
+const ATTEMPTS: usize = 1_200;
+
+/// The server of a test.
+pub(crate) enum Server {
+    Child(Sail),
+    /// A server that runs by itself.
+    Other(String),
+}
+
+pub(crate) struct Sail {
+    child: Child,
+    program: PathBuf,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Server {
+    /// Starts a server, or reports that there is none and returns `None`.
+    pub(crate) fn start() -> Option<Server> {
+        match variable("TERRANE_TEST_SPARK_URL") {
+            Some(url) => Some(Server::Other(url)),
+            None => Sail::start().map(Server::Child),
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Server::Child(sail) => sail.url(),
+            Server::Other(url) => url.clone(),
+        }
+    }
+}
+
+impl Sail {
+    /// Starts Sail, or reports that it is not installed and returns `None`.
+    pub(crate) fn start() -> Option<Sail> {
+        // Beside the folder of the tests, where set-up puts the tools.
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../tools/spark-server/bin/sail");
+        if !program.is_file() {
+            let is_ci = variable("CI").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+            assert!(!is_ci, "the cases of Spark Connect must run in CI: {} is missing", program.display());
+            eprintln!("skipped: cases of Spark Connect: `cargo xtask setup` installs Sail with Python's pip");
+            return None;
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let child = spawn(&program, folder.path(), port);
+        Some(Sail { child, program, folder, port })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("sc://127.0.0.1:{}", self.port)
+    }
+
+    /// Ends the server without a word to its clients.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again on the same port. It remembers nothing.
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(&self.program, self.folder.path(), self.port);
+    }
+
+    /// Halts the process: its connections stay open, and nothing is answered.
+    pub(crate) fn halt(&self) {
+        self.signal("STOP");
+        // Its threads stop some moments after the signal.
+        for _ in 0..ATTEMPTS {
+            let ps = Command::new("ps").args(["-o", "state=", "-p", &self.child.id().to_string()]).output().unwrap();
+            if ps.stdout.starts_with(b"T") {
+                return;
+            }
+            thread::sleep(PAUSE);
+        }
+        panic!("the server was not halted");
+    }
+
+    /// Continues a halted process.
+    pub(crate) fn proceed(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Sail {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts the program and waits until it accepts connections.
+fn spawn(program: &Path, folder: &Path, port: u16) -> Child {
+    let mut command = Command::new(program);
+    command.args(["spark", "server", "--ip", "127.0.0.1", "--port", &port.to_string()]).current_dir(folder);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    for _ in 0..ATTEMPTS {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return child;
+        }
+        assert!(child.try_wait().unwrap().is_none(), "the server ended");
+        thread::sleep(PAUSE);
+    }
+    panic!("the server did not start");
+}
+
+fn variable(name: &str) -> Option<String> {
+    #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
+    env::var(name).ok()
+}

@@ -137,8 +137,7 @@ impl QuestionService {
         let session = self.queries.session(&context);
         let artifacts = self.search.visible(&session.shared_snapshot(), request).await;
         let access = Access::of(&session.snapshot().model, &request.caller);
-        let asked =
-            Asked { question, language, request, session: &session, access: &access, artifacts: &artifacts };
+        let asked = Asked { question, language, request, session: &session, access: &access, artifacts: &artifacts };
         let (by_grammar, values) = self.by_grammar(&asked).await?;
         let answer = match self.model.as_ref().filter(|model| is_asked(model, question.method, &by_grammar)) {
             Some(model) => by_model(model, &asked, values, by_grammar).await?,
@@ -298,7 +297,9 @@ async fn by_model(
             QuestionAnswer { model: Some(model.name().into()), ..by_grammar }
         }
         ModelReading::Unclear(clarification) => {
-            by_grammar.warnings.push(format!("the language model finds the question unclear: {}", clarification.message));
+            by_grammar
+                .warnings
+                .push(format!("the language model finds the question unclear: {}", clarification.message));
             by_grammar
         }
         ModelReading::Problem(problem) => {

@@ -88,10 +88,9 @@ fn draft(text: &str) -> ModelDraft {
         Err(error) => return invalid(format!("it does not have the form of the schema: {error}")),
     };
     match (reply.query.map(without_empty), reply.clarification) {
-        (None | Some(Json::Null), Some(asked)) => ModelDraft::Unclear {
-            message: asked.message,
-            choices: asked.choices.into_iter().map(Into::into).collect(),
-        },
+        (None | Some(Json::Null), Some(asked)) => {
+            ModelDraft::Unclear { message: asked.message, choices: asked.choices.into_iter().map(Into::into).collect() }
+        }
         (None | Some(Json::Null), None) => invalid("it has neither a query nor a clarification"),
         (Some(query), _) => match from_wire(query.to_string().as_bytes()) {
             Ok(request) => ModelDraft::Query {

@@ -183,7 +183,8 @@ async fn answering(response: &'static str) -> (String, tokio::task::JoinHandle<S
 
 #[tokio::test]
 async fn the_key_is_a_bearer_token() {
-    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 55\r\n\r\n{\"choices\": [{\"message\": {\"content\": \"no\"          }}]}";
+    let reply =
+        "HTTP/1.1 200 OK\r\nContent-Length: 55\r\n\r\n{\"choices\": [{\"message\": {\"content\": \"no\"          }}]}";
     let (url, task) = answering(reply).await;
     let model = server(&url);
     let answer = model.ask(&model.prompt(&question())).await.unwrap();

@@ -176,7 +176,9 @@ mod tests {
         assert!(question_from_wire(b"{}").is_err());
         assert_eq!(question_from_wire(br#"{"query": "a", "method": "model"}"#).unwrap().method, Method::Model);
         let wrong_method = r#"{"query": "a", "method": "sql"}"#;
-        for (body, field) in [(wrong_method, "method"), (r#"{"query": 1}"#, "query"), (r#"{"query": "a", "lang": "en"}"#, "lang")] {
+        for (body, field) in
+            [(wrong_method, "method"), (r#"{"query": 1}"#, "query"), (r#"{"query": "a", "lang": "en"}"#, "lang")]
+        {
             let error = crate::ErrorBody::from(question_from_wire(body.as_bytes()).unwrap_err()).into_json("");
             assert_eq!(error["error"]["details"]["field"], field, "{body}");
         }

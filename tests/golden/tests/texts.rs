@@ -35,7 +35,10 @@ const AREAS: &[(&str, &[&str])] = &[
     ("graphql", &["runtime/graphql/"]),
     ("plugins", &["runtime/plugin-", "runtime/app/src/ports/plugins", "runtime/app/src/plugins", "sdk/", "plugins/"]),
     ("queries", &["runtime/compiler/src/query", "runtime/compiler/src/resolve", "runtime/compiler/src/plan"]),
-    ("projects", &["runtime/compiler/", "runtime/authoring/", "runtime/importers/", "runtime/expectations/", "runtime/lineage/"]),
+    (
+        "projects",
+        &["runtime/compiler/", "runtime/authoring/", "runtime/importers/", "runtime/expectations/", "runtime/lineage/"],
+    ),
     ("adapters", &["runtime/warehouse/", "runtime/store/", "runtime/cache/", "runtime/results/", "runtime/traces/"]),
     ("server", &["runtime/"]),
 ];

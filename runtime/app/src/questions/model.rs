@@ -219,12 +219,7 @@ impl ModelReader {
     }
 
     /// Writes to the audit log what a request contains.
-    async fn record(
-        &self,
-        question: &ModelQuestion,
-        prompt: &Prompt,
-        request: &RequestContext,
-    ) -> Result<(), Stop> {
+    async fn record(&self, question: &ModelQuestion, prompt: &Prompt, request: &RequestContext) -> Result<(), Stop> {
         let values = question.values.iter().map(|value| format!("{}: {}", value.member, value.value));
         let sent = Details::fields([
             ("model", self.model.name().into()),
@@ -236,10 +231,7 @@ impl ModelReader {
             ("sha256", hex::encode(Sha256::digest(prompt.body.as_bytes())).into()),
         ]);
         let resource = format!("model:{}", self.model.host());
-        let entry = AuditEntry {
-            after: Some(sent),
-            ..self.access.entry("language_model_asked", request, resource)
-        };
+        let entry = AuditEntry { after: Some(sent), ..self.access.entry("language_model_asked", request, resource) };
         self.access.record(request, entry, Durability::BeforeAnswer).await.map_err(|error| {
             tracing::error!(event = "language_model_failed", model = self.model.name(), error_message = %error);
             Stop::Problem(ModelProblem::Unrecorded)

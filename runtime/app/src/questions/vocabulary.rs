@@ -87,7 +87,8 @@ pub(super) fn offered(
             ranked.push(((shared(&words, &member), 0), member));
         };
         metadata::measures(access, cube).for_each(|of| add(&of.name, OfferedKind::Measure, &of.presentation));
-        metadata::dimensions(access, cube).for_each(|of| add(&of.name, OfferedKind::Dimension(of.ty), &of.presentation));
+        metadata::dimensions(access, cube)
+            .for_each(|of| add(&of.name, OfferedKind::Dimension(of.ty), &of.presentation));
         metadata::segments(access, cube).for_each(|of| add(&of.name, OfferedKind::Segment, &of.presentation));
         let of_cube: usize = ranked.iter().skip(first).map(|((own, _), _)| own).sum();
         ranked.iter_mut().skip(first).for_each(|((_, cube), _)| *cube = of_cube);

@@ -93,10 +93,8 @@ pub async fn run(arguments: &AskArguments, project: Project) -> Result<bool, Fai
         print_error(&format!("{}\n", figures.summary()));
         return Ok(figures.wrong.is_empty());
     }
-    let answer = service
-        .ask(&asked, &caller)
-        .await
-        .map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
+    let answer =
+        service.ask(&asked, &caller).await.map_err(|error| refused(ErrorBody::from_question(error, caller.scopes)))?;
     let body = NaturalLanguageAnswer::from(&answer);
     if arguments.json {
         print(&json_line(&body));

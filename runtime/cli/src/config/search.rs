@@ -14,10 +14,7 @@ use super::{LanguageModelConfig, SearchConfig};
 const QUESTIONS_PER_HOUR: u32 = 60;
 
 pub(super) fn search(s: &mut Section<'_>) -> SearchConfig {
-    SearchConfig {
-        enabled: s.boolean("enabled").unwrap_or(true),
-        language_model: s.section("llm", language_model),
-    }
+    SearchConfig { enabled: s.boolean("enabled").unwrap_or(true), language_model: s.section("llm", language_model) }
 }
 
 /// Reads `search.llm`. Returns `None` if no model is named.

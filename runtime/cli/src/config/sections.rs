@@ -19,8 +19,8 @@ use terrane_warehouse::FileAccess;
 use super::reader::Section;
 use super::{
     AnomalyConfig, CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig,
-    Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig,
-    TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
+    Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig,
+    UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cube_keys::{MeasureWord, 
+use super::cube_keys::{
     BUILD_RANGE, CUBE, CUBE_REFRESH, DIMENSION, DIMENSION_TYPES, FILTER, FROM, GRANULARITIES, JOIN, MEASURE,
-    MEASURE_TYPES, PRE_AGGREGATION, REFRESH, RELATIONSHIPS, ROLLUP, SEGMENT, TIME_KINDS,
+    MEASURE_TYPES, MeasureWord, PRE_AGGREGATION, REFRESH, RELATIONSHIPS, ROLLUP, SEGMENT, TIME_KINDS,
 };
 use super::definitions::Governed;
 use super::definitions::{
@@ -213,7 +213,12 @@ fn measure_type(fields: &mut Fields) -> Option<MeasureType> {
             Some(fraction) => return Some(MeasureType::Aggregate(AggregateFunction::Percentile(fraction))),
             None => {
                 let message = format!("`percentile` of {} is `{}`, which is not a share", fields.what(), text.value);
-                (Code::WrongValue, message, "write a number between 0 and 1 with at most six places, such as 0.95", text.span())
+                (
+                    Code::WrongValue,
+                    message,
+                    "write a number between 0 and 1 with at most six places, such as 0.95",
+                    text.span(),
+                )
             }
         },
         (MeasureWord::Percentile, None) => {

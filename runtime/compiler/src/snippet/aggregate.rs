@@ -8,8 +8,8 @@ use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
 };
 
-use super::{AggregateFunction, Fraction};
 use super::grammar::Problem;
+use super::{AggregateFunction, Fraction};
 
 /// The parts of a hidden aggregate, before its argument is read.
 pub(crate) struct Call {
@@ -94,8 +94,7 @@ pub(crate) fn name(function: &Function) -> Option<&str> {
 pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     let name = name(function).unwrap_or_default().to_ascii_uppercase();
     let unsupported = |what: &str| {
-        let hint =
-            "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, MEDIAN, STDDEV_POP, VAR_POP, \
+        let hint = "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, MEDIAN, STDDEV_POP, VAR_POP, \
              each with one argument";
         Problem::new(Code::UnsupportedAggregate, format!("{what} cannot be used in a number measure"), hint)
     };

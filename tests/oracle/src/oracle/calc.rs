@@ -227,7 +227,9 @@ fn aggregate(function: Function, inputs: Vec<Value>) -> Value {
         Function::Max => present.into_iter().max().unwrap_or(Value::Null),
         Function::Median => percentile(&present, 0.5),
         Function::Percentile => percentile(&present, NINTH),
-        Function::StdDev => variance(&present).map_or(Value::Null, |square| Value::Number(Number::Double(square.sqrt()))),
+        Function::StdDev => {
+            variance(&present).map_or(Value::Null, |square| Value::Number(Number::Double(square.sqrt())))
+        }
         Function::Variance => variance(&present).map_or(Value::Null, |square| Value::Number(Number::Double(square))),
     }
 }

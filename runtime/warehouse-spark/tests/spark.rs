@@ -4,6 +4,8 @@
 //! `TERRANE_TEST_SPARK_URL` names another server, such as Apache Spark itself; the cases that stop a server are left
 //! out then. Without a server the cases are reported as skipped, which is a failure in CI.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 #[path = "spark/answers.rs"]
 mod answers;
 #[path = "spark/catalog.rs"]

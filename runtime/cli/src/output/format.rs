@@ -127,7 +127,7 @@ fn thousands(digits: &[u8]) -> String {
     let digits = &digits[first..];
     let mut text = String::new();
     for (index, digit) in digits.iter().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(' ');
         }
         text.push(char::from(*digit));

@@ -1,7 +1,8 @@
 //! Reads the entries of `policies:`.
 //!
 //! In: the YAML nodes of one list. Out: [`PolicyDefinition`]s. Every key is read, whatever is wrong with the others; a
-//! policy with an error is marked as incomplete. `{{ user.… }}` in a row filter is not Jinja: it stays as it is and becomes a parameter. Not here: the callers that a policy applies to (`secure`).
+//! policy with an error is marked as incomplete. `{{ user.… }}` in a row filter is not Jinja: it stays as it is and
+//! becomes a parameter. Not here: the callers that a policy applies to (`secure`).
 
 use super::definitions::{LocatedValue, MaskDefinition, MissingAttribute, PolicyCondition, PolicyDefinition};
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};

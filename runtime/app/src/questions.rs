@@ -106,7 +106,7 @@ pub struct QuestionService {
 }
 
 /// A question with what its caller may see.
-struct Asked<'a> {
+struct QuestionInput<'a> {
     question: &'a WordedQuestion,
     language: &'static Language,
     request: &'a RequestContext,
@@ -137,7 +137,8 @@ impl QuestionService {
         let session = self.queries.session(&context);
         let artifacts = self.search.visible(&session.shared_snapshot(), request).await;
         let access = Access::of(&session.snapshot().model, &request.caller);
-        let asked = Asked { question, language, request, session: &session, access: &access, artifacts: &artifacts };
+        let asked =
+            QuestionInput { question, language, request, session: &session, access: &access, artifacts: &artifacts };
         let (by_grammar, values) = self.by_grammar(&asked).await?;
         let answer = match self.model.as_ref().filter(|model| is_asked(model, question.method, &by_grammar)) {
             Some(model) => by_model(model, &asked, values, by_grammar).await?,
@@ -147,8 +148,8 @@ impl QuestionService {
     }
 
     /// Reads a question by the grammar. Returns the values that were looked up too.
-    async fn by_grammar(&self, asked: &Asked<'_>) -> Result<(QuestionAnswer, KnownValues), AskError> {
-        let &Asked { question, language, request, session, access, artifacts } = asked;
+    async fn by_grammar(&self, asked: &QuestionInput<'_>) -> Result<(QuestionAnswer, KnownValues), AskError> {
+        let &QuestionInput { question, language, request, session, access, artifacts } = asked;
         let vocabulary = Vocabulary::new(vocabulary::entries(access, artifacts), language);
         let today = session.now().date();
         let mut values = KnownValues::default();
@@ -268,11 +269,11 @@ fn is_asked(model: &ModelReader, method: Method, by_grammar: &QuestionAnswer) ->
 /// Reads a question by the model. The grammar's answer stays if the model has none.
 async fn by_model(
     model: &ModelReader,
-    asked: &Asked<'_>,
+    asked: &QuestionInput<'_>,
     values: KnownValues,
     mut by_grammar: QuestionAnswer,
 ) -> Result<QuestionAnswer, AskError> {
-    let &Asked { question, request, session, access, artifacts, language } = asked;
+    let &QuestionInput { question, request, session, access, artifacts, language } = asked;
     let settings = model.settings();
     let values = values.values.into_iter().filter(|_| settings.sends_values);
     let members = vocabulary::offered(access, artifacts, &question.text, settings.max_members);

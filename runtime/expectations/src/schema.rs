@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use terrane_compiler::project::schema::{DIALECT, Literal, Schema};
 use terrane_wire::Code;
-use terrane_wire::schema::of_query;
+use terrane_wire::query::json_schema;
 
 use crate::read::KEYS;
 
@@ -41,7 +41,7 @@ pub fn keys() -> Schema {
 
 /// Returns the keys of a query with their descriptions.
 fn query() -> Schema {
-    let whole = of_query();
+    let whole = json_schema();
     let properties = whole["properties"].as_object().into_iter().flatten();
     properties.fold(Schema::of_types(&["object"]), |query, (key, about)| {
         let about = about["description"].as_str().unwrap_or_default();
@@ -52,7 +52,7 @@ fn query() -> Schema {
 /// Returns the schema as JSON, queries included.
 pub fn schema() -> Value {
     let mut whole = json!(keys());
-    let mut query = of_query();
+    let mut query = json_schema();
     let definitions = query.as_object_mut().and_then(|query| query.remove("$defs"));
     if let Some(place) = whole.pointer_mut("/properties/tests/items/properties/query") {
         *place = query;

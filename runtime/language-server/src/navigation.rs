@@ -87,7 +87,7 @@ fn symbol(name: &Text, range: Range, kind: SymbolKind, children: Option<Vec<Docu
     }
 }
 
-/// Returns the definitions of the project whose names contain a text, in any case.
+/// Returns the definitions of the project whose names contain `query`, in any case.
 #[allow(deprecated, reason = "the protocol's type has a field that is deprecated and required")]
 pub fn workspace_symbols(workspace: &mut Workspace, query: &str) -> Vec<SymbolInformation> {
     let query = query.to_lowercase();

@@ -1,4 +1,4 @@
-//! What the server needs from the program that contains it.
+//! The ports: files and checks that the program provides to the server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub trait ProjectFiles {
     /// files that cannot be read.
     fn read_all(&self) -> (SourceTree, Vec<Diagnostic>);
 
-    /// Reads one file; `None` if it does not exist, or is no text.
+    /// Reads one file; `None` if it does not exist, or is not text.
     fn read(&self, path: &str) -> Option<Arc<str>>;
 
     /// Returns the inputs of the compiler besides the files. They may depend on the text of the project file.

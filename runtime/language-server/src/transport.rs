@@ -1,6 +1,6 @@
 //! Reads and writes messages with their headers.
 //!
-//! In: bytes. Out: JSON values. Content that is no JSON is an error of one message, and reading continues. Headers that
+//! In: bytes. Out: JSON values. Content that is not JSON is an error of one message, and reading continues. Headers that
 //! cannot be read end the connection, because the beginning of the next message is unknown.
 
 use std::io::{self, BufRead, Read as _, Write};
@@ -16,7 +16,7 @@ const MAX_HEADER_BYTES: u64 = 8 * 1024;
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Message(Value),
-    /// Content that is no JSON, or is too large; the reason.
+    /// Content that is not JSON, or is too large; the reason.
     Malformed(String),
 }
 

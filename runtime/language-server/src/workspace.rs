@@ -1,7 +1,7 @@
 //! One project with the unsaved texts of its files, and what is known about it.
 //!
 //! In: the files of a port, and the texts that an editor sends. Out: diagnostics, and an [`Analysis`] for the features.
-//! The analysis of a file that is no YAML at the moment uses its last text that was, so that completion and hover work
+//! The analysis of a file that is not YAML at the moment uses its last text that was, so that completion and hover work
 //! while the author types. Not here: messages.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub struct Workspace {
     analysis: Analysis,
 }
 
-/// What is known about the texts of one moment.
+/// The analysis of the files at one moment.
 #[derive(Default)]
 pub(crate) struct Analysis {
     pub(crate) definitions: Definitions,
@@ -188,7 +188,7 @@ impl Workspace {
         let (model, found) = build(&definitions);
         diagnostics.extend(found);
         diagnostics.extend(self.files.check(tree, &definitions, &model));
-        // The compiler and the settings both report a project file that is no YAML.
+        // The compiler and the settings both report a project file that is not YAML.
         let mut unique: Vec<Diagnostic> = Vec::with_capacity(diagnostics.len());
         for diagnostic in diagnostics {
             if !unique.contains(&diagnostic) {

@@ -9,10 +9,9 @@ use arrow::array::{Array as _, AsArray as _, RecordBatch, StringArray};
 use terrane_app::ports::warehouse::{CatalogTable, ResultSet, Statement, WarehouseError, WarehouseErrorKind};
 use terrane_compiler::types::Value;
 
-use crate::pool::Pool;
+use crate::pool::{PROBE_TIMEOUT, Pool};
 use crate::protocol::{Catalog, CatalogCall, ListColumns, ListTables, OpType, RelType, Relation};
 use crate::session::{plan, query};
-use crate::warehouse::PROBE_TIMEOUT;
 
 /// The formats in which a managed table stores its own rows.
 const STORED_FORMATS: &[&str] = &["avro", "csv", "delta", "hive", "hudi", "iceberg", "json", "orc", "parquet", "text"];

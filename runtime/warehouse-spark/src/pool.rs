@@ -27,6 +27,8 @@ use crate::rows::Rows;
 use crate::session::{Server, Session, command, random_id};
 use crate::settings::ConnectError;
 
+/// The timeout of a probe or a description.
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time for which an interrupted statement keeps its permit.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time after the start of a statement in which it is not interrupted. Spark 4.3 confirms an interruption while it

@@ -12,13 +12,10 @@ use tonic::transport::Certificate;
 
 use crate::catalog;
 use crate::failure::NAME;
-use crate::pool::Pool;
+use crate::pool::{PROBE_TIMEOUT, Pool};
 use crate::session::{Server, query};
 use crate::settings::{ConnectError, SparkSettings};
 use crate::url::Address;
-
-/// The timeout of a probe or a description.
-pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server that speaks Spark Connect.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Duration;
 
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value as Json, json};
 use terrane_app::query::CacheControl;
@@ -70,6 +71,11 @@ pub struct Query {
     /// The seconds for which outdated rows will do while new ones are computed; 0: never.
     pub stale: Option<schema::Integer>,
     pub pre_aggregations: Option<PreAggregationUse>,
+}
+
+/// Returns the schema of a query as JSON, draft 2020-12, with the definitions that it refers to in `$defs`.
+pub fn json_schema() -> Json {
+    SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Query>().to_value()
 }
 
 fn example() -> Json {

@@ -20,11 +20,6 @@ pub const fn of<T: JsonSchema>() -> SchemaOf {
     |generator| generator.subschema_for::<T>()
 }
 
-/// Returns the schema of a query as JSON, draft 2020-12, with the definitions that it refers to in `$defs`.
-pub fn of_query() -> Json {
-    SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<crate::query::Query>().to_value()
-}
-
 /// Collects schemas.
 #[derive(Debug)]
 pub struct Components {

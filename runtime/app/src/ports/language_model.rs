@@ -44,7 +44,7 @@ pub struct RefusedReply {
     pub reason: String,
 }
 
-/// Everything that a model is told about a question.
+/// Everything that a model receives about a question.
 #[derive(Debug, Clone)]
 pub struct ModelQuestion {
     pub text: Arc<str>,

@@ -3,7 +3,7 @@
 //! In: a question that the grammar did not read, and the members that its caller may see. Out: a query that compiles for
 //! the caller, a question back, or the reason why there is neither. A refused reply goes back to the model with the
 //! reason, at most [`MAX_REPAIRS`] times. Each request is in the audit log before it is sent. Queries are stored by the
-//! digest of their prompt, which contains everything that the model was told, so no caller gets a query that was made
+//! digest of their prompt, which contains everything that the model received, so no caller gets a query that was made
 //! from members of another one. Absent: the form of requests and replies (the adapter), and rows of the warehouse.
 
 use std::collections::{HashMap, VecDeque};
@@ -42,7 +42,7 @@ const MAX_ITEMS: usize = 20;
 /// The questions that the model is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelUse {
-    /// Those that the grammar cannot read.
+    /// Questions that the grammar cannot read.
     #[default]
     Unclear,
     /// All. The grammar answers if the model does not.

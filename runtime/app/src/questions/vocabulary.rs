@@ -128,7 +128,7 @@ fn shared(words: &HashSet<String>, member: &OfferedMember) -> usize {
     own.intersection(words).count()
 }
 
-/// Returns the words of a text in lower case, without the `s` of a plural.
+/// Returns the words in lower case, without the `s` of a plural.
 fn words(text: &str) -> HashSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(|word| word.to_lowercase()).map(|word| word.strip_suffix('s').unwrap_or(&word).to_owned()).collect()

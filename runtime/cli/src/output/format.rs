@@ -86,9 +86,9 @@ fn rounded(text: &str, moved: i64, places: usize) -> Option<String> {
     let behind = behind - moved;
     let surplus = behind - places as i64;
     if surplus > 0 {
-        let kept = digits.len().saturating_sub(surplus as usize);
-        let is_up = surplus as usize <= digits.len() && digits.get(kept).is_some_and(|digit| *digit >= b'5');
-        digits.truncate(kept);
+        let left = digits.len().saturating_sub(surplus as usize);
+        let is_up = surplus as usize <= digits.len() && digits.get(left).is_some_and(|digit| *digit >= b'5');
+        digits.truncate(left);
         if is_up {
             increment(&mut digits);
         }

@@ -1,6 +1,6 @@
 //! Finds out where in a YAML file a position is, although the text around it may not be YAML.
 //!
-//! In: a text and an offset. Out: a [`Context`]: the path of keys, and the kind of place. Lines before the position give
+//! In: the content of a file and an offset. Out: a [`Context`]: the path of keys, and the kind of place. Lines before the position give
 //! the levels by their indentation; the line itself is scanned for brackets, quotes and braces. Not here: what can stand
 //! at the place.
 
@@ -96,7 +96,7 @@ impl Context {
         self.siblings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Decides by the last open brace of a text.
+    /// Decides by the last open brace before the position.
     fn in_text(&mut self, before: &str, offset: usize) {
         let double = before.rfind("{{").filter(|at| !before[*at..].contains("}}"));
         if let Some(open) = double {

@@ -38,7 +38,7 @@ pub(crate) fn braced(text: &str) -> Vec<Braced<'_>> {
     found
 }
 
-/// Splits `cube.member`; `None` if it is no name.
+/// Splits `cube.member`; `None` for anything else.
 fn parts(inside: &str, offset: usize) -> Option<Parts<'_>> {
     let mut parts = Vec::new();
     let mut at = offset;

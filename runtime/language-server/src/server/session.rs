@@ -58,7 +58,7 @@ pub(super) struct Session<'p> {
     watches_files: bool,
 }
 
-/// Returns the answer to content that is no JSON.
+/// Returns the answer to content that is not JSON.
 pub(super) fn parse_error(reason: &str) -> Value {
     error(Value::Null, &Failure { code: PARSE_ERROR, message: format!("cannot parse the message: {reason}") })
 }

@@ -172,7 +172,7 @@ impl Client {
         );
     }
 
-    /// Opens a file with a text in which `¦` marks a position, and sends a request about the position.
+    /// Opens a file with content in which `¦` marks a position, and sends a request about the position.
     pub(crate) fn at(&mut self, method: &str, file: &str, marked: &str, more: Value) -> Value {
         let at = marked.find('¦').expect("the text has a mark");
         self.open(file, &marked.replace('¦', ""));
@@ -185,7 +185,7 @@ impl Client {
         self.request(method, params)
     }
 
-    /// Opens a file of the project with a mark behind the first occurrence of a text, and sends a request about it.
+    /// Opens a file of the project with a mark behind the first occurrence of `text`, and sends a request about it.
     pub(crate) fn behind(&mut self, method: &str, file: &str, text: &str, more: Value) -> Value {
         let of_file = self.text(file);
         let at = of_file.find(text).expect("the text is in the file") + text.len();

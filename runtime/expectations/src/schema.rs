@@ -49,13 +49,16 @@ fn query() -> Schema {
     })
 }
 
-/// Returns the schema as JSON, queries included.
+/// Returns the schema as JSON, queries included. The query of a case with `error` may be wrong, so it is any object.
 pub fn schema() -> Value {
     let mut whole = json!(keys());
     let mut query = json_schema();
     let definitions = query.as_object_mut().and_then(|query| query.remove("$defs"));
-    if let Some(place) = whole.pointer_mut("/properties/tests/items/properties/query") {
-        *place = query;
+    if let Some(case) = whole.pointer_mut("/properties/tests/items").and_then(Value::as_object_mut) {
+        let about = case["properties"]["query"]["description"].clone();
+        case["properties"]["query"] = json!({ "type": "object", "description": about });
+        case.insert("if".to_owned(), json!({ "required": ["error"] }));
+        case.insert("else".to_owned(), json!({ "properties": { "query": query } }));
     }
     if let (Some(definitions), Some(whole)) = (definitions, whole.as_object_mut()) {
         whole.insert("$defs".to_owned(), definitions);

@@ -44,11 +44,12 @@ pub fn project_schema() -> Schema {
 fn value(key: &str, kinds: &[ValueKind]) -> Schema {
     let key = key.replace("[0]", "");
     let mut accepted: Vec<Schema> = kinds.iter().map(of_kind).collect();
-    // Without a kind, the key is only looked up, and the reader of another key decides.
-    if !accepted.is_empty() {
-        accepted.push(Schema { pattern: Some(r"\$\{"), ..Schema::of_types(&["string"]) });
-        accepted.push(Schema::of_types(&["null"]));
+    // A key without a kind is a mapping that the reader only looks up.
+    if accepted.is_empty() {
+        accepted.push(of_kind(&ValueKind::Mapping));
     }
+    accepted.push(Schema { pattern: Some(r"\$\{"), ..Schema::of_types(&["string"]) });
+    accepted.push(Schema::of_types(&["null"]));
     Schema { any_of: accepted, description: about(&key), default: default(&key, kinds), ..Schema::default() }
 }
 

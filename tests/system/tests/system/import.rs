@@ -183,8 +183,13 @@ views:
 
 #[test]
 fn a_folder_without_a_model_is_reported() {
+    let empty = Scratch::empty().with("notes.txt", "nothing");
+    let output = Program::new(BINARY, &["import", "cube"], empty.path()).run().unwrap();
+    assert!(output.code == Some(1) && output.stderr.contains("no cube in YAML or JavaScript"), "{}", output.stderr);
+
     let place = Scratch::empty().with("Old.js", "cube(`Old`, {})");
     let output = Program::new(BINARY, &["import", "cube"], place.path()).run().unwrap();
-    assert!(output.code == Some(1) && output.stderr.contains("no cube in YAML"), "{}", output.stderr);
-    assert!(output.stderr.contains("Old.js"), "{}", output.stderr);
+    let printed = format!("{}{}", output.stdout, output.stderr);
+    assert_eq!(output.code, Some(1), "{printed}");
+    assert!(printed.contains("no cube could be imported") && printed.contains("Old.js:1:6"), "{printed}");
 }

@@ -14,11 +14,10 @@ use crate::connection::{CLIENT_TYPE, Connection};
 use crate::failure::{Failure, refused};
 use crate::protocol::{
     Analyze, AnalyzePlanRequest, AnalyzePlanResponse, AnalyzeSchema, Analyzed, Command, CommandKind, ConfigOperation,
-    ConfigOperationKind, ConfigRequest, ConfigResponse, ConfigSet, DataType, Empty, ExecutePlanRequest,
-    ExecutePlanResponse, Interrupt, InterruptRequest, InterruptResponse, KeyValue, OpType, Plan,
-    ReattachExecuteRequest, ReattachOptions, RelType, Relation, Release, ReleaseAll, ReleaseExecuteRequest,
-    ReleaseExecuteResponse, ReleaseSessionRequest, ReleaseSessionResponse, RequestOption, RequestOptionKind, Sql,
-    SqlCommand, UserContext, interrupt_type,
+    ConfigOperationKind, ConfigRequest, ConfigResponse, ConfigSet, DataType, ExecutePlanRequest, ExecutePlanResponse,
+    Interrupt, InterruptRequest, InterruptResponse, KeyValue, OpType, Plan, ReattachExecuteRequest, ReattachOptions,
+    RelType, Relation, Release, ReleaseAll, ReleaseExecuteRequest, ReleaseExecuteResponse, ReleaseSessionRequest,
+    ReleaseSessionResponse, RequestOption, RequestOptionKind, Sql, SqlCommand, UserContext, interrupt_type,
 };
 use crate::url::Address;
 
@@ -150,16 +149,15 @@ impl Session {
     pub(crate) async fn describe(&self, plan: Plan) -> Result<Option<DataType>, Failure> {
         match self.analyze(Analyze::Schema(AnalyzeSchema { plan: Some(plan) })).await? {
             Some(Analyzed::Schema(schema)) => Ok(schema.schema),
-            _ => Ok(None),
+            None => Ok(None),
         }
     }
 
-    /// Returns the version of Spark, as a sign of life.
-    pub(crate) async fn version(&self) -> Result<String, Failure> {
-        match self.analyze(Analyze::SparkVersion(Empty {})).await? {
-            Some(Analyzed::SparkVersion(version)) => Ok(version.version),
-            _ => Ok(String::new()),
-        }
+    /// Asks for the type of a constant, which runs nothing, as a sign of life. Some servers know no version of Spark.
+    pub(crate) async fn probe(&self) -> Result<(), Failure> {
+        let sql = Sql { query: "SELECT 1".to_owned(), pos_arguments: Vec::new() };
+        self.describe(plan(OpType::Root(Relation { rel_type: Some(RelType::Sql(sql)) }))).await?;
+        Ok(())
     }
 
     /// Ends the session on the server, with the operations that still run.

@@ -117,6 +117,10 @@ impl Address {
 }
 
 fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
+    // A user before the host has no meaning here, and what follows it is not a port.
+    if authority.contains('@') {
+        return Err(UrlError::Host);
+    }
     // The brackets of an IPv6 address contain colons.
     let colon = authority.rfind(':').filter(|colon| authority[*colon..].find(']').is_none());
     let (host, port) = match colon {

@@ -152,7 +152,7 @@ pub enum QueryError {
     MixedMetricTime { instant: Arc<str>, wall_clock: Arc<str> },
     #[error("an ungrouped query selects dimensions only, not `{field}`")]
     Ungrouped { field: Arc<str> },
-    #[error("the dialect `{dialect}` has no template for `{op}` on {ty:?}")]
+    #[error("the dialect `{dialect}` has no template for `{op}`{}", ty.map(|ty| format!(" on {ty:?}")).unwrap_or_default())]
     DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
     #[error("cube `{cube}` is closed {why}")]
     ClosedCube { cube: Arc<str>, why: &'static str },

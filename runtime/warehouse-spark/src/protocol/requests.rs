@@ -3,7 +3,6 @@
 use prost::{Message, Oneof};
 
 use super::Plan;
-use super::types::Empty;
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct UserContext {
@@ -108,8 +107,6 @@ pub(crate) struct AnalyzePlanRequest {
 pub(crate) enum Analyze {
     #[prost(message, tag = "4")]
     Schema(AnalyzeSchema),
-    #[prost(message, tag = "10")]
-    SparkVersion(Empty),
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -49,20 +49,12 @@ pub(crate) struct AnalyzePlanResponse {
 pub(crate) enum Analyzed {
     #[prost(message, tag = "2")]
     Schema(AnalyzedSchema),
-    #[prost(message, tag = "8")]
-    SparkVersion(AnalyzedVersion),
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct AnalyzedSchema {
     #[prost(message, optional, tag = "1")]
     pub(crate) schema: Option<DataType>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct AnalyzedVersion {
-    #[prost(string, tag = "1")]
-    pub(crate) version: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

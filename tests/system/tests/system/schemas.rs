@@ -34,7 +34,7 @@ fn the_written_schemas_take_the_example_and_mark_slips() {
     let folder = scratch.path().join("shop/.schemas");
     for _ in 0..2 {
         let output = schema(&["--out"], &folder);
-        assert_eq!((output.code, output.stdout.lines().count()), (Some(0), 6), "{output:?}");
+        assert_eq!((output.code, output.stdout.lines().count()), (Some(0), 7), "{output:?}");
     }
     let project = path(FLIGHTS);
     let read = |file: &str| fs::read_to_string(project.join(file)).unwrap();

@@ -17,6 +17,11 @@ pub(crate) fn closed(span: Span, what: impl Into<String>, cure: impl Into<String
     Diagnostic::warning(Code::Closed, what).hint(cure).at(span)
 }
 
+/// Reports a cube whose rows a generated policy hides from all callers until its author writes the policy.
+pub(crate) fn closed_by_policy(span: Span, what: impl Into<String>) -> Diagnostic {
+    closed(span, what, "Write the policy in its file of policies/, instead of `row_filter: \"1 = 0\"`.")
+}
+
 /// Reports a file that was not read.
 pub(crate) fn unread(file: &str, line: u32, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
     let span = Span { file: file.into(), line, column: 1, length: 1 };

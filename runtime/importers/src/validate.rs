@@ -18,7 +18,7 @@ use terrane_authoring::yaml::{Yaml, document};
 
 use crate::declared::Declared;
 use crate::draft::{CubeDraft, Drafts, ITEMS, JOINS, LISTS, MEASURES, MetricDraft, Reference, contains};
-use crate::finding::{changed, closed, left_out};
+use crate::finding::{changed, closed_by_policy, left_out};
 
 /// A list of a draft and an index in it.
 type Place = (usize, usize);
@@ -208,8 +208,7 @@ fn report(drafts: &Drafts, part: Part, reason: &Reason<'_>, owners: &Owners, fin
                 draft.original,
                 reason.message()
             );
-            let cure = "Write the policy in its file of policies/, in place of `row_filter: \"1 = 0\"`.";
-            findings.push(closed(draft.policies[at].span.clone(), what, cure));
+            findings.push(closed_by_policy(draft.policies[at].span.clone(), what));
         }
         Part::Metric(index) => {
             let metric = &drafts.metrics[index];

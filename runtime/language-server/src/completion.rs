@@ -107,7 +107,7 @@ fn keys(schema: &Schema, path: &[String], present: &BTreeSet<String>) -> Vec<Com
 
 fn words(schema: &Schema, path: &[String]) -> Vec<CompletionItem> {
     let mut levels = at_path(schema, path);
-    // One word may stand in place of a list of them.
+    // One word may replace a list of them.
     let items: Vec<&Schema> = levels.iter().filter_map(|level| level.items.as_deref()).collect();
     levels.extend(with_alternatives(&items));
     let mut seen = BTreeSet::new();

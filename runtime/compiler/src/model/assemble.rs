@@ -230,7 +230,7 @@ impl<'d> Skeleton<'d> {
     }
 }
 
-/// Returns the relation in place of one that cannot be read.
+/// Returns the relation that replaces one that cannot be read.
 fn placeholder(name: &Arc<str>) -> Relation {
     let parts = vec![ColumnName { text: Arc::clone(name), quoted: true }];
     Relation::Table(TableName { parts, catalog_name: None })

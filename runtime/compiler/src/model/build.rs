@@ -30,7 +30,7 @@ use crate::text::nearest::suggest;
 /// Builds a model with every reference resolved. Broken items are reported and left out, so that the others stay
 /// usable.
 ///
-/// If definitions are incomplete, or cubes have no usable relation, a second model with placeholders in their stead is
+/// If definitions are incomplete, or cubes have no usable relation, a second model with placeholders instead of them is
 /// built and dropped. Its errors include those of the remaining parts of such definitions, and no errors that would
 /// follow from leaving them out.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {

@@ -90,7 +90,7 @@ impl SqlText {
         SqlText { text: Arc::clone(&text.value), origin: text.origin.clone(), template: None }
     }
 
-    /// Returns SQL in place of an expression that cannot be read. It is valid everywhere.
+    /// Returns SQL that replaces an expression that cannot be read. It is valid everywhere.
     pub(crate) fn placeholder(origin: &Origin) -> SqlText {
         SqlText { text: "NULL".into(), origin: origin.clone(), template: None }
     }

@@ -15,7 +15,7 @@ use super::references::{ImportScope, Note, Untranslatable};
 use super::{dimension, measure, members};
 use crate::draft::{CubeAccess, CubeDraft, CubeVisibility, Member};
 use crate::entry::{Entry, Visibility, yaml_of};
-use crate::finding::{changed, closed, left_out};
+use crate::finding::{changed, closed, closed_by_policy, left_out};
 
 pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Diagnostic>) -> Option<CubeDraft> {
     let original = item.name.clone();
@@ -149,8 +149,7 @@ fn access(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> CubeAccess {
     let has_policy = entry.has("access_policy");
     if has_policy {
         let what = format!("{} has an access policy and is closed to all callers", entry.what);
-        let cure = "Write the policy in its file of policies/, in place of `row_filter: \"1 = 0\"`.";
-        findings.push(closed(entry.span_of("access_policy"), what, cure));
+        findings.push(closed_by_policy(entry.span_of("access_policy"), what));
     }
     CubeAccess { visibility: visibility(entry, findings), has_policy }
 }

@@ -127,6 +127,14 @@ fn column(node: &Node, semantic: &mut SemanticModel, findings: &mut Vec<Diagnost
     }
 }
 
+/// Returns the type that is written as a word, or as `type` of a mapping.
+fn type_of(node: &Node, entry: Option<&Entry<'_>>) -> Option<String> {
+    match &node.value {
+        NodeValue::Scalar { text, .. } => Some(text.to_string()),
+        _ => entry?.word("type"),
+    }
+}
+
 /// Reads `entity: primary`, or a mapping with `type` and `name`.
 fn entity(
     node: &Node,
@@ -137,11 +145,7 @@ fn entity(
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Entity> {
     let entry = Entry::open(node, format!("entity of {}", column.what));
-    let ty = match (&node.value, &entry) {
-        (NodeValue::Scalar { text, .. }, _) => Some(text.to_string()),
-        (_, Some(entry)) => entry.word("type"),
-        _ => None,
-    };
+    let ty = type_of(node, entry.as_ref());
     let Some(kind) = ty.as_deref().and_then(entity_kind) else {
         reject(column, "the type of its entity is unknown", "Write primary, unique, natural or foreign.", findings);
         return None;
@@ -162,11 +166,7 @@ fn dimension(
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Dimension> {
     let entry = Entry::open(node, format!("dimension of {}", column.what));
-    let ty = match (&node.value, &entry) {
-        (NodeValue::Scalar { text, .. }, _) => Some(text.to_string()),
-        (_, Some(entry)) => entry.word("type"),
-        _ => None,
-    };
+    let ty = type_of(node, entry.as_ref());
     let is_time = match ty.map(|ty| ty.to_lowercase()).as_deref() {
         Some("time") => true,
         Some("categorical") => false,

@@ -14,7 +14,7 @@ use super::explore::{Explore, ExploreAliases, Part, Rule, RuleKind};
 use super::scope::ProjectScope;
 use super::sql::{self, Aliases, OwnViews};
 use crate::draft::{CubeDraft, CubeVisibility, DIMENSIONS, MEASURES, PolicyDraft};
-use crate::finding::{changed, closed};
+use crate::finding::{changed, closed, closed_by_policy};
 
 const OPEN_CURE: &str = "Remove `public: false` of the cube if all callers may query it.";
 
@@ -61,8 +61,7 @@ fn restrict(
     let aliases = explore.aliases();
     let mut close_base = |reason: &str| {
         let what = format!("the base of explore `{}` is closed to all callers: {reason}", explore.name);
-        let cure = "Write the policy in its file of policies/, in place of `row_filter: \"1 = 0\"`.";
-        findings.push(closed(rule.span.clone(), what, cure));
+        findings.push(closed_by_policy(rule.span.clone(), what));
         if let Some(draft) = drafts.iter_mut().find(|draft| draft.original == base.view) {
             draft.access.has_policy = true;
         }

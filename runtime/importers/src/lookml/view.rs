@@ -15,7 +15,7 @@ use super::scope::ProjectScope;
 use super::sql::{self, Untranslatable};
 use super::{dimension, measure};
 use crate::draft::{CubeAccess, CubeDraft, CubeVisibility, Member};
-use crate::finding::{changed, closed, left_out};
+use crate::finding::{changed, closed_by_policy, left_out};
 
 pub(super) fn cube(view: &Merged, scope: &ProjectScope, findings: &mut Vec<Diagnostic>) -> Option<CubeDraft> {
     let names = scope.view(&view.name)?;
@@ -33,8 +33,7 @@ pub(super) fn cube(view: &Merged, scope: &ProjectScope, findings: &mut Vec<Diagn
     let has_policy = fields.has("required_access_grants");
     if has_policy {
         let what = format!("{} requires an access grant and is closed to all callers", fields.what);
-        let cure = "Write the policy in its file of policies/, in place of `row_filter: \"1 = 0\"`.";
-        findings.push(closed(fields.span_of("required_access_grants"), what, cure));
+        findings.push(closed_by_policy(fields.span_of("required_access_grants"), what));
     }
     for key in ["extends", "extends__all", "set", "extension"] {
         fields.all(key).for_each(drop);

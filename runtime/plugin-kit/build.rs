@@ -25,7 +25,8 @@ fn main() -> io::Result<()> {
     let mut text = "pub(crate) const FILES: &[(&str, &str)] = &[\n".to_owned();
     for file in &files {
         let name = file.strip_prefix(&workspace).map_err(io::Error::other)?;
-        text += &format!("    ({:?}, include_str!({:?})),\n", name.display().to_string(), file.display().to_string());
+        // The text itself: the path of this clone would be stale in another one that shares the target folder.
+        text += &format!("    ({:?}, {:?}),\n", name.display().to_string(), fs::read_to_string(file)?);
     }
     text += &format!("];\npub(crate) const DEPENDENCIES: &str = {:?};\n", dependencies(&workspace)?);
     let folder = env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Compares the two answers to one query.
 //!
 //! In: the answer of the product and the answer of the oracle. Out: nothing, or a description of the first difference.
-//! Integers and decimals are compared with all their digits, doubles within 1e-9 of each other.
+//! Integers and decimals are compared with all their digits, doubles within 1e-9 of each other, and within 1e-12 of
+//! zero: a variance less an equal number leaves its last bits.
 
 use serde_json::Value as Json;
 
@@ -88,7 +89,7 @@ fn is_same(cell: &Json, wanted: &Value, is_approximate: bool) -> bool {
 
 fn is_near(a: f64, b: f64, is_approximate: bool) -> bool {
     let tolerance = if is_approximate { 0.05 } else { 1e-9 };
-    a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
+    a == b || (a - b).abs() <= (tolerance * a.abs().max(b.abs())).max(1e-12)
 }
 
 /// Returns whether two results of the product are the same.

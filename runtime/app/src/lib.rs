@@ -32,6 +32,7 @@ pub mod questions;
 pub mod search;
 pub mod security;
 pub mod services;
+mod shared_reader;
 pub mod source_check;
 mod table_lookup;
 pub mod worker;

@@ -15,6 +15,7 @@ mod channels;
 mod check;
 mod delivery;
 mod error;
+mod follow;
 mod messages;
 mod root_cause;
 mod schedule;
@@ -30,6 +31,7 @@ pub use alerts::{AlertMove, RoundFacts, after_steps, escalated};
 pub use channels::SeenChannel;
 pub use delivery::{DeliveryTask, after_attempt};
 pub use error::MonitorError;
+pub use follow::FollowedAlerts;
 pub use messages::{AlertEvent, Outbox, deliveries_of, message_kinds};
 pub use root_cause::{DataCause, Moved, RootCause, RootSlice, SliceFilter};
 pub use schedule::ScheduleError;
@@ -45,12 +47,13 @@ use crate::ports::credentials::Credentials;
 use crate::ports::deliveries::DeliveryRecords;
 use crate::ports::detectors::DetectorList;
 use crate::ports::monitors::{
-    Alert, AlertFilter, DetectionFilter, Monitor, MonitorDefinition, MonitorRecords, MonitorRun, RunOutcome,
-    StoredDetection,
+    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorDefinition, MonitorRecords, MonitorRun,
+    RunOutcome, StoredDetection,
 };
 use crate::ports::tokens::Randomness;
 use crate::query::{QueryService, statement_digest_of};
 use crate::security::{AccessRecorder, ScopeError, current_rights};
+use crate::shared_reader::SharedReader;
 use channels::{may_change, without_targets};
 use check::check;
 use schedule::CronSchedule;
@@ -76,6 +79,8 @@ pub struct MonitorPorts {
 /// The use cases of monitors.
 pub struct MonitorService {
     ports: MonitorPorts,
+    /// The reader of the state for callers who follow alerts.
+    reader: SharedReader<AlertsRevision>,
 }
 
 /// A detection with the definition of its monitor.
@@ -94,7 +99,7 @@ pub struct SeenAlert {
 
 impl MonitorService {
     pub fn new(ports: MonitorPorts) -> Self {
-        MonitorService { ports }
+        MonitorService { ports, reader: SharedReader::default() }
     }
 
     /// Stores a monitor of the caller.

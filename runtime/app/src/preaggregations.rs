@@ -41,7 +41,7 @@ use crate::ports::tokens::Randomness;
 use crate::ports::warehouse::Warehouse;
 use crate::query::QueryService;
 use crate::security::AccessRecorder;
-use follow_status::SharedReader;
+use crate::shared_reader::SharedReader;
 
 /// The name of the worker's task and of its lease.
 pub const BUILDING: &str = "preaggregations";
@@ -102,7 +102,7 @@ pub struct Preaggregations {
     published: Mutex<(u64, Arc<[Publication]>)>,
     progress: Mutex<TaskProgress>,
     /// The reader of the state for callers who follow it.
-    reader: SharedReader,
+    reader: SharedReader<Arc<status::NewestBuilds>>,
 }
 
 /// The worker's progress in this process.

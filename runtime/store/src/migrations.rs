@@ -36,11 +36,12 @@ macro_rules! texts {
             (18, "monitors", include_str!(concat!("../migrations/", $engine, "/0018_monitors.sql"))),
             (19, "deliveries", include_str!(concat!("../migrations/", $engine, "/0019_deliveries.sql"))),
             (20, "partition filters", include_str!(concat!("../migrations/", $engine, "/0020_partition_filters.sql"))),
+            (21, "newest alerts", include_str!(concat!("../migrations/", $engine, "/0021_newest_alerts.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 20] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 21] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

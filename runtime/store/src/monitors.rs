@@ -16,7 +16,8 @@ use terrane_app::monitors::{RoundFacts, after_steps, escalated};
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::monitors::{
-    Alert, AlertFilter, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, ScoredStep, StoredDetection,
+    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, ScoredStep,
+    StoredDetection,
 };
 use terrane_app::ports::store::StoreError;
 
@@ -25,7 +26,7 @@ use crate::audit::append_in;
 use crate::database::Transaction;
 use crate::deliveries::{AlertChange, write_messages};
 use crate::leases::is_newest;
-use crate::row::{maybe_time, micros, signed};
+use crate::row::{maybe_time, micros, odd, signed, unsigned};
 use crate::statement::Statement;
 use crate::store::StateStore;
 
@@ -213,6 +214,19 @@ impl MonitorRecords for StateStore {
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError> {
         let found = Statement::new("SELECT * FROM alerts WHERE id = $1").bind(id);
         self.database.optional(found).await?.as_ref().map(alert).transpose()
+    }
+
+    async fn alerts_revision(&self) -> Result<AlertsRevision, StoreError> {
+        let revision = Statement::new(
+            "SELECT count(*) AS open_alerts, CAST(coalesce(sum(version), 0) AS BIGINT) AS versions, \
+             (SELECT max(triggered_at) FROM alerts) AS newest FROM alerts WHERE resolved_at IS NULL",
+        );
+        let row = self.database.optional(revision).await?.ok_or_else(|| odd("no counts"))?;
+        Ok(AlertsRevision {
+            open: unsigned(&row, "open_alerts")?,
+            versions: unsigned(&row, "versions")?,
+            newest: maybe_time(row.maybe_integer("newest")?)?,
+        })
     }
 
     async fn replace_alert(

@@ -11,7 +11,7 @@ use terrane_app::ports::channels::Channel;
 use terrane_app::ports::deliveries::{Delivery, DeliveryFilter, DeliveryRecords, DueDelivery, Lane};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::monitors::{
-    Alert, AlertFilter, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, StoredDetection,
+    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, StoredDetection,
 };
 use terrane_app::ports::store::StoreError;
 use terrane_channels::{ChannelSettings, Channels, SlackSettings, WebhookSettings};
@@ -199,6 +199,14 @@ impl MonitorRecords for MemoryMonitors {
 
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError> {
         Ok(self.records().alerts.iter().find(|alert| &*alert.id == id).cloned())
+    }
+
+    async fn alerts_revision(&self) -> Result<AlertsRevision, StoreError> {
+        let records = self.records();
+        let open: Vec<&Alert> = records.alerts.iter().filter(|alert| alert.resolved_at.is_none()).collect();
+        let (count, versions) = (open.len() as u64, open.iter().map(|alert| alert.version).sum());
+        let newest = records.alerts.iter().map(|alert| alert.triggered_at).max();
+        Ok(AlertsRevision { open: count, versions, newest })
     }
 
     async fn replace_alert(

@@ -221,6 +221,17 @@ pub struct AlertFilter {
     pub limit: u32,
 }
 
+/// A digest of all alerts, which changes when one is triggered, changes or is resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlertsRevision {
+    /// The number of alerts that are not resolved.
+    pub open: u64,
+    /// The sum of their versions.
+    pub versions: u64,
+    /// The time of the newest trigger.
+    pub newest: Option<Timestamp>,
+}
+
 /// Makes the ids of detections, alerts and messages.
 pub type NewId<'a> = &'a (dyn Fn() -> Arc<str> + Send + Sync);
 
@@ -270,6 +281,7 @@ pub trait MonitorRecords: Send + Sync {
     /// Returns the alerts of a monitor with a digest of a view.
     async fn alerts(&self, monitor_id: &str, view: &str, filter: &AlertFilter) -> Result<Vec<Alert>, StoreError>;
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError>;
+    async fn alerts_revision(&self) -> Result<AlertsRevision, StoreError>;
     /// Replaces an alert whose version is one less, at this time. Returns false otherwise.
     async fn replace_alert(
         &self,

@@ -3,9 +3,12 @@
 //! In: records of the use case. Out: the fields that REST sends, with names by GraphQL's convention.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_graphql::{Context, Enum, ID, SimpleObject};
-use terrane_app::monitors::{MAX_LISTED, MonitorError, MonitorService};
+use futures_util::StreamExt as _;
+use futures_util::stream::Stream;
+use terrane_app::monitors::{FollowedAlerts, MAX_LISTED, MonitorError, MonitorService};
 use terrane_app::ports::monitors::{AlertFilter, AlertState, DetectionFilter};
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_wire::anomaly as wire;
@@ -171,6 +174,28 @@ pub(crate) async fn alerts(
     Ok(alerts)
 }
 
+/// Returns the open alerts that the caller may see, and then each that is triggered or changes.
+///
+/// # Errors
+/// Monitors are switched off. As an item: the monitor is unknown, or the state database cannot be read.
+pub(crate) fn followed_alerts(
+    parts: Arc<RequestParts>,
+    monitor_id: Option<ID>,
+    min_severity: Option<Severity>,
+) -> Result<impl Stream<Item = Result<Alert, Failure>> + Send + use<>, Failure> {
+    let followed = FollowedAlerts {
+        identity: parts.context.identity(),
+        request: parts.context.request.clone(),
+        monitor_id: monitor_id.map(|id| id.as_str().into()),
+        min_severity: min_severity.map(FindingSeverity::from),
+    };
+    let alerts = shared_service(&parts)?.follow_alerts(followed);
+    Ok(alerts.map(move |seen| match seen {
+        Ok(seen) => Ok(Alert::from(wire::Alert::from(&seen))),
+        Err(error) => Err(refused(error, &parts)),
+    }))
+}
+
 async fn listed(parts: &RequestParts, monitor_id: Option<&ID>, filter: &AlertFilter) -> Result<Vec<Alert>, Failure> {
     let (identity, request) = (parts.context.identity(), &parts.context.request);
     let monitor_id = monitor_id.map(|id| id.as_str());
@@ -180,8 +205,12 @@ async fn listed(parts: &RequestParts, monitor_id: Option<&ID>, filter: &AlertFil
 }
 
 pub(super) fn service(parts: &RequestParts) -> Result<&MonitorService, Failure> {
+    shared_service(parts).map(|service| &**service)
+}
+
+fn shared_service(parts: &RequestParts) -> Result<&Arc<MonitorService>, Failure> {
     let off = || ErrorBody::new(Code::NotFound, "monitors are switched off on this server").into();
-    parts.server()?.monitors.as_deref().ok_or_else(off)
+    parts.server()?.monitors.as_ref().ok_or_else(off)
 }
 
 pub(super) fn refused(error: MonitorError, parts: &RequestParts) -> Failure {

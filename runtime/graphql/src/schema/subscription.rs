@@ -1,4 +1,4 @@
-//! The root of subscriptions: live queries, jobs and pre-aggregations.
+//! The root of subscriptions: live queries, jobs, pre-aggregations and alerts.
 //!
 //! In: the state of a request. Out: streams of changed results. The executor admits each subscription, so that callers
 //! and the server have a bound of them.
@@ -17,6 +17,7 @@ use terrane_wire::{Audience, ErrorBody};
 
 use super::inputs::Question;
 use super::job::Job;
+use super::monitor::{self, Alert, Severity};
 use super::preaggregation::PreAggregation;
 use super::question::question_field;
 use super::request::{RequestParts, RequestState, state};
@@ -64,6 +65,19 @@ impl States {
         let parts = Arc::clone(&state(context).parts);
         parts.server()?;
         Ok(changes(job_states(parts, id)))
+    }
+
+    /// Alerts of measures that the caller sees as the monitors' owners do: those that are open at once, oldest first,
+    /// and then each of the newest 1,000 that is triggered or changes.
+    async fn alerts(
+        &self,
+        context: &Context<'_>,
+        monitor_id: Option<ID>,
+        min_severity: Option<Severity>,
+    ) -> Result<Items<Alert>> {
+        let parts = Arc::clone(&state(context).parts);
+        let alerts = monitor::followed_alerts(parts, monitor_id, min_severity)?;
+        Ok(alerts.map(|alert| Ok(alert?)).boxed())
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use terrane_system_tests::{Program, Scratch, Server, request_as};
+use terrane_system_tests::{GraphQlSocket, Program, Scratch, Server, request_as};
 
 use crate::BINARY;
 
@@ -191,6 +191,49 @@ fn alerts_are_moved_through_their_lifecycle() {
     let (status, _) = shop.ask("boss", "DELETE", &format!("{MONITORS}/{open}"), None);
     assert_eq!(status, 204);
     assert_eq!(shop.list("boss", "alerts").len(), 1);
+}
+
+/// Returns the next alert of a subscription.
+fn next_alert(socket: &mut GraphQlSocket) -> Value {
+    loop {
+        let message = socket.receive().unwrap();
+        if message["type"] == "next" {
+            assert_eq!(message["payload"]["errors"], Value::Null, "{message}");
+            return message["payload"]["data"]["alerts"].clone();
+        }
+        assert!(message["type"] == "ping" || message["type"] == "pong", "{message}");
+    }
+}
+
+#[test]
+fn alerts_are_sent_to_subscribers_who_may_see_them() {
+    const ALERTS: &str = "subscription { alerts { id status monitorName version } }";
+    let shop = Shop::new();
+    let open = |caller: &str, document: &str| {
+        let mut socket = GraphQlSocket::acknowledged(shop.server.address, &shop.keys[caller]).unwrap();
+        socket.subscribe("a", document).unwrap();
+        socket
+    };
+    let (mut boss, mut stranger) = (open("boss", ALERTS), open("us", ALERTS));
+    let until_bad_day = json!({"from": "2024-03-01", "to": BAD_DAY});
+    let (_, monitor) = shop.ask("boss", "POST", MONITORS, Some(&definition()));
+    let path = format!("{MONITORS}/{}/run", monitor["id"].as_str().unwrap());
+    shop.ask("boss", "POST", &path, Some(&until_bad_day));
+    let triggered = next_alert(&mut boss);
+    assert_eq!((&triggered["status"], &triggered["version"]), (&json!("TRIGGERED"), &json!(1)), "{triggered}");
+    // An open alert is sent to a new subscriber at once.
+    assert_eq!(next_alert(&mut open("boss", ALERTS)), triggered);
+    let path = format!("/api/v1/anomaly/alerts/{}", triggered["id"].as_str().unwrap());
+    for (step, state) in [("acknowledge", "ACKNOWLEDGED"), ("resolve", "RESOLVED")] {
+        shop.ask("boss", "POST", &format!("{path}/{step}"), None);
+        let moved = next_alert(&mut boss);
+        assert_eq!((&moved["status"], &moved["id"]), (&json!(state), &triggered["id"]), "{moved}");
+    }
+    // The first message to a caller with another view is the refusal of an unknown monitor.
+    stranger.subscribe("b", r#"subscription { alerts(monitorId: "none") { id } }"#).unwrap();
+    let refused = stranger.receive().unwrap();
+    assert_eq!(refused["id"], "b", "{refused}");
+    assert!(refused.to_string().contains(r#""code":"NOT_FOUND""#), "{refused}");
 }
 
 #[test]

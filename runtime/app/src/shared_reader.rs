@@ -1,0 +1,107 @@
+//! Readings of the state database that followers share.
+//!
+//! In: a function that reads. Out: its result once per interval, for all followers of a process, and only while one
+//! exists. Absent: comparison with the reading before, since followers do not all see the same part of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::live::TICK;
+use crate::ports::store::StoreError;
+
+/// The task that reads for all followers. The first one starts it, and it ends with the last.
+pub(crate) struct SharedReader<T>(Mutex<Weak<Reader<T>>>);
+
+/// The readings for one follower.
+pub(crate) struct Readings<T> {
+    next: watch::Receiver<Option<Reading<T>>>,
+    /// The number of the last reading that may be older than the follower.
+    before: u64,
+    _reader: Arc<Reader<T>>,
+}
+
+#[derive(Clone)]
+struct Reading<T> {
+    number: u64,
+    result: Result<T, StoreError>,
+}
+
+struct Reader<T> {
+    /// The last reading; `None` before the first one.
+    last: watch::Receiver<Option<Reading<T>>>,
+    /// The number of readings that have begun.
+    begun: Arc<AtomicU64>,
+    task: AbortHandle,
+}
+
+impl<T> Drop for Reader<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl<T> Default for SharedReader<T> {
+    fn default() -> Self {
+        SharedReader(Mutex::default())
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> SharedReader<T> {
+    /// Returns the readings that begin after this call. `read` is used if this follower starts the task.
+    pub(crate) fn follow<F>(&self, read: impl Fn() -> F + Send + 'static) -> Readings<T>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = shared.upgrade().unwrap_or_else(|| {
+            let reader = Arc::new(Reader::start(read));
+            *shared = Arc::downgrade(&reader);
+            reader
+        });
+        Readings { next: reader.last.clone(), before: reader.begun.load(Ordering::SeqCst), _reader: reader }
+    }
+}
+
+impl<T: Send + Sync + 'static> Reader<T> {
+    fn start<F>(read: impl Fn() -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let (sender, last) = watch::channel(None);
+        let begun = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&begun);
+        let task = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(TICK).await;
+                let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+                let result = read().await;
+                if sender.send(Some(Reading { number, result })).is_err() {
+                    return;
+                }
+            }
+        });
+        Reader { last, begun, task: task.abort_handle() }
+    }
+}
+
+impl<T: Clone> Readings<T> {
+    /// Returns the next reading that began after the follower.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub(crate) async fn next(&mut self) -> Result<T, StoreError> {
+        loop {
+            let is_reading = self.next.changed().await.is_ok();
+            let reading = self.next.borrow_and_update().clone().filter(|_| is_reading);
+            let Some(Reading { number, result }) = reading else {
+                return Err(StoreError { message: "the state is not read any more".to_owned() });
+            };
+            if number > self.before {
+                return result;
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+CREATE INDEX alerts_triggered_at ON alerts (triggered_at);

@@ -1,4 +1,4 @@
-//! Checks the claims of a project about its keys and joins against the warehouse's rows.
+//! Checks the claims of a project about its keys, joins and dimensions against the warehouse's rows.
 //!
 //! In: a snapshot and the warehouse. Out: a diagnostic for each claim that rows contradict, with counts
 //! and some of the keys, and a warning for each that could not be checked. Statements run one after the
@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::model::{CubeId, Model, Relationship};
-use terrane_compiler::sql::{Claim, DataCheck, data_checks};
+use terrane_compiler::model::{CubeId, DimensionId, Model, Relationship};
+use terrane_compiler::sql::{Claim, DataCheck, DimensionClaim, Unmade, data_checks, dimension_tests};
 
 use crate::catalog::Snapshot;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
@@ -45,30 +45,95 @@ pub async fn check(
     mut begins: impl FnMut(Progress<'_>),
 ) -> DataReport {
     let model = &snapshot.model;
-    let checks = data_checks(model, &snapshot.profile);
+    let mut checks = data_checks(model, &snapshot.profile);
+    checks.extend(dimension_tests(model, &snapshot.profile).into_iter().map(|(_, check)| check));
     let mut report = DataReport { checked: 0, problems: Vec::new() };
     let of = checks.len();
     for (index, check) in checks.into_iter().enumerate() {
         let check = match check {
             Ok(check) => check,
-            Err((cube, span, error)) => {
-                report.problems.push(unread(model, cube, span, &error.to_string(), None));
+            Err(unmade) => {
+                report.problems.push(unchecked(model, &unmade));
                 continue;
             }
         };
         begins(Progress { number: index + 1, of, cube: &model.cube(check.cube).name });
-        let statement = Statement { text: &check.text, params: &[], columns: &check.columns };
-        match warehouse.execute(statement, timeout).await {
-            Ok(rows) => {
+        match run(snapshot, warehouse, timeout, &check).await {
+            Ok(problem) => {
                 report.checked += 1;
-                report
-                    .problems
-                    .extend(Offenders::of(&check, &rows.batches).map(|found| report_of(model, &check, &found)));
+                report.problems.extend(problem);
             }
-            Err(error) => report.problems.push(refused(model, &check, &error)),
+            Err(unread) => report.problems.push(unread),
         }
     }
     report
+}
+
+/// One test of a dimension, such as `orders.status: not_null`.
+#[derive(Debug, Clone)]
+pub struct DimensionTestRun {
+    pub name: String,
+    pub span: Option<Span>,
+    /// The statement, or the reason why there can be none.
+    check: Result<DataCheck, Diagnostic>,
+}
+
+impl DimensionTestRun {
+    /// Returns the tests of all dimensions, in the order of the cubes.
+    pub fn all(snapshot: &Snapshot) -> Vec<DimensionTestRun> {
+        let model = &snapshot.model;
+        let runs = dimension_tests(model, &snapshot.profile).into_iter().map(|(claim, check)| DimensionTestRun {
+            name: test_name(model, claim),
+            span: check.as_ref().map_or_else(|unmade| unmade.1.clone(), |check| check.span.clone()),
+            check: check.map_err(|unmade| unchecked(model, &unmade)),
+        });
+        runs.collect()
+    }
+
+    pub fn sql(&self) -> Option<&str> {
+        self.check.as_ref().ok().map(|check| check.text.as_str())
+    }
+
+    /// Runs the test. Returns the problem if rows violate it, or if it cannot be checked.
+    pub async fn run(&self, snapshot: &Snapshot, warehouse: &dyn Warehouse, timeout: Duration) -> Option<Diagnostic> {
+        match &self.check {
+            Ok(check) => run(snapshot, warehouse, timeout, check).await.unwrap_or_else(Some),
+            Err(unchecked) => Some(unchecked.clone()),
+        }
+    }
+}
+
+fn test_name(model: &Model, claim: DimensionClaim) -> String {
+    let name = |id: DimensionId| format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name);
+    match claim {
+        DimensionClaim::NotNull(id) => format!("{}: not_null", name(id)),
+        DimensionClaim::Unique(id) => format!("{}: unique", name(id)),
+        DimensionClaim::AcceptedValues(id) => format!("{}: accepted_values", name(id)),
+        DimensionClaim::Relationship { from, to } => format!("{}: relationships {}", name(from), name(to)),
+    }
+}
+
+/// Runs a check. Returns the problem if rows violate the claim.
+///
+/// # Errors
+/// A warning that the rows could not be checked.
+async fn run(
+    snapshot: &Snapshot,
+    warehouse: &dyn Warehouse,
+    timeout: Duration,
+    check: &DataCheck,
+) -> Result<Option<Diagnostic>, Diagnostic> {
+    let model = &snapshot.model;
+    let statement = Statement { text: &check.text, params: &[], columns: &check.columns };
+    match warehouse.execute(statement, timeout).await {
+        Ok(rows) => Ok(Offenders::of(check, &rows.batches).map(|found| report_of(model, check, &found))),
+        Err(error) => Err(refused(model, check, &error)),
+    }
+}
+
+/// Returns a warning about a claim whose statement cannot be created.
+fn unchecked(model: &Model, (cube, span, error): &Unmade) -> Diagnostic {
+    unread(model, *cube, span.clone(), &error.to_string(), None)
 }
 
 /// The rows that contradict a claim.
@@ -175,8 +240,33 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
             ),
         )
         .hint("declare `relationship: many_to_one`"),
+        Claim::Dimension(claim) => broken_test(model, claim, found),
     };
     at(check.span.as_ref(), diagnostic)
+}
+
+/// Returns the problem of a dimension's test.
+fn broken_test(model: &Model, claim: DimensionClaim, found: &Offenders) -> Diagnostic {
+    let name = |id: DimensionId| format!("{}.{}", model.cube(id.cube).name, model.dimension(id).name);
+    let values = plural(found.key_count, "value");
+    let (rows, listed) = (plural(found.row_count, "row"), found.listed());
+    let (code, message, test) = match claim {
+        DimensionClaim::NotNull(id) => {
+            (Code::NullValue, format!("`{}` is null in {rows}{listed}", name(id)), "not_null")
+        }
+        DimensionClaim::Unique(id) => {
+            (Code::RepeatedValue, format!("`{}` repeats: {values} in {rows}{listed}", name(id)), "unique")
+        }
+        DimensionClaim::AcceptedValues(id) => {
+            let message = format!("`{}` has {values} outside of its `accepted_values`, in {rows}{listed}", name(id));
+            (Code::UnexpectedValue, message, "accepted_values")
+        }
+        DimensionClaim::Relationship { from, to } => {
+            let message = format!("`{}` has {values} that `{}` lacks, in {rows}{listed}", name(from), name(to));
+            (Code::UnmatchedValue, message, "relationships")
+        }
+    };
+    Diagnostic::error(code, message).hint(format!("correct these rows, or change the test `{test}`"))
 }
 
 fn refused(model: &Model, check: &DataCheck, error: &WarehouseError) -> Diagnostic {

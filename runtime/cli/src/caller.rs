@@ -7,9 +7,8 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
-use terrane_app::security::Scopes;
 use terrane_compiler::SecurityContext;
-use terrane_json::caller as caller_json;
+use terrane_wire::caller::request_of;
 
 use crate::failure::Failure;
 
@@ -31,11 +30,8 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
     })?;
     let json: Json =
         serde_json::from_str(&text).map_err(|error| Failure::new(format!("{name} is not JSON: {error}")))?;
-    let caller = caller_json::from_json(&json).map_err(|message| {
+    request_of(&json).map_err(|message| {
         let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
-    })?;
-    let is_operator = json.get("auth_method").is_none_or(Json::is_null);
-    let context = RequestContext { scopes: Scopes::READ, caller: caller.clone(), ..RequestContext::default() };
-    Ok(if is_operator { RequestContext::operator(caller) } else { context })
+    })
 }

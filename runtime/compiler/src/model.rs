@@ -8,6 +8,7 @@ mod assemble;
 mod build;
 mod column_types;
 mod cycles;
+mod dimension_tests;
 mod expansion;
 mod foreign_keys;
 mod infallible;
@@ -214,12 +215,30 @@ pub struct Dimension {
     pub time: TimeKind,
     /// Allowed granularities, finest first. All eight if the author named none; empty for other types than time.
     pub granularities: Vec<Granularity>,
+    pub tests: Vec<DimensionTest>,
     /// The type that the warehouse reports; `Unknown` until types are read.
     pub column_type: LogicalType,
     pub presentation: Presentation,
     pub span: Option<Span>,
     /// The place of its `sql`.
     pub sql_span: Option<Span>,
+}
+
+/// A rule that a project states about the values of a dimension, and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DimensionTest {
+    pub rule: DimensionRule,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum DimensionRule {
+    NotNull,
+    Unique,
+    /// Each value that is not null is one of these.
+    AcceptedValues(Vec<Value>),
+    /// Each value that is not null is a value of this dimension.
+    RefersTo(DimensionId),
 }
 
 #[derive(Debug, Clone, PartialEq)]

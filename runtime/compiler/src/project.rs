@@ -6,6 +6,7 @@
 mod cube_keys;
 mod cubes;
 mod definitions;
+mod dimension_tests;
 #[cfg(test)]
 mod documented;
 mod documents;
@@ -31,11 +32,11 @@ pub use crate::text::{Origin, SourceFile, SqlText, Text};
 pub use cube_keys::{dimension_type_word, measure_type_word};
 pub use cubes::refresh_interval;
 pub use definitions::{
-    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, Governed, JoinDefinition, LocatedValue,
-    MODEL_SCHEMA, MaskDefinition, Materialization, MeasureDefinition, MeasureType, MetricBody, MetricDefinition,
-    MetricFilterDefinition, MissingAttribute, ModelDefinition, PolicyCondition, PolicyDefinition,
-    PreAggregationDefinition, Reference, RefreshDefinition, RelationDefinition, SegmentDefinition, SourceDefinition,
-    TableDefinition, Wording,
+    Built, ColumnDefinition, CubeDefinition, Definitions, DimensionDefinition, DimensionTestDefinition,
+    DimensionTestRule, Governed, JoinDefinition, LocatedValue, MODEL_SCHEMA, MaskDefinition, Materialization,
+    MeasureDefinition, MeasureType, MetricBody, MetricDefinition, MetricFilterDefinition, MissingAttribute,
+    ModelDefinition, PolicyCondition, PolicyDefinition, PreAggregationDefinition, Reference, RefreshDefinition,
+    RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording,
 };
 pub(crate) use definitions::{MAX_ANCESTORS, Recovered};
 pub use files::{may_read_files, project_may_read_files};

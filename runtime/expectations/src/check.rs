@@ -19,7 +19,7 @@ pub async fn check(subject: Subject<'_>, cases: &[Expectation]) -> Vec<Diagnosti
     let (mut problems, mut unknown) = (Vec::new(), Vec::new());
     for case in cases {
         let (compiled, is_query) = match parse(&case.query) {
-            Ok(query) => (compile(subject, &query).await, true),
+            Ok(query) => (compile(subject, &case.caller, &query).await, true),
             Err(error) => (Err(Refusal::from(error)), false),
         };
         if compiled.as_ref().is_err_and(|refusal| refusal.is_policy_unavailable) {

@@ -1,4 +1,5 @@
-//! The expectations of a project: queries of `tests/*.yml` with their expected rows, SQL or refusal.
+//! The expectations of a project: queries of `tests/*.yml` with their expected rows, SQL or refusal, and tests of
+//! dimensions.
 //!
 //! In: the files of a project and its use cases ([`Subject`]). Out: one [`ExpectationOutcome`] per case from [`run`], or
 //! diagnostics for cases that can't pass from [`check`] and [`check_names`]. Rows are compared as the JSON that the server sends. Not
@@ -6,6 +7,7 @@
 
 mod check;
 mod compare;
+mod dimension_test;
 mod names;
 mod numbers;
 mod read;
@@ -16,6 +18,7 @@ pub mod schema;
 
 pub use check::check;
 pub use compare::{Difference, Row, RowOrder, difference};
+pub use dimension_test::run_dimension_test;
 pub use names::check_names;
 pub use read::{Expectation, Expected, FOLDER, read};
 pub use refusal::{Refusal, hint};

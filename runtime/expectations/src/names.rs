@@ -15,7 +15,7 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::Model;
 use terrane_compiler::project::{CubeDefinition, Definitions};
 use terrane_compiler::query::QueryError;
-use terrane_compiler::{Authorized, Environment, SecurityContext, resolve};
+use terrane_compiler::{Authorized, Environment, resolve};
 
 use crate::check::place;
 use crate::read::{Expectation, Expected, refused_problem};
@@ -27,13 +27,12 @@ const MAX_NAMES: usize = 20;
 /// Returns a diagnostic for each unknown name in the queries of cases that expect rows.
 pub fn check_names(model: &Model, definitions: &Definitions, cases: &[Expectation]) -> Vec<Diagnostic> {
     let omitted = omitted(model, definitions);
-    let caller = SecurityContext::default();
-    let authorized = Authorized::without_hooks(model, &caller);
-    let access = authorized.access();
     let environment = environment();
     let is_omitted = |name: &str| name.split('.').any(|part| omitted.contains(part));
     let mut problems = Vec::new();
     for case in cases.iter().filter(|case| !matches!(case.expected, Expected::Error { .. })) {
+        let authorized = Authorized::without_hooks(model, &case.caller.caller);
+        let access = authorized.access();
         let mut query = case.query.clone();
         for _ in 0..MAX_NAMES {
             let Ok(parsed) = parse(&query) else { break };

@@ -6,12 +6,15 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
+use terrane_app::query::RequestContext;
+use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::project::yaml::mapping::{Mapping, unknown_key};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 use terrane_compiler::text::nearest::likely;
 use terrane_wire::Code as ErrorCode;
+use terrane_wire::caller::request_of;
 
 use crate::compare::RowOrder;
 use crate::refusal::{Refusal, parse};
@@ -25,6 +28,8 @@ pub struct Expectation {
     pub name: String,
     pub description: Option<String>,
     pub place: Span,
+    /// The caller of the query; the operator if the case names none.
+    pub caller: RequestContext,
     /// The body that a client would send.
     pub query: Value,
     /// The texts of the query with their places.
@@ -47,7 +52,7 @@ pub enum Expected {
     },
 }
 
-pub(crate) const KEYS: [&str; 7] = ["name", "description", "query", "sql", "rows", "error", "ordered"];
+pub(crate) const KEYS: [&str; 8] = ["name", "description", "as", "query", "sql", "rows", "error", "ordered"];
 
 /// Reads the expectations of all files.
 pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
@@ -112,14 +117,7 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         return None;
     };
     let mapping = Mapping::new(map, &"the case", diagnostics);
-    let unknown_from = diagnostics.len();
     mapping.report_unknown_keys(&KEYS, &"the case", diagnostics);
-    if let Some(key) = map.iter().map(|(key, _)| key).find(|key| &*key.text == "as") {
-        let hint = "Tests run as the operator. Try another caller with `terrane query DIR QUERY --as FILE`.";
-        let at = key.origin.span();
-        let of_key = |problem: &&mut Diagnostic| problem.span.as_ref() == Some(&at);
-        diagnostics[unknown_from..].iter_mut().filter(of_key).for_each(|problem| problem.hint = Some(hint.to_owned()));
-    }
     let field = |name: &str| mapping.get(name);
     let text = |name: &str| mapping.text(name).map(str::to_owned);
     let (name, query) = (text("name"), field("query"));
@@ -154,17 +152,35 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         ["sql", "rows", "error"].into_iter().find_map(field).map_or_else(|| place.clone(), |node| node.origin.span());
     let malformed = query.filter(|_| !is_refusal).and_then(|query| malformed_query(&label, query));
     diagnostics.extend(malformed);
-    let (name, query, [expected]) = (name?, query?, expected?);
+    let caller = field("as").map_or_else(|| Some(operator()), |node| caller(&label, node, diagnostics));
+    let (name, caller, query, [expected]) = (name?, caller?, query?, expected?);
     Some(Expectation {
         name,
         description: text("description"),
         place,
+        caller,
         query: json(query),
         words: words(query),
         expected,
         expected_at,
         order: if text("ordered").as_deref() == Some("false") { RowOrder::Any } else { RowOrder::Listed },
     })
+}
+
+fn operator() -> RequestContext {
+    RequestContext::operator(SecurityContext::default())
+}
+
+/// Reads the caller of a case. An invalid one is reported.
+fn caller(label: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<RequestContext> {
+    const HINT: &str = "Write `as: {user_id: u1, roles: [manager], attributes: {region: EU}}`.";
+    let error = match request_of(&json(node)) {
+        Ok(caller) => return Some(caller),
+        Err(error) => error,
+    };
+    let message = format!("the caller `as` of {label} cannot be read: {error}");
+    diagnostics.push(problem(message, HINT).at(node.origin.span()));
+    None
 }
 
 /// Returns a diagnostic for a query that a server refuses in any project.

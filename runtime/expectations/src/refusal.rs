@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use terrane_app::query::{QueryRunError, RequestContext};
-use terrane_compiler::SecurityContext;
 use terrane_compiler::query::SemanticQuery;
 use terrane_wire::{ErrorBody, FieldError, query};
 
@@ -47,10 +46,13 @@ pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, FieldError> {
     Ok(query::from_wire(query.to_string().as_bytes())?.query)
 }
 
-/// Compiles the query of a case for a caller without roles and attributes.
-pub(crate) async fn compile(subject: Subject<'_>, query: &SemanticQuery) -> Result<String, Refusal> {
-    let operator = RequestContext::operator(SecurityContext::default());
-    let session = subject.queries.session(&operator);
+/// Compiles the query of a case for its caller.
+pub(crate) async fn compile(
+    subject: Subject<'_>,
+    caller: &RequestContext,
+    query: &SemanticQuery,
+) -> Result<String, Refusal> {
+    let session = subject.queries.session(caller);
     async { session.prepare(query).await?.inline_sql().await }.await.map_err(Refusal::from)
 }
 

@@ -4,9 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use terrane_app::ports::warehouse::{Statement, WarehouseError};
-use terrane_app::query::{Answer, RequestContext};
-use terrane_compiler::SecurityContext;
-use terrane_compiler::diagnostic::Span;
+use terrane_app::query::Answer;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
 
 use crate::compare::{Difference, difference, listed};
 use crate::read::{Expectation, Expected};
@@ -39,6 +38,8 @@ pub enum Mismatch {
     Sql(WarehouseError),
     /// The rows differ from those expected.
     Rows(Difference),
+    /// Values of a dimension violate its test, or could not be checked.
+    Values(Diagnostic),
     /// Rows could not be read back from the server's JSON, which is a bug.
     Encoding(String),
 }
@@ -60,8 +61,7 @@ pub async fn run(subject: Subject<'_>, timeout: Duration, case: &Expectation) ->
 async fn evaluate(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> (Option<Mismatch>, Option<String>) {
     let answer = match parse(&case.query) {
         Ok(query) => {
-            let operator = RequestContext::operator(SecurityContext::default());
-            let session = subject.queries.session(&operator);
+            let session = subject.queries.session(&case.caller);
             async { session.prepare(&query).await?.run().await }.await.map_err(Refusal::from)
         }
         Err(error) => Err(Refusal::from(error)),
@@ -134,6 +134,9 @@ impl fmt::Display for Mismatch {
             }
             Mismatch::Sql(error) => write!(f, "the SQL of the case failed: {error}"),
             Mismatch::Rows(difference) => difference.fmt(f),
+            Mismatch::Values(problem) => {
+                write!(f, "{}", problem.full_message())
+            }
             Mismatch::Encoding(error) => write!(f, "could not read the server's JSON: {error}"),
         }
     }

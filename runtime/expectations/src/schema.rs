@@ -4,6 +4,7 @@
 //! JSON. Not here: whether names of a query exist (`check_names`).
 
 use serde_json::{Value, json};
+use terrane_compiler::AuthMethod;
 use terrane_compiler::project::schema::{DIALECT, Literal, Schema};
 use terrane_wire::Code;
 use terrane_wire::query::json_schema;
@@ -21,6 +22,7 @@ pub fn keys() -> Schema {
     let value = |key: &str| match key {
         "name" => string().described("The name of the case, unique in its file."),
         "description" => string().described("Shown when the case fails."),
+        "as" => caller().described("The caller of the query. Default: the operator, without roles and attributes."),
         "query" => query().described("A query, as in the body of a request."),
         "sql" => string().described("A statement for the warehouse whose rows are the expected result."),
         "rows" => Schema::list(Schema::of_types(&["object"])).described("The expected rows."),
@@ -37,6 +39,22 @@ pub fn keys() -> Schema {
     let cases = Schema { types: vec!["array", "null"], ..Schema::list(case) };
     let file = Schema::of_types(&["object", "null"]).with("tests", cases.described("The cases."));
     Schema { dialect: Some(DIALECT), title: Some("Terrane: tests".to_owned()), ..file.closed() }
+}
+
+/// Returns the keys of a caller.
+fn caller() -> Schema {
+    let string = || Schema::of_types(&["string", "null"]);
+    let strings = || Schema { types: vec!["array", "null"], ..Schema::list(Schema::of_types(&["string"])) };
+    let methods = AuthMethod::OF_REQUESTS.iter().map(|method| Literal::Text(method.as_str().into()));
+    let method = Schema { values: methods.collect(), ..Schema::default() };
+    Schema::of_types(&["object"])
+        .with("user_id", string().described("The id of the user."))
+        .with("email", string().described("The address of the user."))
+        .with("roles", strings().described("The names of its roles."))
+        .with("groups", strings().described("The names of its groups."))
+        .with("attributes", Schema::of_types(&["object", "null"]).described("Values by name, which policies use."))
+        .with("auth_method", method.described("The kind of credential. Default: the operator, who acts as this user."))
+        .closed()
 }
 
 /// Returns the keys of a query with their descriptions.

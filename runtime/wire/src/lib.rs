@@ -14,6 +14,7 @@ pub mod audit;
 pub mod auth;
 mod body;
 pub mod cache;
+pub mod caller;
 pub mod cells;
 pub mod cost;
 mod csv;

@@ -32,6 +32,7 @@ Examples:
   terrane check --data examples/flights
 
 With --data the rows of the warehouse are checked, one statement after the other:
+  the tests of dimensions hold,
   primary keys are unique and not null,
   joins to one row find at most one row, and exactly one with `always: true`,
   rows of one_to_one joins are found once (a warning).
@@ -42,7 +43,7 @@ pub struct CheckArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
-    /// Check keys and joins on the rows of the warehouse
+    /// Check keys, joins and tests of dimensions on the rows of the warehouse
     #[arg(long)]
     pub data: bool,
     /// Print one JSON object instead of text

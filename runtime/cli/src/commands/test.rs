@@ -1,9 +1,13 @@
-//! `terrane test`: runs the expectations of a project.
+//! `terrane test`: runs the expectations of a project and the tests of its dimensions.
 
-use std::path::PathBuf;
+mod junit;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use terrane_app::data_check::DimensionTestRun;
+use terrane_compiler::diagnostic::Span;
 use terrane_expectations::{self as expectations, ExpectationOutcome};
 use terrane_terminal::TerminalText;
 
@@ -25,7 +29,9 @@ A case of tests/*.yml has a name, a query, and one of
   rows:   the rows themselves
   error:  {code: INVALID_FILTER, contains: a part of the message}
 Rows are compared in order, unless the case has `ordered: false`. The caller is the operator of the command line, without
-roles, groups and attributes.
+roles, groups and attributes, unless the case has `as: {roles: [...], attributes: {...}}`.
+
+The tests of dimensions (`tests: [not_null, unique]`) run too, each as a case such as `orders.id: unique`.
 
 Exit code: 0 when every case passes, 1 otherwise.")]
 pub struct TestArguments {
@@ -38,6 +44,9 @@ pub struct TestArguments {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+    /// Also write the outcomes to this file as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 }
 
 /// For scripts.
@@ -74,6 +83,9 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
         }
     })
     .await?;
+    if let Some(path) = &arguments.junit {
+        write_junit(path, &outcomes)?;
+    }
     let failed = outcomes.iter().filter(|outcome| outcome.mismatch.is_some()).count();
     let passed = outcomes.len() - failed;
     if arguments.json {
@@ -87,10 +99,17 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
     Ok(failed == 0)
 }
 
-/// Runs the cases of a project one after the other, and reports each when it ends.
+fn write_junit(path: &Path, outcomes: &[ExpectationOutcome]) -> Result<(), Failure> {
+    let report = junit::report(outcomes);
+    report.and_then(|report| std::fs::write(path, report)).map_err(|error| {
+        Failure::new(format!("could not write {}: {error}", path.display())).hint("check the path after --junit")
+    })
+}
+
+/// Runs the cases of a project and the tests of its dimensions one after the other, and reports each when it ends.
 ///
 /// # Errors
-/// The project or its expectations have errors, or no case matches the filter.
+/// The project or its expectations have errors, or no case and no test of a dimension matches the filter.
 pub async fn outcomes(
     project: &Project,
     filter: Option<&str>,
@@ -104,30 +123,43 @@ pub async fn outcomes(
         return Err(Failure::Project { problems, tree });
     }
     let is_chosen = |text: &str| filter.is_none_or(|filter| text.contains(filter));
-    let chosen: Vec<_> = cases.iter().filter(|case| is_chosen(&case.name) || is_chosen(&case.place.file)).collect();
-    if chosen.is_empty() {
-        let message = match filter {
-            Some(filter) => format!("no case has `{filter}` in its name or file"),
-            None => "the project has no expectations".to_owned(),
-        };
-        let names: Vec<&str> = cases.iter().take(MAX_NAMES).map(|case| case.name.as_str()).collect();
-        let hint = match cases.len() {
-            0 => "Write cases in tests/*.yml; `terrane test --help` describes them.".to_owned(),
-            1 => format!("There is 1 case: {}.", names.join(", ")),
-            count if count > MAX_NAMES => format!("There are {count} cases: {}, …", names.join(", ")),
-            count => format!("There are {count} cases: {}.", names.join(", ")),
-        };
-        return Err(Failure::new(message).hint(hint));
-    }
     let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let snapshot = engine.catalog.snapshot();
+    let tests = DimensionTestRun::all(&snapshot);
+    let chosen =
+        |name: &str, place: Option<&Span>| is_chosen(name) || place.is_some_and(|place| is_chosen(&place.file));
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
-    let mut outcomes = Vec::with_capacity(chosen.len());
-    for case in chosen {
+    let mut outcomes = Vec::new();
+    for case in cases.iter().filter(|case| chosen(&case.name, Some(&case.place))) {
         let outcome = expectations::run(wiring::subject(&engine), timeout, case).await;
         ended(&outcome);
         outcomes.push(outcome);
     }
+    for test in tests.iter().filter(|test| chosen(&test.name, test.span.as_ref())) {
+        let outcome = expectations::run_dimension_test(wiring::subject(&engine), &snapshot, timeout, test).await;
+        ended(&outcome);
+        outcomes.push(outcome);
+    }
+    if outcomes.is_empty() {
+        let names = cases.iter().map(|case| case.name.as_str()).chain(tests.iter().map(|test| test.name.as_str()));
+        return Err(no_case(filter, &names.collect::<Vec<_>>()));
+    }
     Ok(outcomes)
+}
+
+fn no_case(filter: Option<&str>, known: &[&str]) -> Failure {
+    let message = match filter {
+        Some(filter) => format!("no case has `{filter}` in its name or file"),
+        None => "the project has no expectations".to_owned(),
+    };
+    let names = known[..known.len().min(MAX_NAMES)].join(", ");
+    let hint = match known.len() {
+        0 => "Write cases in tests/*.yml; `terrane test --help` describes them.".to_owned(),
+        1 => format!("There is 1 case: {names}."),
+        count if count > MAX_NAMES => format!("There are {count} cases: {names}, …"),
+        count => format!("There are {count} cases: {names}."),
+    };
+    Failure::new(message).hint(hint)
 }
 
 fn line(outcome: &ExpectationOutcome, style: Style) -> String {

@@ -193,6 +193,8 @@ codes! {
     NotYet = "not-yet",
     /// A primary key is null in some rows.
     NullKey = "null-key",
+    /// A dimension with the test `not_null` is null in some rows.
+    NullValue = "null-value",
     /// A join's condition does not mention both cubes.
     OneSidedJoin = "one-sided-join",
     /// Several rows of a one-to-one join belong to one row.
@@ -223,6 +225,8 @@ codes! {
     RepeatedJoinKey = "repeated-join-key",
     /// Several rows have the same primary key.
     RepeatedKey = "repeated-key",
+    /// Several rows have the same value in a dimension with the test `unique`.
+    RepeatedValue = "repeated-value",
     /// A required plugin cannot be used.
     RequiredPluginRefused = "required-plugin-refused",
     /// A name has a meaning in queries.
@@ -255,6 +259,8 @@ codes! {
     UnclosedBrace = "unclosed-brace",
     /// A table has no such column.
     UnknownColumn = "unknown-column",
+    /// Values of a dimension are not among its `accepted_values`.
+    UnexpectedValue = "unexpected-value",
     /// A name is not a cube's.
     UnknownCube = "unknown-cube",
     /// `drill_members` names a member that does not exist.
@@ -275,6 +281,8 @@ codes! {
     UnknownValue = "unknown-value",
     /// An environment variable sets nothing.
     UnknownVariable = "unknown-variable",
+    /// Values of a dimension are not found in the dimension that its `relationships` names.
+    UnmatchedValue = "unmatched-value",
     /// A file cannot be read.
     UnreadableFile = "unreadable-file",
     /// The tables that a cube reads cannot be determined, so a policy closes it.

@@ -287,6 +287,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             is_partition: item.is_partition,
             time: item.time,
             granularities: item.granularities.clone(),
+            tests: Vec::new(),
             column_type: LogicalType::Unknown,
             presentation: presentation(&item.name.value, &item.wording),
             span: Some(item.name.span()),

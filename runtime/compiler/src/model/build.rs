@@ -18,8 +18,8 @@ use super::source_text::SourceText;
 use super::tables::TableReader;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
-    Member, Model, SegmentId, Snippet, SqlPart, expansion, join_graph, metrics, policies, pre_aggregations, prune,
-    relation,
+    Member, Model, SegmentId, Snippet, SqlPart, dimension_tests, expansion, join_graph, metrics, policies,
+    pre_aggregations, prune, relation,
 };
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;
@@ -76,6 +76,7 @@ fn build_with(definitions: &Definitions, without_relation: WithoutRelation) -> (
     expansion::check(&model, &references, &mut broken, &mut diagnostics);
     let unread = with_broken(unread, &broken, &model);
     prune::prune(&mut model, broken);
+    dimension_tests::add(&mut model, &merged, &unread, &mut diagnostics);
     pre_aggregations::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     let reader = TableReader::new(definitions, &*dialect);
     model.tables = model.cubes.iter().map(|cube| reader.tables(&cube.relation)).collect();

@@ -186,6 +186,13 @@ pub(super) static DIMENSION: MappingKeys = MappingKeys::new(
             "Of `time`: the steps that it may be grouped by. Default: all eight.",
         )
         .also(&["granularity", "grains", "time_grains"]),
+        Key::optional(
+            "tests",
+            Kind::WordsOrMappings(&DIMENSION_TEST_WORDS, &DIMENSION_TEST),
+            "[not_null, unique]",
+            "Rules for its values, which `terrane test` and `terrane check --data` check on the rows.",
+        )
+        .also(&["data_tests", "checks"]),
         TITLE,
         DESCRIPTION,
         FORMAT,
@@ -194,6 +201,29 @@ pub(super) static DIMENSION: MappingKeys = MappingKeys::new(
         META,
     ],
 );
+
+pub(super) static DIMENSION_TEST: MappingKeys = MappingKeys {
+    called: "test",
+    about: "A rule for the values of a dimension.",
+    keys: &[
+        Key::optional(
+            "accepted_values",
+            Kind::Values,
+            "[paid, open]",
+            "The values that rows may have. Rows without a value pass.",
+        )
+        .also(&["accepted", "values", "enum"]),
+        Key::optional(
+            "relationships",
+            Kind::Text,
+            "customers.id",
+            "A dimension of another cube that has each value. Rows without a value pass.",
+        )
+        .also(&["relationship", "references"]),
+    ],
+    one_of: &["accepted_values", "relationships"],
+    apart: &["accepted_values", "relationships"],
+};
 
 pub(super) static SEGMENT: MappingKeys = MappingKeys::new(
     "segment",
@@ -445,6 +475,18 @@ pub(super) static DIMENSION_TYPES: Words<DimensionType> = Words {
         ("bool", "boolean"),
         ("location", "geo"),
     ],
+};
+
+/// A test of a dimension without a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DimensionTestWord {
+    NotNull,
+    Unique,
+}
+
+pub(super) static DIMENSION_TEST_WORDS: Words<DimensionTestWord> = Words {
+    list: &[("not_null", DimensionTestWord::NotNull), ("unique", DimensionTestWord::Unique)],
+    also: &[("notnull", "not_null"), ("required", "not_null"), ("distinct", "unique")],
 };
 
 pub(super) static RELATIONSHIPS: Words<Relationship> = Words {

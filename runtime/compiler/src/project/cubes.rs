@@ -16,6 +16,7 @@ use super::definitions::{
     CubeDefinition, DimensionDefinition, JoinDefinition, MeasureDefinition, MeasureType, PreAggregationDefinition,
     RefreshDefinition, RelationDefinition, SegmentDefinition, Wording,
 };
+use super::dimension_tests::dimension_tests;
 use super::fields::{Fields, choice_of, snake_case};
 use super::jinja::Renderer;
 use super::yaml::{Node, NodeValue, Plain};
@@ -303,6 +304,7 @@ fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>
             Err(diagnostic) => fields.report(diagnostic),
         }
     }
+    let tests = dimension_tests(&mut fields);
     let text = sql(&mut fields, "sql", renderer);
     let is_time = matches!(ty, Some(DimensionType::Time));
     let mut primary_time = None;
@@ -341,6 +343,7 @@ fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>
         primary_time,
         time: timezone.unwrap_or(TimeKind::Utc),
         granularities,
+        tests,
         wording,
         is_complete,
     })

@@ -283,9 +283,26 @@ pub struct DimensionDefinition {
     pub time: TimeKind,
     /// The granularities, finest first; all eight if none is declared; empty for other types than time.
     pub granularities: Vec<Granularity>,
+    pub tests: Vec<DimensionTestDefinition>,
     pub wording: Wording,
     /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
+}
+
+/// A rule for the values of a dimension, with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DimensionTestDefinition {
+    pub rule: DimensionTestRule,
+    pub place: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum DimensionTestRule {
+    NotNull,
+    Unique,
+    AcceptedValues(Vec<LocatedValue>),
+    /// The name of another cube's dimension that has each value, such as `customers.id`.
+    Relationship(Text),
 }
 
 #[derive(Debug, Clone, PartialEq)]

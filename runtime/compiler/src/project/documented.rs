@@ -107,7 +107,7 @@ fn sound(kind: &Kind) -> String {
         Kind::Word(words) | Kind::Words(words) => words.words()[0].to_owned(),
         Kind::Boolean => "true".to_owned(),
         Kind::Mapping(shape) => mapping(shape, ""),
-        Kind::List(_) | Kind::ListOrNames(_) => "[]".to_owned(),
+        Kind::List(_) | Kind::ListOrNames(_) | Kind::WordsOrMappings(..) => "[]".to_owned(),
         Kind::ValuesByName | Kind::WordsByName(..) | Kind::ByName => "{}".to_owned(),
         Kind::Name | Kind::Text | Kind::Texts | Kind::Values | Kind::Anything => "a".to_owned(),
     }
@@ -120,7 +120,7 @@ fn unsound(kind: &Kind) -> Option<&'static str> {
         Kind::Word(_) => Some("no_such_word"),
         Kind::Words(_) => Some("[no_such_word]"),
         Kind::Texts | Kind::Values => Some("[[[]]]"),
-        Kind::Mapping(_) | Kind::List(_) | Kind::ListOrNames(_) => Some("no_list"),
+        Kind::Mapping(_) | Kind::List(_) | Kind::ListOrNames(_) | Kind::WordsOrMappings(..) => Some("no_list"),
         Kind::ValuesByName | Kind::WordsByName(..) | Kind::ByName => Some("no_mapping"),
         Kind::Anything => None,
     }
@@ -133,12 +133,18 @@ fn each_key(shape: &'static MappingKeys, around: &dyn Fn(&str) -> String, check:
             check(key, &around(&mapping(shape, &format!("{}: {wrong}", key.name))), wrong);
         }
         let within = |inner: &str| match &key.kind {
-            Kind::List(_) | Kind::ListOrNames(_) => around(&mapping(shape, &format!("{}: [{inner}]", key.name))),
+            Kind::List(_) | Kind::ListOrNames(_) | Kind::WordsOrMappings(..) => {
+                around(&mapping(shape, &format!("{}: [{inner}]", key.name)))
+            }
             Kind::WordsByName(..) => around(&mapping(shape, &format!("{}: {{a: {inner}}}", key.name))),
             _ => around(&mapping(shape, &format!("{}: {inner}", key.name))),
         };
         match &key.kind {
-            Kind::Mapping(inner) | Kind::List(inner) | Kind::ListOrNames(inner) | Kind::WordsByName(_, inner) => {
+            Kind::Mapping(inner)
+            | Kind::List(inner)
+            | Kind::ListOrNames(inner)
+            | Kind::WordsOrMappings(_, inner)
+            | Kind::WordsByName(_, inner) => {
                 each_key(inner, &within, check);
             }
             _ => {}

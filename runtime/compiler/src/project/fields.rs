@@ -306,7 +306,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
         let label = format!("`{key}` of {}", self.what);
         let shape = self.shape.key(key).and_then(|key| match &key.kind {
-            Kind::List(shape) | Kind::ListOrNames(shape) => Some(*shape),
+            Kind::List(shape) | Kind::ListOrNames(shape) | Kind::WordsOrMappings(_, shape) => Some(*shape),
             _ => None,
         });
         self.diagnostics.push(wrong_type(&label, "a list", node).hint(list_example(node, shape)));

@@ -74,6 +74,8 @@ pub(super) enum Kind {
     List(&'static MappingKeys),
     /// A list of mappings, or of the names of such entries.
     ListOrNames(&'static MappingKeys),
+    /// A list of words, or of mappings.
+    WordsOrMappings(&'static dyn WordList, &'static MappingKeys),
     /// A string, number, boolean or null, or a list of them.
     Values,
     /// A mapping from names to [`Kind::Values`].

@@ -210,6 +210,9 @@ fn of_kind(kind: &Kind) -> Schema {
         Kind::Mapping(shape) => mapping(shape),
         Kind::List(shape) => Schema::list(mapping(shape)),
         Kind::ListOrNames(shape) => Schema::list(Schema::either(vec![text(), mapping(shape)])),
+        Kind::WordsOrMappings(words, shape) => {
+            Schema::list(Schema::either(vec![self::words(&words.words()), mapping(shape)]))
+        }
         Kind::Values => one_or_many(plain()),
         Kind::ValuesByName => Schema::mapping_of(one_or_many(plain())),
         Kind::WordsByName(words, shape) => {

@@ -1,4 +1,4 @@
-//! Statements that find rows that violate a project's keys and joins.
+//! Statements that find rows that violate a project's keys, joins and tests of dimensions.
 //!
 //! In: a model. Out: a typed list of [`DataCheck`]s, each a claim and one SELECT of the rows that violate it. The rows
 //! are raw: the operator asks, so no policy is applied. Not here: running the statements and wording their results
@@ -20,8 +20,8 @@ use super::scope::{RowScope, Texts};
 use super::template::Segment;
 use crate::diagnostic::Span;
 use crate::model::{
-    ColumnName, Cube, CubeId, DimensionType, Join, JoinOperand, Model, Relation, Relationship, SqlPart, TimeKind,
-    equalities, operands,
+    ColumnName, Cube, CubeId, Dimension, DimensionId, DimensionRule, DimensionTest, DimensionType, Join, JoinOperand,
+    Model, Relation, Relationship, SqlPart, TimeKind, equalities, operands,
 };
 use crate::plan::{JoinTree, Protection, joins_for, joins_over};
 use crate::query::QueryError;
@@ -51,6 +51,21 @@ pub enum Claim {
     IsFoundOnce { target: CubeId },
     /// The rows of a model or a query can be read.
     IsReadable,
+    /// A dimension passes one of its tests.
+    Dimension(DimensionClaim),
+}
+
+/// The claim of a dimension's test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DimensionClaim {
+    NotNull(DimensionId),
+    Unique(DimensionId),
+    AcceptedValues(DimensionId),
+    /// Each value of `from` is a value of `to`.
+    Relationship {
+        from: DimensionId,
+        to: DimensionId,
+    },
 }
 
 /// A claim, and the statement that searches for rows that violate it.
@@ -98,6 +113,34 @@ pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCh
     checks
 }
 
+/// Returns the checks of the tests of dimensions, cube by cube, without those of aliases.
+pub fn dimension_tests(model: &Model, profile: &DialectProfile) -> Vec<(DimensionClaim, Result<DataCheck, Unmade>)> {
+    let mut checks = Vec::new();
+    for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
+        let of_cube = OfCube { model, profile, cube };
+        for (index, dimension) in (0..).zip(&cube.dimensions) {
+            let id = DimensionId { cube: cube.id, index };
+            for test in &dimension.tests {
+                let claim = DimensionClaim::of(id, &test.rule);
+                let check = of_cube.dimension(claim, dimension, test);
+                checks.push((claim, check.map_err(|error| (cube.id, Some(test.span.clone()), error))));
+            }
+        }
+    }
+    checks
+}
+
+impl DimensionClaim {
+    fn of(id: DimensionId, rule: &DimensionRule) -> Self {
+        match rule {
+            DimensionRule::NotNull => DimensionClaim::NotNull(id),
+            DimensionRule::Unique => DimensionClaim::Unique(id),
+            DimensionRule::AcceptedValues(_) => DimensionClaim::AcceptedValues(id),
+            DimensionRule::RefersTo(to) => DimensionClaim::Relationship { from: id, to: *to },
+        }
+    }
+}
+
 struct OfCube<'m> {
     model: &'m Model,
     profile: &'m DialectProfile,
@@ -123,27 +166,7 @@ impl<'m> OfCube<'m> {
         let tree = joins_for(self.model, self.cube.id, dimensions().map(|dimension| &dimension.sql))?;
         let protection = Protection::default();
         let scope = self.scope(&tree, &protection);
-        let collates = self.profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]);
-        let mut key = Vec::new();
-        let mut columns = Vec::new();
-        for dimension in dimensions() {
-            let value = scope.snippet(0, &dimension.sql);
-            // Texts are the same only code point by code point, as in queries.
-            let is_text = collates && dimension.ty == DimensionType::String;
-            let value = if is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value };
-            key.push((value, Arc::clone(&dimension.name)));
-            let format = match (dimension.ty, dimension.time) {
-                (DimensionType::Time, TimeKind::Utc) => ColumnFormat::Instant(jiff::tz::TimeZone::UTC),
-                (DimensionType::Time, TimeKind::WallClock) => ColumnFormat::WallClock,
-                _ => ColumnFormat::Plain,
-            };
-            columns.push(ResultColumn {
-                key: Arc::clone(&dimension.name),
-                is_measure: false,
-                ty: dimension.ty,
-                format,
-            });
-        }
+        let (key, columns) = self.shown(&scope, dimensions());
         let is_repeated = claim == Claim::KeyIsUnique;
         let null = if is_repeated { Op::IsNotNull } else { Op::IsNull };
         let tests = key.iter().map(|(value, _)| SqlExpr::op(null, vec![value.clone()])).collect();
@@ -151,6 +174,87 @@ impl<'m> OfCube<'m> {
         let joins = self.joins(&scope, &tree);
         let from = self.rows(scope.alias(0));
         self.check(claim, span, Parts { key, columns, row: None, from, joins, filters, is_repeated })
+    }
+
+    /// Returns the values of dimensions of the cube, and their columns in a result.
+    fn shown<'a>(
+        &self,
+        scope: &RowScope<'a>,
+        dimensions: impl Iterator<Item = &'m Dimension>,
+    ) -> (Vec<(SqlExpr<'a>, Arc<str>)>, Vec<ResultColumn>)
+    where
+        'm: 'a,
+    {
+        let shown = dimensions.map(|dimension| {
+            let name = Arc::clone(&dimension.name);
+            ((self.compared(scope, dimension), name), result_column(dimension))
+        });
+        shown.unzip()
+    }
+
+    /// Returns the value of a dimension of the cube. Texts are the same only code point by code point, as in queries.
+    fn compared<'a>(&self, scope: &RowScope<'a>, dimension: &'m Dimension) -> SqlExpr<'a>
+    where
+        'm: 'a,
+    {
+        let collates = self.profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]);
+        let value = scope.snippet(0, &dimension.sql);
+        let is_text = collates && dimension.ty == DimensionType::String;
+        if is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value }
+    }
+
+    /// Creates the statement of a dimension's test. Nulls are shown by the primary key of their rows, other values by
+    /// themselves.
+    fn dimension(
+        &self,
+        claim: DimensionClaim,
+        dimension: &'m Dimension,
+        test: &'m DimensionTest,
+    ) -> Result<DataCheck, QueryError> {
+        let is_null = test.rule == DimensionRule::NotNull;
+        let mut shown = vec![dimension];
+        if is_null && !self.cube.primary_key.is_empty() {
+            shown = self.cube.primary_key.iter().map(|index| &self.cube.dimensions[*index as usize]).collect();
+        }
+        let read = shown.iter().copied().chain([dimension]).map(|dimension| &dimension.sql);
+        let tree = joins_for(self.model, self.cube.id, read)?;
+        let target_tree = match &test.rule {
+            DimensionRule::RefersTo(to) => {
+                Some(joins_for(self.model, to.cube, std::iter::once(&self.model.dimension(*to).sql))?)
+            }
+            _ => None,
+        };
+        let protection = Protection::default();
+        let scope = self.scope(&tree, &protection);
+        let value = self.compared(&scope, dimension);
+        let null = if is_null { Op::IsNull } else { Op::IsNotNull };
+        let mut filters = vec![SqlExpr::op(null, vec![value.clone()])];
+        if let DimensionRule::AcceptedValues(values) = &test.rule {
+            filters.push(SqlExpr::InList { operand: Box::new(value.clone()), values, is_negated: true });
+        }
+        if let (DimensionRule::RefersTo(to), Some(tree)) = (&test.rule, &target_tree) {
+            let query = Box::new(self.values_of(*to, tree, &protection));
+            filters.push(SqlExpr::op(Op::Not, vec![SqlExpr::InQuery { operand: Box::new(value), query }]));
+        }
+        let (key, columns) = self.shown(&scope, shown.into_iter());
+        let (from, joins) = (self.rows(scope.alias(0)), self.joins(&scope, &tree));
+        let is_repeated = test.rule == DimensionRule::Unique;
+        let parts = Parts { key, columns, row: None, from, joins, filters, is_repeated };
+        self.check(Claim::Dimension(claim), Some(test.span.clone()), parts)
+    }
+
+    /// Returns the values of another cube's dimension that are not null.
+    fn values_of<'a>(&self, id: DimensionId, tree: &'a JoinTree<'a>, protection: &'a Protection<'a>) -> Query<'a>
+    where
+        'm: 'a,
+    {
+        let of_target = OfCube { cube: self.model.cube(id.cube), ..*self };
+        let scope = of_target.scope(tree, protection);
+        let value = of_target.compared(&scope, self.model.dimension(id));
+        let mut select = Select::new(vec![(value.clone(), Name::Numbered('v', 0))], of_target.rows(scope.alias(0)));
+        select.joins = of_target.joins(&scope, tree);
+        select.filters = vec![SqlExpr::op(Op::IsNotNull, vec![value])];
+        Query::Select(Box::new(select))
     }
 
     /// Creates a statement that reads all rows of a model, and returns none.
@@ -373,6 +477,15 @@ impl<'m> OfCube<'m> {
 
 fn numbered<'a>(cube: &'a Cube, alias: &'a str) -> Source<'a> {
     Source::Numbered { source: Box::new(Source::Cube { cube, alias }), alias, column: ROW_NUMBER }
+}
+
+fn result_column(dimension: &Dimension) -> ResultColumn {
+    let format = match (dimension.ty, dimension.time) {
+        (DimensionType::Time, TimeKind::Utc) => ColumnFormat::Instant(jiff::tz::TimeZone::UTC),
+        (DimensionType::Time, TimeKind::WallClock) => ColumnFormat::WallClock,
+        _ => ColumnFormat::Plain,
+    };
+    ResultColumn { key: Arc::clone(&dimension.name), is_measure: false, ty: dimension.ty, format }
 }
 
 fn any(mut tests: Vec<SqlExpr<'_>>) -> SqlExpr<'_> {

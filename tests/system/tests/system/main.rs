@@ -10,6 +10,7 @@ mod channels;
 mod clients;
 mod commands;
 mod data_check;
+mod dimension_tests;
 mod engines;
 mod expectations;
 mod governance;

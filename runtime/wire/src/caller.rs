@@ -1,0 +1,21 @@
+//! A caller that a file describes, to try policies as somebody else.
+//!
+//! In: JSON such as `{"user_id": "u1", "roles": ["manager"], "attributes": {"region": "EU"}}`. Out: the context of its
+//! requests. A caller without `auth_method` is the operator, who acts as it. Not here: reading files.
+
+use serde_json::Value as Json;
+use terrane_app::domain::{RequestContext, Scopes};
+use terrane_json::caller::{CallerError, from_json};
+
+/// Reads a caller.
+///
+/// # Errors
+/// [`CallerError`] names the invalid field.
+pub fn request_of(json: &Json) -> Result<RequestContext, CallerError> {
+    let caller = from_json(json)?;
+    let is_operator = json.get("auth_method").is_none_or(Json::is_null);
+    Ok(match is_operator {
+        true => RequestContext::operator(caller),
+        false => RequestContext { scopes: Scopes::READ, caller, ..RequestContext::default() },
+    })
+}

@@ -17,7 +17,7 @@ use super::definitions::{
     RefreshDefinition, RelationDefinition, SegmentDefinition, Wording,
 };
 use super::dimension_tests::dimension_tests;
-use super::fields::{Fields, choice_of, snake_case};
+use super::fields::{Fields, choice_of, is_typing_mistake, snake_case};
 use super::jinja::Renderer;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
@@ -26,6 +26,9 @@ use crate::text::shorten;
 use crate::text::{SqlText, Text};
 use crate::types::Granularity;
 use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};
+
+/// The formats of numbers that clients know.
+const FORMATS: [&str; 5] = ["currency", "percent", "percentage", "integer", "decimal"];
 
 /// Reads one cube. The names of members and joins that are incomplete or cannot be read are added to `unread`.
 pub(super) fn cube(
@@ -138,12 +141,25 @@ pub(super) fn wording(fields: &mut Fields) -> Wording {
         title: fields.words("title"),
         description: fields.words("description"),
         // Cubes have neither, segments no format.
-        format: if fields.knows("format") { fields.words("format") } else { None },
+        format: if fields.knows("format") { format(fields) } else { None },
         hidden: fields.knows("hidden") && fields.boolean("hidden", false),
         // Cubes have a field of their own for it, metrics don't have the key.
         is_private: fields.knows("hidden") && fields.knows("public") && !is_public(fields),
         governed: governed(fields),
     }
+}
+
+/// Reads `format`. Clients may have words of their own; a misspelling of a common one is reported.
+fn format(fields: &mut Fields) -> Option<Arc<str>> {
+    let format = fields.words("format")?;
+    let is_common = FORMATS.contains(&&*format);
+    let meant = FORMATS.iter().find(|common| !is_common && is_typing_mistake(&format, common));
+    if let (Some(meant), Some(node)) = (meant, fields.nullable("format")) {
+        let message = format!("unknown format `{format}` of {}", fields.what());
+        let problem = Diagnostic::warning(Code::UnknownValue, message).hint(format!("did you mean `{meant}`?"));
+        fields.report(problem.at(node.origin.span()));
+    }
+    Some(format)
 }
 
 /// Returns whether queries may name a cube or member. A value that cannot be read closes it.

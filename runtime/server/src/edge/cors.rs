@@ -20,7 +20,8 @@ use super::error::ApiError;
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 /// A `*` would not cover `Authorization`.
 const SENT: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, accept, if-match, if-none-match, x-correlation-id, x-session-id, soapaction",
+    "authorization, content-type, accept, if-match, if-none-match, idempotency-key, prefer, x-correlation-id, \
+     x-session-id, soapaction",
 );
 const SHOWN: HeaderValue = HeaderValue::from_static(
     "x-correlation-id, x-terrane-total-rows, x-terrane-truncated, x-terrane-cache-key, retry-after, etag, \

@@ -18,6 +18,7 @@ pub mod project_file;
 mod statements;
 mod statistics;
 mod table;
+mod texts;
 
 pub use cubes::{DraftCube, ProjectDraft};
 pub use joins::Join;
@@ -59,6 +60,7 @@ pub async fn draft(
     for index in 0..tables.len() {
         progress(&format!("reading {}: {} of {}", tables[index].name, index + 1, tables.len()));
         statistics::read(warehouse, &mut tables[index], &mut notes).await;
+        texts::read(warehouse, &mut tables[index], &mut notes).await;
         keys::find_key(warehouse, &mut tables[index], &mut notes).await;
     }
     // A database that declares some references is assumed to declare all of them.

@@ -47,6 +47,7 @@ pub(super) async fn read(
             type_name,
             is_nullable: text(&row, 4).as_deref() != Some("false"),
             comment: text(&row, 5).filter(|comment| !comment.trim().is_empty()),
+            note: None,
             statistics: None,
         });
     }

@@ -194,9 +194,21 @@ pub(super) fn classify(table: &Table, at: usize) -> DraftMeasures {
     DraftMeasures { sum: !is_rate, average: true, format: is_money.then_some("currency") }
 }
 
-fn is_label(column: &Column, words: &[&str]) -> bool {
+/// Returns whether a name says that its numbers are labels, such as `zip_code` and `is_paid`.
+pub(super) fn is_label_name(name: &str) -> bool {
+    let name = snake(name);
+    let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+    has_label_words(&words)
+}
+
+fn has_label_words(words: &[&str]) -> bool {
     let (first, last) = (words.first().copied().unwrap_or_default(), words.last().copied().unwrap_or_default());
-    if FLAGS.contains(&first) || (LABELS.contains(&last) && !(words.len() > 1 && COUNTS.contains(&first))) {
+    FLAGS.contains(&first) || (LABELS.contains(&last) && !(words.len() > 1 && COUNTS.contains(&first)))
+}
+
+fn is_label(column: &Column, words: &[&str]) -> bool {
+    let last = words.last().copied().unwrap_or_default();
+    if has_label_words(words) {
         return true;
     }
     let Some(numbers) = &column.statistics else { return false };
@@ -233,6 +245,7 @@ mod tests {
             kind,
             is_nullable: true,
             comment: None,
+            note: None,
             statistics,
         };
         let table = Table {

@@ -223,7 +223,10 @@ impl Members {
         if let Some(comment) = &column.comment {
             member.set("description", Yaml::text(comment.trim()));
         }
-        self.dimensions.push(member);
+        self.dimensions.push(match &column.note {
+            Some(note) => Yaml::Commented(note.clone(), Box::new(member)),
+            None => member,
+        });
     }
 
     fn measure(&mut self, name: &str, ty: &str, sql: Option<&str>, format: Option<&str>, title: Option<&str>) {
@@ -363,6 +366,7 @@ mod tests {
             kind: *kind,
             is_nullable: true,
             comment: None,
+            note: None,
             statistics: None,
         });
         Table {

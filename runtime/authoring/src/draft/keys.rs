@@ -9,6 +9,7 @@ use super::catalog::{count, rows};
 use super::column_kind::ColumnKind;
 use super::statements;
 use super::table::{Evidence, Reference, Table};
+use super::texts::shown;
 use crate::names::{is_spelled, singular, snake};
 
 /// The number of statements for finding references.
@@ -41,20 +42,42 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
     // In a table of one row every column is unique.
     let proved = (0..candidates.len())
         .find(|at| total > 1 && count(&counts, 1 + 2 * at) == total && count(&counts, 2 + 2 * at) == total);
-    if let Some(at) = proved {
-        table.key = vec![candidates[at]];
-        table.key_evidence = Evidence::Sampled { found: total, of: total };
+    match proved {
+        Some(at) => {
+            table.key = vec![candidates[at]];
+            table.key_evidence = Evidence::Sampled { found: total, of: total };
+        }
+        // Any first column is a candidate; a reason is of interest only for one with the name of a key.
+        None if total > 1 && is_key_name(table, candidates[0]) => {
+            let reason = why_no_key(warehouse, table, candidates[0], &counts).await;
+            notes.push(format!("{}: {reason}, so it is no key and nothing joins to it", table.name));
+        }
+        None => {}
     }
+}
+
+/// Returns the reason for which the first candidate does not identify the rows.
+async fn why_no_key(warehouse: &dyn Warehouse, table: &Table, column: usize, counts: &[Option<String>]) -> String {
+    let name = &table.columns[column].name;
+    let (total, values, distinct) = (count(counts, 0), count(counts, 1), count(counts, 2));
+    if values < total {
+        return format!("`{name}` has no value in {} of {total} rows", total - values);
+    }
+    let found = rows(warehouse, &statements::repeated(table, column)).await.unwrap_or_default();
+    let example = found.first().and_then(|row| Some((row.first()?.as_deref()?, count(row, 1))));
+    let example = example.map(|(value, rows)| format!(" (`{}` is in {rows} rows)", shown(value))).unwrap_or_default();
+    format!("`{name}` has {distinct} distinct values in {total} rows{example}")
+}
+
+/// Returns whether a column is named like a key of its table.
+fn is_key_name(table: &Table, column: usize) -> bool {
+    let name = snake(&table.columns[column].name);
+    key_names(table).contains(&name)
 }
 
 /// Returns columns named like a key, the most likely first, and the first column with any name.
 fn key_candidates(table: &Table) -> Vec<usize> {
-    let (all, one) = (snake(&table.name), singular(&snake(&table.name)));
-    let mut key_names: Vec<String> = vec!["id".to_owned()];
-    for word in ["id", "key", "uuid", "guid", "code", "number", "no", "nr"] {
-        key_names.extend([format!("{one}_{word}"), format!("{one}{word}"), format!("{all}_{word}"), word.to_owned()]);
-    }
-    key_names.extend([one, "slug".to_owned(), "pk".to_owned()]);
+    let key_names = key_names(table);
     let named =
         key_names.iter().filter_map(|name| table.columns.iter().position(|column| snake(&column.name) == *name));
     let mut candidates: Vec<usize> = Vec::new();
@@ -67,6 +90,17 @@ fn key_candidates(table: &Table) -> Vec<usize> {
     candidates
 }
 
+/// Returns the names of keys of a table, the most likely first.
+fn key_names(table: &Table) -> Vec<String> {
+    let (all, one) = (snake(&table.name), singular(&snake(&table.name)));
+    let mut names: Vec<String> = vec!["id".to_owned()];
+    for word in ["id", "key", "uuid", "guid", "code", "number", "no", "nr"] {
+        names.extend([format!("{one}_{word}"), format!("{one}{word}"), format!("{all}_{word}"), word.to_owned()]);
+    }
+    names.extend([one, "slug".to_owned(), "pk".to_owned()]);
+    names
+}
+
 /// A column that may contain another table's key.
 struct Candidate {
     table: usize,
@@ -77,6 +111,7 @@ struct Candidate {
 
 /// Finds references between tables without declared references.
 pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Table], notes: &mut Vec<String>) {
+    notes.extend(other_types(tables));
     let candidates = reference_candidates(tables);
     let mut found: Vec<(Candidate, Evidence)> = Vec::new();
     let mut statements = 0;
@@ -114,6 +149,12 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
         };
         if is_reference {
             found.push((candidate, Evidence::Sampled { found: contained, of: all }));
+        } else if candidate.is_named && all > 0 {
+            let (column, key) = (&of.columns[candidate.column].name, &target.columns[target.key[0]].name);
+            notes.push(format!(
+                "{}: no join from `{column}` to {}: {contained} of {all} sampled values occur in its `{key}`",
+                of.name, target.name
+            ));
         }
     }
     let of_same = |a: &Candidate, b: &Candidate| a.table == b.table && a.column == b.column;
@@ -134,6 +175,27 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
     for table in tables {
         table.references.sort_by(|a, b| a.columns.cmp(&b.columns));
     }
+}
+
+/// Returns a note for each column that has the name of another table's key, and a type that is not compared with it.
+fn other_types(tables: &[Table]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (at, table) in tables.iter().enumerate() {
+        for column in &table.columns {
+            for (target, key_table) in tables.iter().enumerate() {
+                let [key] = key_table.key[..] else { continue };
+                let key = &key_table.columns[key];
+                let is_named = at != target && is_named_after(&column.name, &key_table.name, &key.name);
+                if is_named && key.kind != column.kind && column.kind.is_key() {
+                    notes.push(format!(
+                        "{}: no join from `{}` ({}) to `{}` of {} ({}), because their types differ",
+                        table.name, column.name, column.type_name, key.name, key_table.name, key.type_name
+                    ));
+                }
+            }
+        }
+    }
+    notes
 }
 
 /// Returns candidates with matching names first, then text columns.

@@ -97,6 +97,98 @@ pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
     )
 }
 
+/// A form of strings that stand for other values.
+#[derive(Debug)]
+pub(super) struct TextForm {
+    /// The plural noun in notes.
+    pub(super) what: &'static str,
+    /// The type of a dimension of such values.
+    pub(super) ty: &'static str,
+    pub(super) is_number: bool,
+    /// A pattern of SIMILAR TO that both engines read alike.
+    pattern: &'static str,
+    /// The expression that reads them; `$column` is the column.
+    pub(super) sql: &'static str,
+}
+
+/// The forms, those with more exact types first.
+pub(super) const TEXT_FORMS: [TextForm; 4] = [
+    TextForm {
+        what: "dates",
+        ty: "time",
+        is_number: false,
+        pattern: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        sql: "CAST($column AS DATE)",
+    },
+    TextForm {
+        what: "timestamps",
+        ty: "time",
+        is_number: false,
+        pattern: "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?",
+        sql: "CAST($column AS TIMESTAMP)",
+    },
+    TextForm {
+        what: "numbers",
+        ty: "number",
+        is_number: true,
+        pattern: "[-+]?(0|[1-9][0-9]{0,14})([.][0-9]{1,9})?",
+        sql: "CAST($column AS DECIMAL(24, 9))",
+    },
+    TextForm {
+        what: "numbers with a decimal comma",
+        ty: "number",
+        is_number: true,
+        pattern: "[-+]?(0|[1-9][0-9]{0,14}),[0-9]{1,9}",
+        sql: "CAST(replace($column, ',', '.') AS DECIMAL(24, 9))",
+    },
+];
+
+/// Returns a statement for the number of values of each column, of distinct values, of values without regard to case
+/// and outer spaces, of values of each form, and a value that is not a number.
+pub(super) fn texts(of: &Table, columns: &[&Column]) -> String {
+    let each = columns.iter().map(|column| {
+        let name = quoted(&column.name);
+        let is_of = |form: &TextForm| format!("trim({name}) SIMILAR TO '{}'", form.pattern);
+        let forms: Vec<String> =
+            TEXT_FORMS.iter().map(|form| format!("count(CASE WHEN {} THEN 1 END)", is_of(form))).collect();
+        let numbers: Vec<String> = TEXT_FORMS.iter().filter(|form| form.is_number).map(is_of).collect();
+        format!(
+            "count({name}), count(DISTINCT {name}), count(DISTINCT lower(trim({name}))), {}, \
+             min(CASE WHEN {} THEN NULL ELSE {name} END)",
+            forms.join(", "),
+            numbers.join(" OR ")
+        )
+    });
+    let wanted: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+    format!(
+        "SELECT {} FROM (SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) AS s",
+        each.collect::<Vec<_>>().join(", "),
+        wanted.join(", "),
+        table(of)
+    )
+}
+
+/// Returns a statement for two spellings of the value that has the most rows with several.
+pub(super) fn spellings(of: &Table, column: usize) -> String {
+    let name = quoted(&of.columns[column].name);
+    format!(
+        "SELECT min({name}), max({name}) FROM (SELECT {name} FROM {} LIMIT {SAMPLE_ROWS}) AS s \
+         WHERE {name} IS NOT NULL GROUP BY lower(trim({name})) HAVING count(DISTINCT {name}) > 1 \
+         ORDER BY count(*) DESC, 1 LIMIT 1",
+        table(of)
+    )
+}
+
+/// Returns a statement for a value of a column that several rows have, and their number.
+pub(super) fn repeated(of: &Table, column: usize) -> String {
+    let name = quoted(&of.columns[column].name);
+    format!(
+        "SELECT CAST({name} AS VARCHAR), count(*) FROM {} WHERE {name} IS NOT NULL GROUP BY {name} \
+         HAVING count(*) > 1 ORDER BY count(*) DESC, 1 LIMIT 1",
+        table(of)
+    )
+}
+
 /// Returns a statement for the number of rows, then of values and distinct values of each column, over all rows.
 pub(super) fn uniqueness(of: &Table, columns: &[usize]) -> String {
     let counts = columns.iter().map(|column| {
@@ -132,6 +224,7 @@ mod tests {
             kind,
             is_nullable: true,
             comment: None,
+            note: None,
             statistics: None,
         }
     }

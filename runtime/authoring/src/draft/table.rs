@@ -24,6 +24,8 @@ pub(super) struct Column {
     pub(super) kind: ColumnKind,
     pub(super) is_nullable: bool,
     pub(super) comment: Option<String>,
+    /// What a person should know about its values.
+    pub(super) note: Option<String>,
     /// Statistics of a numeric column.
     pub(super) statistics: Option<Statistics>,
 }

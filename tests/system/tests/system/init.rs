@@ -401,3 +401,35 @@ fn headers_that_read_as_templates_are_left_out_and_other_scripts_have_names() {
     let output = run("check", &shop, &["--data"]);
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
 }
+
+#[test]
+fn reasons_without_a_key_or_a_join_are_noted_with_forms_of_strings() {
+    let files = Scratch::empty()
+        .with("customers.csv", "Customer ID,Region,Since\n17,North,31.1.2020\n17,north,1.2.2020\n18,South,2.2.2020\n")
+        .with("products.csv", "id,price\n1,\"1,50\"\n2,\"2,25\"\n3,\"10,00\"\n")
+        .with(
+            "orders.csv",
+            "id,product_id,amount,ordered\n1,1,5,2024-01-01x\n2,91,6,2024-01-02\n3,92,n/a,2024-01-03\n4,93,7,2024-01-04\n\
+             5,94,8,2024-01-04\n6,95,8,2024-01-04\n7,96,8,2024-01-04\n8,97,8,2024-01-04\n9,98,8,2024-01-04\n\
+             10,99,8,2024-01-04\n",
+        );
+    let folder = Scratch::empty();
+    let project = folder.path().join("shop");
+    let json = made(&run("init", &project, &["--from", files.path().to_str().unwrap(), "--json"]));
+    let notes = texts(&json["notes"]).join("\n");
+    for words in [
+        "customers: `Customer ID` has 2 distinct values in 3 rows (`17` is in 2 rows), so it is no key and nothing joins to it",
+        "customers: `Region` has 3 spellings of 2 values, such as `North` and `north`",
+        "products: `price` is a string, and its values are numbers with a decimal comma: for a dimension of type `number` \
+         write `sql: CAST(replace({CUBE}.price, ',', '.') AS DECIMAL(24, 9))`",
+        "orders: `amount` is a string because of values such as `n/a`, but 9 of 10 sampled values are numbers",
+        "orders: no join from `product_id` to products: 1 of 10 sampled values occur in its `id`",
+        "orders: `ordered` is a string, but 9 of 10 sampled values are dates",
+    ] {
+        assert!(notes.contains(words), "{words}\nis not in\n{notes}");
+    }
+    let cube = fs::read_to_string(project.join("cubes/products.yml")).unwrap();
+    assert!(cube.contains("# `price` is a string"), "{cube}");
+    let output = run("check", &project, &["--data"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+}

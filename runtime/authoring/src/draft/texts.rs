@@ -1,0 +1,152 @@
+//! Finds strings that stand for dates and numbers, and spellings of one value.
+//!
+//! In: a table. Out: a note for each such column, with the SQL that reads it, and the same note at the column, for the
+//! drafted file. A sample of rows is read. Failed statements become notes. Not here: changing the type of a dimension,
+//! which a person decides.
+
+use terrane_app::ports::warehouse::Warehouse;
+
+use super::catalog::{Row, count, rows};
+use super::classify::is_label_name;
+use super::column_kind::ColumnKind;
+use super::statements;
+use super::table::{Column, Table};
+use crate::names::identifier;
+
+/// The number of columns per statement.
+const COLUMNS_AT_ONCE: usize = 50;
+/// The values of each column in a row of the statement.
+const VALUES_PER_COLUMN: usize = statements::TEXT_FORMS.len() + 4;
+/// The share of values of a form that makes the others exceptions, in percent.
+const MOST_PERCENT: u64 = 90;
+/// A column with more distinct values has names or sentences rather than categories.
+const MAX_CATEGORIES: u64 = 1_000;
+/// The number of characters of a value that a note repeats.
+const SHOWN_CHARACTERS: usize = 40;
+
+/// The values of a sample of one column.
+#[derive(Debug, Default)]
+struct Sample {
+    values: u64,
+    distinct: u64,
+    /// The number of distinct values without regard to case and outer spaces.
+    folded: u64,
+    /// The number of values of each form of [`statements::TEXT_FORMS`].
+    forms: Vec<u64>,
+    /// A value that is not a number.
+    other: Option<String>,
+}
+
+/// Reads the columns of strings, and adds what was found to them and to the notes.
+pub(super) async fn read(warehouse: &dyn Warehouse, table: &mut Table, notes: &mut Vec<String>) {
+    let texts: Vec<usize> = (0..table.columns.len()).filter(|at| table.columns[*at].kind == ColumnKind::Text).collect();
+    for chunk in texts.chunks(COLUMNS_AT_ONCE) {
+        let columns: Vec<&Column> = chunk.iter().map(|at| &table.columns[*at]).collect();
+        let row = match rows(warehouse, &statements::texts(table, &columns)).await {
+            Ok(rows) => rows.into_iter().next().unwrap_or_default(),
+            Err(reason) => {
+                notes.push(format!("{}: could not read strings: {reason}", table.name));
+                return;
+            }
+        };
+        for (at, cells) in chunk.iter().zip(row.chunks(VALUES_PER_COLUMN)) {
+            let sample = Sample::of(cells);
+            let mut found = sample.form_note(&table.columns[*at].name);
+            if found.is_none() && sample.folded < sample.distinct && sample.distinct <= MAX_CATEGORIES {
+                found = Some(spellings(warehouse, table, *at, &sample).await);
+            }
+            if let Some(found) = found {
+                notes.push(format!("{}: {found}", table.name));
+                table.columns[*at].note = Some(found);
+            }
+        }
+    }
+}
+
+impl Sample {
+    fn of(cells: &[Option<String>]) -> Self {
+        let forms = statements::TEXT_FORMS.len();
+        Sample {
+            values: count(cells, 0),
+            distinct: count(cells, 1),
+            folded: count(cells, 2),
+            forms: (0..forms).map(|at| count(cells, 3 + at)).collect(),
+            other: cells.get(3 + forms).cloned().flatten(),
+        }
+    }
+
+    /// Returns a note about a column whose values are dates or numbers, all of them or nearly all.
+    fn form_note(&self, column: &str) -> Option<String> {
+        let forms = self.forms.iter().zip(statements::TEXT_FORMS);
+        let (found, form) = forms.max_by_key(|(found, _)| **found)?;
+        let is_label = form.is_number && is_label_name(column);
+        if self.values < 2 || found * 100 < self.values * MOST_PERCENT || is_label {
+            return None;
+        }
+        let sql = form.sql.replace("$column", &format!("{{CUBE}}.{}", identifier(column)));
+        let advice = format!("for a dimension of type `{}` write `sql: {sql}`", form.ty);
+        let what = form.what;
+        Some(match (self.values - found, &self.other) {
+            (0, _) => format!("`{column}` is a string, and its values are {what}: {advice}"),
+            (others, Some(other)) if form.is_number => format!(
+                "`{column}` is a string because of values such as `{}`, but {found} of {} sampled values are {what}: \
+                 replace the other {others} in the source, or {advice} and make them null",
+                shown(other),
+                self.values
+            ),
+            (_, _) => format!("`{column}` is a string, but {found} of {} sampled values are {what}", self.values),
+        })
+    }
+}
+
+/// Returns a note about values that differ in case or outer spaces only.
+async fn spellings(warehouse: &dyn Warehouse, table: &Table, column: usize, sample: &Sample) -> String {
+    let name = &table.columns[column].name;
+    let found = rows(warehouse, &statements::spellings(table, column)).await.unwrap_or_default();
+    let example = found.first().and_then(|row: &Row| match &row[..] {
+        [Some(one), Some(other), ..] => Some(format!(", such as `{}` and `{}`", shown(one), shown(other))),
+        _ => None,
+    });
+    format!(
+        "`{name}` has {} spellings of {} values{}: they are groups of their own until the source or the `sql` of the \
+         dimension makes them equal",
+        sample.distinct,
+        sample.folded,
+        example.unwrap_or_default()
+    )
+}
+
+/// Returns a value as notes show it.
+pub(super) fn shown(value: &str) -> String {
+    let is_cut = value.chars().count() > SHOWN_CHARACTERS;
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = value.chars().take(SHOWN_CHARACTERS).map(plain).collect();
+    if is_cut { format!("{text}…") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(values: u64, forms: [u64; 4], other: Option<&str>) -> Option<String> {
+        let other = other.map(str::to_owned);
+        Sample { values, distinct: values, folded: values, forms: forms.to_vec(), other }.form_note("Ordered On")
+    }
+
+    #[test]
+    fn forms_are_named_with_the_sql_that_reads_them() {
+        let date = note(9, [9, 0, 0, 0], Some("2024-01-31")).unwrap();
+        assert!(date.contains("values are dates") && date.contains("CAST({CUBE}.\"Ordered On\" AS DATE)"), "{date}");
+        let comma = note(9, [0, 0, 0, 9], Some("1,5")).unwrap();
+        assert!(comma.contains("replace({CUBE}.\"Ordered On\", ',', '.')"), "{comma}");
+        let number = note(100, [0, 0, 98, 98], Some("n/a")).unwrap();
+        assert!(number.contains("such as `n/a`, but 98 of 100 sampled values are numbers"), "{number}");
+    }
+
+    #[test]
+    fn other_strings_have_no_note() {
+        assert_eq!(note(9, [3, 0, 0, 0], Some("x")), None);
+        assert_eq!(note(1, [1, 0, 0, 0], None), None);
+        assert_eq!(note(0, [0; 4], None), None);
+    }
+}

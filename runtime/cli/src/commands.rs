@@ -23,6 +23,7 @@ pub mod plugin;
 pub mod preagg;
 pub mod profile;
 pub mod query;
+pub mod report_page;
 pub mod run;
 pub mod schema;
 pub mod search;

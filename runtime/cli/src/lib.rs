@@ -40,7 +40,7 @@ use clap::{Parser, Subcommand};
 use commands::{
     Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, export,
     governance, graph, graphql, import as import_command, init as init_command, jobs, lineage, lsp, plugin, preagg,
-    print_error, print_problems, profile, query, run as run_command, schema, search, serve, state, test,
+    print_error, print_problems, profile, query, report_page, run as run_command, schema, search, serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
@@ -130,6 +130,8 @@ enum Command {
     Anomaly(anomaly::AnomalyArguments),
     /// Profile the columns of a cube
     Profile(profile::ProfileArguments),
+    /// Write a page about a project: catalogue, joins, lineage, profiles and anomalies
+    Report(report_page::ReportArguments),
     /// Export and import governed records, and report on them
     Governance(governance::GovernanceArguments),
     /// Manage API keys, users and sessions
@@ -263,6 +265,10 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         Command::Profile(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, profile::run(&arguments, project, terminal))?.map(|()| true)
+        }
+        Command::Report(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, report_page::run(&arguments, project))?.map(|()| true)
         }
         Command::Auth(arguments) => {
             let project = read(arguments.action.dir())?;

@@ -28,12 +28,14 @@ const MAX_EDGE_LABEL: usize = 20;
 /// The style of all pictures, for light and dark pages.
 pub const STYLE: &str = "\
 .picture{--ink:#1c2733;--soft:#6b7785;--cube:#dbe9ff;--member:#e3f5e1;--metric:#fff1d0;--table:#eceff3;--column:#f6f7f9;\
---policy:#fde2e2;--unresolved:#fff;--band:#cfe0f7;--line:#2563a8;--alarm:#c62828}\
+--policy:#fde2e2;--unresolved:#fff;--band:#cfe0f7;--line:#2563a8;--alarm:#c62828;--paper:#fff}\
 @media (prefers-color-scheme:dark){.picture{--ink:#e6eaef;--soft:#97a3b0;--cube:#1f3a5f;--member:#234a2b;\
 --metric:#5a4514;--table:#333b45;--column:#262c34;--policy:#5c2a2a;--unresolved:#16191d;--band:#24405f;--line:#7db4f0;\
---alarm:#ff7b72}}\
+--alarm:#ff7b72;--paper:#14181d}}\
 .picture text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:var(--ink)}\
+.picture .paper{fill:var(--paper)}\
 .picture .label,.picture .axis{font-size:10px;fill:var(--soft)}\
+.picture .label{paint-order:stroke;stroke:var(--paper);stroke-width:3px}\
 .picture .node rect{stroke:var(--soft);stroke-width:1}\
 .picture .edge{fill:none;stroke:var(--soft);stroke-width:1.2}\
 .picture .head{fill:var(--soft)}\
@@ -73,7 +75,10 @@ pub(crate) fn framed(title: &str, (width, height): Size, body: &str, form: SvgFo
     let (width, height) = (number(width + 2.0 * MARGIN), number(height + 2.0 * MARGIN));
     let title = escape(title);
     let (style, namespace) = match form {
-        SvgForm::File => (format!("<style>{STYLE}</style>"), " xmlns=\"http://www.w3.org/2000/svg\""),
+        SvgForm::File => {
+            let paper = format!("<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>");
+            (format!("<style>{STYLE}</style>{paper}"), " xmlns=\"http://www.w3.org/2000/svg\"")
+        }
         SvgForm::Inline => (String::new(), ""),
     };
     format!(

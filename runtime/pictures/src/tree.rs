@@ -46,13 +46,15 @@ impl Drawing<'_> {
         if !edge.is_empty() {
             line.push_str(&format!("  {edge}"));
         }
-        if !node.detail.is_empty() {
-            line.push_str(&format!("  ({})", node.detail));
-        }
         let below = &self.next[at];
-        if std::mem::replace(&mut self.is_shown[at], true) {
-            let note = if below.is_empty() { "" } else { "  (shown above)" };
-            return Some(Tree::new(line + note));
+        let is_repeated = std::mem::replace(&mut self.is_shown[at], true);
+        let note = if is_repeated && !below.is_empty() { "shown above" } else { "" };
+        let notes: Vec<&str> = [&*node.detail, note].into_iter().filter(|note| !note.is_empty()).collect();
+        if !notes.is_empty() {
+            line.push_str(&format!("  ({})", notes.join(", ")));
+        }
+        if is_repeated {
+            return Some(Tree::new(line));
         }
         let mut tree = Tree::new(line);
         for (index, (child, label)) in below.iter().enumerate() {

@@ -196,6 +196,12 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
         "{found} of {points} in {series} are anomalous ({}, sensitivity {}, at most {} steps of history)\n",
         run.detector.kind, run.sensitivity, arguments.training_size
     ));
+    print_unjudged(&run);
+    Ok(())
+}
+
+/// Reports the series whose history is too short.
+fn print_unjudged(run: &AnomalyRun) {
     for series in run.series.iter().filter(|series| series.points.is_empty()) {
         let least = run.detector.min_points;
         print_error(&format!(
@@ -205,7 +211,6 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
             run.detector.kind
         ));
     }
-    Ok(())
 }
 
 fn request(arguments: &RunArguments) -> AnomalyRequest {

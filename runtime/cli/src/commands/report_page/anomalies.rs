@@ -23,6 +23,8 @@ const MAX_OF_CUBE: usize = 3;
 /// The newest points of a picture.
 const MAX_POINTS: usize = 400;
 const MAX_ROWS: usize = 20;
+/// The steps of history, for long and short series.
+const TRAINING_SIZES: [u32; 3] = [TRAINING_SIZE, 30, 10];
 
 /// The detector and the step of all series.
 #[derive(Debug)]
@@ -53,11 +55,27 @@ pub(super) async fn add(
     }
     for (cube, measure) in all.into_iter().take(MAX_MEASURES) {
         let name = format!("{}.{}", cube.name, measure.name);
-        match engine.anomalies.run(caller, &request(cube, measure, settings)).await {
+        match judged(engine, caller, request(cube, measure, settings)).await {
             Ok(run) => add_series(contents, &name, &run),
             Err(error) => contents.note("anomalies", format!("No series of {name}: {}", message(error))),
         }
     }
+}
+
+/// Runs with less history if the data has no step after it.
+async fn judged(
+    engine: &Services,
+    caller: &RequestContext,
+    mut request: AnomalyRequest,
+) -> Result<AnomalyRun, AnomalyError> {
+    for size in TRAINING_SIZES {
+        request.training_size = size;
+        match engine.anomalies.run(caller, &request).await {
+            Err(AnomalyError::NothingToJudge { .. }) => {}
+            outcome => return outcome,
+        }
+    }
+    Err(AnomalyError::NothingToJudge { training_size: request.training_size })
 }
 
 /// Returns whether the primary time dimension has the granularity.

@@ -12,15 +12,18 @@ pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod governance;
+pub mod graph;
 pub mod graphql;
 pub mod import;
 pub mod init;
 pub mod jobs;
+pub mod lineage;
 pub mod lsp;
 pub mod plugin;
 pub mod preagg;
 pub mod profile;
 pub mod query;
+pub mod report_page;
 pub mod run;
 pub mod schema;
 pub mod search;
@@ -28,7 +31,9 @@ pub mod serve;
 pub mod state;
 pub mod test;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -36,8 +41,15 @@ use terrane_app::accounts::Actor;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
+use terrane_compiler::text::nearest::nearest;
+use terrane_pictures::Glyphs;
+use terrane_terminal::TerminalText;
 
+use crate::failure::Failure;
 use crate::report::{self, Style};
+
+/// The number of names that an error proposes.
+const MAX_NEAREST: usize = 3;
 
 /// Returns the operator of this machine, as audit records name them.
 pub(crate) fn operator() -> Actor {
@@ -68,6 +80,8 @@ pub struct Terminal {
     pub stderr: Style,
     pub is_stdout_terminal: bool,
     pub is_stderr_terminal: bool,
+    /// The characters of pictures that standard output shows.
+    pub glyphs: Glyphs,
 }
 
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
@@ -86,6 +100,24 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
 /// Writes to standard error.
 pub(crate) fn print_error(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Returns the error for an unknown name, with the nearest names that exist.
+pub(crate) fn unknown<'a>(kind: &str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Failure {
+    let failure = Failure::new(format!("unknown {kind} `{}`", TerminalText::line(name)));
+    let names = nearest(name, candidates, MAX_NEAREST);
+    if names.is_empty() { failure } else { failure.hint(format!("nearest: {}", names.join(", "))) }
+}
+
+/// Writes a warning to standard error, unless this run already wrote the same one.
+pub(crate) fn print_warning(text: &str) {
+    static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    const MAX_PRINTED: usize = 1_000;
+    // Whole after any panic.
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if printed.len() < MAX_PRINTED && printed.insert(text.to_owned()) {
+        print_error(&format!("warning: {text}\n"));
+    }
 }
 
 /// Draws diagnostics to standard error, with an empty line after each.

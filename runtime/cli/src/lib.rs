@@ -12,6 +12,7 @@ pub mod config;
 mod data_source;
 pub mod failure;
 pub mod output;
+pub mod pictures;
 mod plugin_lines;
 pub mod project;
 pub mod project_files;
@@ -20,6 +21,7 @@ mod reference;
 mod reload;
 pub mod report;
 mod shutdown_signal;
+mod sql_text;
 pub mod start_rules;
 mod swapped;
 mod table;
@@ -37,13 +39,14 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, export,
-    governance, graphql, import as import_command, init as init_command, jobs, lsp, plugin, preagg, print_error,
-    print_problems, profile, query, run as run_command, schema, search, serve, state, test,
+    governance, graph, graphql, import as import_command, init as init_command, jobs, lineage, lsp, plugin, preagg,
+    print_error, print_problems, profile, query, report_page, run as run_command, schema, search, serve, state, test,
 };
 use config::Environment;
 use failure::Failure;
 use project::Project;
 use report::Style;
+use terrane_pictures::Glyphs;
 
 /// The allocator of every program that links this crate. Loading projects and answering queries allocate many small
 /// blocks on several threads.
@@ -107,6 +110,10 @@ enum Command {
     Dax(dax::DaxArguments),
     /// Explain how a query becomes SQL
     Explain(explain::ExplainArguments),
+    /// Draw the join graph of the cubes
+    Graph(graph::GraphArguments),
+    /// Draw what a member is computed from, or what depends on it
+    Lineage(lineage::LineageArguments),
     /// Build the project's models in the warehouse
     Run(run_command::RunArguments),
     /// Build pre-aggregations, and show which queries they answer
@@ -123,6 +130,8 @@ enum Command {
     Anomaly(anomaly::AnomalyArguments),
     /// Profile the columns of a cube
     Profile(profile::ProfileArguments),
+    /// Write a page about a project: catalogue, joins, lineage, profiles and anomalies
+    Report(report_page::ReportArguments),
     /// Export and import governed records, and report on them
     Governance(governance::GovernanceArguments),
     /// Manage API keys, users and sessions
@@ -220,6 +229,11 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
             let project = read(&arguments.dir)?;
             in_runtime(None, explain::run(&arguments, project))?.map(|()| true)
         }
+        Command::Graph(arguments) => graph::run(&arguments, &read(&arguments.dir)?, terminal).map(|()| true),
+        Command::Lineage(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, lineage::run(&arguments, project, terminal))?.map(|()| true)
+        }
         Command::Run(arguments) => {
             let project = read(&arguments.dir)?;
             in_runtime(None, run_command::run(&arguments, project, terminal))?
@@ -246,11 +260,15 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         }
         Command::Anomaly(arguments) => {
             let project = read(arguments.action.dir())?;
-            in_runtime(None, anomaly::run(&arguments, project))?.map(|()| true)
+            in_runtime(None, anomaly::run(&arguments, project, terminal))?.map(|()| true)
         }
         Command::Profile(arguments) => {
             let project = read(&arguments.dir)?;
-            in_runtime(None, profile::run(&arguments, project))?.map(|()| true)
+            in_runtime(None, profile::run(&arguments, project, terminal))?.map(|()| true)
+        }
+        Command::Report(arguments) => {
+            let project = read(&arguments.dir)?;
+            in_runtime(None, report_page::run(&arguments, project))?.map(|()| true)
         }
         Command::Auth(arguments) => {
             let project = read(arguments.action.dir())?;
@@ -317,7 +335,23 @@ fn terminal(environment: &Environment) -> Terminal {
     let wants_colour = environment.get("NO_COLOR").is_none_or(str::is_empty) && environment.get("TERM") != Some("dumb");
     let style = |is_terminal: bool| if is_terminal && wants_colour { Style::Coloured } else { Style::Plain };
     let (stdout, stderr) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
-    Terminal { stdout: style(stdout), stderr: style(stderr), is_stdout_terminal: stdout, is_stderr_terminal: stderr }
+    let glyphs = if stdout && shows_blocks(environment) { Glyphs::Blocks } else { Glyphs::Ascii };
+    Terminal {
+        stdout: style(stdout),
+        stderr: style(stderr),
+        is_stdout_terminal: stdout,
+        is_stderr_terminal: stderr,
+        glyphs,
+    }
+}
+
+/// Returns whether the locale is UTF-8 and the terminal is not a plain one. The first variable that is set decides, as
+/// in POSIX.
+fn shows_blocks(environment: &Environment) -> bool {
+    let variables = ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| environment.get(name).unwrap_or_default());
+    let locale = variables.iter().find(|value| !value.is_empty()).map(|value| value.to_ascii_lowercase());
+    let is_utf8 = locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"));
+    is_utf8 && environment.get("TERM") != Some("dumb")
 }
 
 fn print_failure(failure: &Failure, terminal: Terminal) {
@@ -330,6 +364,27 @@ fn print_failure(failure: &Failure, terminal: Terminal) {
         Failure::Project { problems, tree } => {
             print_problems(problems, tree, terminal.stderr);
             print_error(&format!("{}\n", report::counts(problems)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_for_utf8_locales() {
+        let environment = |pairs: &[(&str, &str)]| -> Environment {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        for (pairs, expected) in [
+            (&[("LANG", "de_DE.UTF-8")][..], true),
+            (&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8"), ("LANG", "C")][..], true),
+            (&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")][..], false),
+            (&[("LANG", "en_US.UTF-8"), ("TERM", "dumb")][..], false),
+            (&[][..], false),
+        ] {
+            assert_eq!(shows_blocks(&environment(pairs)), expected, "{pairs:?}");
         }
     }
 }

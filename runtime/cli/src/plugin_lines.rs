@@ -2,7 +2,7 @@
 //!
 //! In: events of the target `terrane::plugin` of level `info` and above, and `policy_fault`. Out: one line for each,
 //! which begins with the plugin's name; secrets are masked. An author who tries a plugin in a project sees its output
-//! there. A fault is reported once. Not here: the server's log, which also has these events.
+//! there. A fault and a warning are reported once. Not here: the server's log, which also has these events.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -21,8 +21,8 @@ const TARGET: &str = "terrane::plugin";
 /// The two fields by which the fault of a hook is recognized; no other event has both.
 const HOOK: &str = "hook";
 const MESSAGE: &str = "error_message";
-/// The maximum number of different faults that are remembered.
-const MAX_FAULTS: usize = 100;
+/// The maximum number of different faults and warnings that are remembered.
+const MAX_REPORTED: usize = 100;
 
 /// Shows the lines from now on. If the process already has a log, that log stays instead.
 pub(crate) fn install() {
@@ -31,15 +31,15 @@ pub(crate) fn install() {
 
 #[derive(Default)]
 struct PluginLines {
-    /// The faults that were reported, because every query has the same ones.
+    /// The faults and warnings that were reported, because every query has the same ones.
     reported: Mutex<HashSet<String>>,
 }
 
 impl PluginLines {
-    fn is_new(&self, fault: &str) -> bool {
+    fn is_new(&self, text: &str) -> bool {
         // Whole after any panic.
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.len() < MAX_FAULTS && reported.insert(fault.to_owned())
+        reported.len() < MAX_REPORTED && reported.insert(text.to_owned())
     }
 }
 
@@ -55,8 +55,10 @@ impl<S: Subscriber> Layer<S> for PluginLines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line::default();
         event.record(&mut line);
-        let text = line.text(*event.metadata().level());
-        if !is_fault(event.metadata()) || self.is_new(&text) {
+        let level = *event.metadata().level();
+        let text = line.text(level);
+        let is_reported_once = level == Level::WARN || is_fault(event.metadata());
+        if !is_reported_once || self.is_new(&text) {
             print_error(&text);
         }
     }

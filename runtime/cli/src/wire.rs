@@ -39,7 +39,8 @@ pub async fn inline_sql(
     async { session.prepare(query).await?.inline_sql().await }.await.map_err(ErrorBody::for_operator)
 }
 
-/// Returns the body that `POST /api/v1/query/explain` sends to an operator.
+/// Returns the body that `POST /api/v1/query/explain` sends to an operator. The plan of the warehouse is left out on
+/// request: it is one more statement.
 ///
 /// # Errors
 /// The refusal that the server would send.
@@ -47,11 +48,15 @@ pub async fn explain(
     engine: &Services,
     caller: &RequestContext,
     query: &SemanticQuery,
+    has_warehouse_plan: bool,
 ) -> Result<Map<String, Json>, ErrorBody> {
     let session = engine.queries.session(caller);
     let prepared = session.prepare(query).await.map_err(ErrorBody::for_operator)?;
     let explanation = prepared.explain().await.map_err(ErrorBody::for_operator)?;
-    let plan = session.warehouse_plan(query, &explanation).await.map_err(ErrorBody::for_operator)?;
+    let plan = match has_warehouse_plan {
+        true => session.warehouse_plan(query, &explanation).await.map_err(ErrorBody::for_operator)?,
+        false => None,
+    };
     let body = serde_json::to_value(Explanation::new(&explanation, WarehousePlan::of(plan), true));
     Ok(body.ok().and_then(|body| body.as_object().cloned()).unwrap_or_default())
 }

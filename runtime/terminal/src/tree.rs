@@ -25,21 +25,38 @@ impl Tree {
         self.below.push(tree);
     }
 
-    fn write_below(&self, f: &mut fmt::Formatter<'_>, indent: &str) -> fmt::Result {
+    /// Draws the tree with branches of ASCII characters, for terminals that cannot show others.
+    pub fn to_ascii(&self) -> String {
+        let mut text = format!("{}\n", self.line);
+        // Writing to a string does not fail.
+        let _ = self.write_below(&mut text, "", &ASCII);
+        text
+    }
+
+    fn write_below(&self, f: &mut impl fmt::Write, indent: &str, branches: &Branches) -> fmt::Result {
         for (index, tree) in self.below.iter().enumerate() {
             let is_last = index + 1 == self.below.len();
-            let (branch, rest) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let (branch, rest) = if is_last { branches.last } else { branches.other };
             writeln!(f, "{indent}{branch}{}", tree.line)?;
-            tree.write_below(f, &format!("{indent}{rest}"))?;
+            tree.write_below(f, &format!("{indent}{rest}"), branches)?;
         }
         Ok(())
     }
 }
 
+/// The characters before a line, and before the lines below it.
+struct Branches {
+    last: (&'static str, &'static str),
+    other: (&'static str, &'static str),
+}
+
+const LINES: Branches = Branches { last: ("└─ ", "   "), other: ("├─ ", "│  ") };
+const ASCII: Branches = Branches { last: ("`- ", "   "), other: ("|- ", "|  ") };
+
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.line)?;
-        self.write_below(f, "")
+        self.write_below(f, "", &LINES)
     }
 }
 
@@ -53,5 +70,6 @@ mod tests {
         top.push(Tree::with("a", ["b", "c"].into_iter().map(Tree::new)));
         top.push(Tree::new("d\u{1b}"));
         assert_eq!(top.to_string(), "top\n├─ a\n│  ├─ b\n│  └─ c\n└─ d\u{fffd}\n");
+        assert_eq!(top.to_ascii(), "top\n|- a\n|  |- b\n|  `- c\n`- d\u{fffd}\n");
     }
 }

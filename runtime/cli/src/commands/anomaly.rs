@@ -3,6 +3,7 @@
 //! In: a project and a measure. Out: a table of anomalous points, or all points as JSON. Not here: the algorithms
 //! (components), the series (app).
 
+mod lines;
 mod records;
 
 use std::path::PathBuf;
@@ -19,9 +20,10 @@ use terrane_wire::ErrorBody;
 use terrane_wire::anomaly::{self as wire, time};
 
 use super::query::refused;
-use super::{json_line, print, print_error};
+use super::{Terminal, json_line, print, print_error};
 use crate::caller;
 use crate::failure::Failure;
+use crate::pictures::PlotWhen;
 use crate::plugin_lines::shown;
 use crate::project::Project;
 use crate::report::plural;
@@ -125,6 +127,16 @@ pub struct RunArguments {
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
+    /// Draw a line of each series, with a mark below each anomaly
+    #[arg(
+        long,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "auto",
+        default_missing_value = "always"
+    )]
+    pub plot: PlotWhen,
     /// Print all points as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -147,9 +159,9 @@ impl AnomalyAction {
 ///
 /// # Errors
 /// The project has errors, the query is refused, or the detector failed.
-pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), Failure> {
+pub async fn run(arguments: &AnomalyArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     match &arguments.action {
-        AnomalyAction::Run(arguments) => find(arguments, &project).await,
+        AnomalyAction::Run(arguments) => find(arguments, &project, terminal).await,
         AnomalyAction::Monitors { json, .. } => records::monitors(&project, *json).await,
         AnomalyAction::Alerts { json, .. } => records::alerts(&project, *json).await,
         AnomalyAction::Deliveries { json, .. } => records::deliveries(&project, *json).await,
@@ -162,7 +174,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project) -> Result<(), F
     }
 }
 
-async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure> {
+async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let request = request(arguments);
@@ -172,6 +184,9 @@ async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure
         return Ok(());
     }
     print(&table(&run));
+    if let Some(glyphs) = arguments.plot.glyphs(terminal) {
+        print(&lines::of_run(&run, glyphs, key));
+    }
     let points: usize = run.series.iter().map(|series| series.points.len()).sum();
     let found = run.series.iter().flat_map(|series| &series.points).filter(|point| point.is_anomalous).count();
     let series = run.series.iter().filter(|series| !series.points.is_empty()).count();
@@ -181,6 +196,12 @@ async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure
         "{found} of {points} in {series} are anomalous ({}, sensitivity {}, at most {} steps of history)\n",
         run.detector.kind, run.sensitivity, arguments.training_size
     ));
+    print_unjudged(&run);
+    Ok(())
+}
+
+/// Reports the series whose history is too short.
+fn print_unjudged(run: &AnomalyRun) {
     for series in run.series.iter().filter(|series| series.points.is_empty()) {
         let least = run.detector.min_points;
         print_error(&format!(
@@ -190,7 +211,6 @@ async fn find(arguments: &RunArguments, project: &Project) -> Result<(), Failure
             run.detector.kind
         ));
     }
-    Ok(())
 }
 
 fn request(arguments: &RunArguments) -> AnomalyRequest {

@@ -12,7 +12,7 @@ use terrane_expectations::Rows;
 use terrane_wire::dax as dax_wire;
 
 use super::query::{query_text, refused};
-use super::{Terminal, print, print_error};
+use super::{Terminal, print, print_error, print_warning};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
@@ -112,7 +112,7 @@ async fn answer(engine: &Services, caller: &RequestContext, text: &str, output: 
     let rows = Rows::of_batches(&answer.columns, &answer.batches);
     let rows = rows.map_err(|error| Failure::new(format!("{error:#}")))?;
     print(&format!("{}\n", table::draw(&rows, None)));
-    answer.warnings.iter().for_each(|warning| print_error(&format!("warning: {warning}\n")));
+    answer.warnings.iter().for_each(|warning| print_warning(&warning.to_string()));
     let shown = plural(rows.rows.len(), "row");
     print_error(&format!("{shown}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0));
     Ok(true)

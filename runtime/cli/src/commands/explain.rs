@@ -1,14 +1,18 @@
 //! `terrane explain`: explains the SQL of a query.
+//!
+//! In: a project and a query. Out: members, joins, policies and the SQL; on request the plans and reasons too. Absent:
+//! the compilation (compiler), and running the query.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
-use terrane_terminal::Tree;
+use terrane_terminal::{TerminalText, Tree};
 
 use super::print;
 use super::query::{query_text, refused};
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::sql_text::indented;
 use crate::wiring::{self, WarehouseUse};
 use crate::{caller, wire};
 
@@ -16,11 +20,12 @@ use crate::{caller, wire};
 #[command(after_help = "\
 Examples:
   terrane explain . '{\"measures\": [\"orders.revenue\"], \"dimensions\": [\"customers.region\"]}'
+  terrane explain . @question.json --full
   terrane explain . @question.json --json | jq .warehouse_plan
 
-The output shows the meaning of each key, the joins and the reasons for them, the plan, the SQL with its
-values, and the plan of the warehouse. The query is not run. Without --as the caller is the operator, who has no
-id, roles, groups or attributes.")]
+The output shows the meaning of each key, the joins and the reasons for them, the policies, and the SQL with its
+values. With --full it also shows why pre-aggregations are not used, the plan, and the plan of the warehouse. The
+query is not run. Without --as the caller is the operator, who has no id, roles, groups or attributes.")]
 pub struct ExplainArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -29,6 +34,9 @@ pub struct ExplainArguments {
     /// Explain it for this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
+    /// Show everything: unused pre-aggregations, the plan, and the plan of the warehouse
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// Print the response of POST /api/v1/query/explain
     #[arg(long)]
     pub json: bool,
@@ -43,38 +51,45 @@ pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), F
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
-    let body = wire::explain(&engine, &caller, &query).await.map_err(refused)?;
+    let body = wire::explain(&engine, &caller, &query, arguments.full || arguments.json).await.map_err(refused)?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&body).map_err(|error| Failure::new(error.to_string()))?;
         print(&format!("{text}\n"));
     } else {
-        print(&tree(&body).to_string());
+        print(&format!("{}\n{}", tree(&body, arguments.full), sql(&body)));
     }
     Ok(())
 }
 
-fn tree(body: &Map<String, Json>) -> Tree {
+fn tree(body: &Map<String, Json>, is_full: bool) -> Tree {
     let items = |key: &str| body.get(key).and_then(Json::as_array).cloned().unwrap_or_default();
     let mut top = Tree::new("query");
     top.push(Tree::with("members", items("members").iter().map(member)));
     for fact in items("facts") {
         let joins = fact["joins"].as_array().cloned().unwrap_or_default();
-        let lines = joins.iter().map(join).chain(pre_aggregation(&fact["pre_aggregation"]));
+        let misses = if is_full { misses(&fact["pre_aggregation"]) } else { Vec::new() };
+        let lines = joins.iter().map(join).chain(served_by(&fact["pre_aggregation"])).chain(misses);
         top.push(Tree::with(format!("{} {}", word(&fact["role"]), word(&fact["cube"])), lines));
     }
     let policies = items("policies");
     if !policies.is_empty() {
         top.push(Tree::with("policies", policies.iter().map(|name| Tree::new(word(name)))));
     }
-    top.push(Tree::with("plan", items("plan").iter().map(|line| Tree::new(word(line)))));
-    top.push(Tree::with("sql", word(body.get("sql").unwrap_or(&Json::Null)).lines().map(Tree::new)));
-    let params = items("params");
-    if !params.is_empty() {
-        let numbered = params.iter().enumerate().map(|(index, value)| Tree::new(format!("{}: {value}", index + 1)));
-        top.push(Tree::with("values", numbered));
+    if is_full {
+        top.push(Tree::with("plan", items("plan").iter().map(|line| Tree::new(word(line)))));
+        top.push(Tree::with("warehouse", warehouse(body).into_iter()));
     }
-    top.push(Tree::with("warehouse", warehouse(body).into_iter()));
     top
+}
+
+/// Returns the SQL as it can be copied, with its values as comments.
+fn sql(body: &Map<String, Json>) -> String {
+    let mut text = indented(&TerminalText::lines(&word(body.get("sql").unwrap_or(&Json::Null))));
+    let values = body.get("params").and_then(Json::as_array).into_iter().flatten();
+    for (index, value) in values.enumerate() {
+        text.push_str(&format!("-- value {}: {}\n", index + 1, TerminalText::line(&value.to_string())));
+    }
+    text
 }
 
 fn member(member: &Json) -> Tree {
@@ -97,14 +112,17 @@ fn join(join: &Json) -> Tree {
     Tree::new(format!("{kind} join {from} → {to}, {relationship}: {why}"))
 }
 
-/// Shows the pre-aggregation that serves a fact, and why others do not.
-fn pre_aggregation(fact: &Json) -> Vec<Tree> {
+/// Shows the pre-aggregation that serves a fact.
+fn served_by(fact: &Json) -> Option<Tree> {
+    let served = fact["served_by"].as_object()?;
+    let rest = if served["reads_rows"] == true { ", and rows of the cube" } else { "" };
+    let (name, built_at) = (word(&served["pre_aggregation"]), word(&served["built_at"]));
+    Some(Tree::new(format!("pre-aggregation {name}, as of {built_at}: {} rows{rest}", served["rows"])))
+}
+
+/// Shows why pre-aggregations do not serve a fact.
+fn misses(fact: &Json) -> Vec<Tree> {
     let mut lines = Vec::new();
-    if let Some(served) = fact["served_by"].as_object() {
-        let rest = if served["reads_rows"] == true { ", and rows of the cube" } else { "" };
-        let (name, built_at) = (word(&served["pre_aggregation"]), word(&served["built_at"]));
-        lines.push(Tree::new(format!("pre-aggregation {name}, as of {built_at}: {} rows{rest}", served["rows"])));
-    }
     for miss in fact["misses"].as_array().into_iter().flatten() {
         let of = match miss["pre_aggregation"].as_str() {
             Some(name) => format!("pre-aggregation {name} not used"),

@@ -11,14 +11,16 @@ use serde_json::Value as Json;
 use terrane_app::profiling::{self, ProfileConfig};
 use terrane_compiler::query::DateRange;
 use terrane_compiler::types::Value;
+use terrane_pictures::{Glyphs, sparkline};
 use terrane_terminal::TerminalText;
 use terrane_wire::profile::{CubeProfile, type_name, value_to_wire};
 use terrane_wire::{ErrorBody, profile_config};
 
 use super::query::{query_text, refused};
-use super::{json_line, print, print_error};
+use super::{Terminal, json_line, print, print_error};
 use crate::caller;
 use crate::failure::Failure;
+use crate::pictures::PlotWhen;
 use crate::project::Project;
 use crate::report::plural;
 use crate::wiring::{self, WarehouseUse};
@@ -30,6 +32,7 @@ Examples:
   terrane profile examples/flights flights --date-range 2013-Q1 --json | jq .overall_quality_score
   terrane profile . orders --config '{\"percentile_list\": [5, 50, 95], \"quality_thresholds\": {\"completeness_warning\": 0.99}}'
   terrane profile . orders --as user.json
+  terrane profile . orders --plot > profile.txt
 
 The configuration has the fields compute_histograms, histogram_bins, compute_frequencies, top_n_values,
 compute_percentiles, percentile_list, detect_insights, insight_sensitivity and quality_thresholds.
@@ -48,6 +51,16 @@ pub struct ProfileArguments {
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
+    /// Show a distribution of each column: the bins of its histogram, or its most frequent values
+    #[arg(
+        long,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "auto",
+        default_missing_value = "always"
+    )]
+    pub plot: PlotWhen,
     /// Print the whole profile as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -57,7 +70,7 @@ pub struct ProfileArguments {
 ///
 /// # Errors
 /// The project has errors, or the cube, the range or the configuration is invalid.
-pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), Failure> {
+pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     let config = config(arguments.config.as_deref())?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
@@ -69,7 +82,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project) -> Result<(), F
         print(&json_line(&CubeProfile::from(&profile)));
         return Ok(());
     }
-    print(&tables(&profile));
+    print(&tables(&profile, arguments.plot.glyphs(terminal)));
     let score = profile.overall_quality_score.map_or("not scored".to_owned(), |score| format!("quality {score:.3}"));
     let sides = profile.quality_scores.iter().map(|(side, score)| format!("{} {score:.3}", side.as_str()));
     let rows = plural(usize::try_from(profile.row_count).unwrap_or(usize::MAX), "row");
@@ -89,17 +102,18 @@ fn config(argument: Option<&str>) -> Result<ProfileConfig, Failure> {
     })
 }
 
-fn tables(profile: &profiling::CubeProfile) -> String {
+fn tables(profile: &profiling::CubeProfile, glyphs: Option<Glyphs>) -> String {
     let columns = profile.dimension_profiles.iter().chain(&profile.measure_profiles);
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-    table.set_header(["column", "type", "nulls", "distinct", "min", "max", "mean", "std dev", "median", "outliers"]);
+    let names = ["column", "type", "nulls", "distinct", "min", "max", "mean", "std dev", "median", "outliers"];
+    table.set_header(names.into_iter().chain(glyphs.map(|_| "distribution")));
     for column in columns {
         let count = |count: Option<u64>| count.map_or("–".to_owned(), |count| count.to_string());
         let number = |number: Option<f64>| number.map_or("–".to_owned(), |number| format!("{number:.3}"));
         let median = column.percentiles.iter().find(|(percentile, _)| *percentile == 50.0).map(|(_, value)| *value);
-        table.add_row([
+        let cells = [
             column.name.to_string(),
             type_name(column.ty).to_owned(),
             count(column.null_count),
@@ -110,10 +124,22 @@ fn tables(profile: &profiling::CubeProfile) -> String {
             number(column.stddev),
             number(median),
             count(column.outlier_count),
-        ]);
+        ];
+        table.add_row(cells.into_iter().chain(glyphs.map(|glyphs| distribution(column, glyphs))));
     }
     let insights = profile.insights.iter().map(|insight| format!("{:<8} {}\n", insight.level(), insight.message));
     format!("{table}\n{}", insights.collect::<String>())
+}
+
+/// Draws the bins of a column, or the counts of its most frequent values.
+fn distribution(column: &profiling::ColumnProfile, glyphs: Glyphs) -> String {
+    let bins = column.histogram.iter().map(|bin| bin.count);
+    let most_frequent = column.top_values.iter().map(|(_, count)| *count).filter(|_| column.histogram.is_empty());
+    // The lowest line stands for no row.
+    let counts: Vec<Option<f64>> =
+        bins.chain(most_frequent).map(|count| Some(count as f64)).chain([Some(0.0)]).collect();
+    let line = sparkline(&counts, glyphs);
+    line.chars().take(counts.len() - 1).collect()
 }
 
 /// Returns a cell of at most 30 characters.

@@ -166,6 +166,7 @@ const RULES: &[Rule] = &[
         must_not_reach: &["duckdb", "libduckdb-sys", "wasmtime", "sqlx"],
     },
     Rule { package: "terrane-terminal", may_use: &[], must_not_reach: &["tokio", "serde", "arrow"] },
+    Rule { package: "terrane-pictures", may_use: &["terrane-terminal"], must_not_reach: IMPURE },
     Rule {
         package: "terrane-authoring",
         // Warehouses are opened by the cli; a draft reads one through the port.
@@ -200,7 +201,9 @@ const RULES: &[Rule] = &[
             "terrane-json",
             "terrane-language-model",
             "terrane-language-server",
+            "terrane-lineage",
             "terrane-outgoing",
+            "terrane-pictures",
             "terrane-plugin-host",
             "terrane-plugin-kit",
             "terrane-results",

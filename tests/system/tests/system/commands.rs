@@ -142,7 +142,7 @@ fn a_query_is_answered_as_json_or_as_sql() {
 
 #[test]
 fn a_query_is_explained_as_a_tree_or_as_json() {
-    let output = run("explain", &path(FLIGHTS), &[QUERY]);
+    let output = run("explain", &path(FLIGHTS), &[QUERY, "--full"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     for words in
         ["flights.count = measure flights.count", "├─ fact flights\n", "│  ├─ group flights.origin", "└─ warehouse\n"]

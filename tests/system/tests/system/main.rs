@@ -27,6 +27,7 @@ mod monitors;
 mod operating;
 mod overload;
 mod packages;
+mod pictures;
 mod plugin_kit;
 mod policies;
 mod preaggregations;

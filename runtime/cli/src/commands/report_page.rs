@@ -1,0 +1,153 @@
+//! `terrane report`: writes a page about a project for people who do not use the program.
+//!
+//! In: a project and a caller. Out: one HTML file with the catalogue, joins, lineage, profiles and anomalies that the
+//! caller may see. Absent: computing them (app), and their pictures (`terrane_pictures`).
+
+mod anomalies;
+mod catalogue;
+mod contents;
+mod page;
+mod profiles;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_app::metadata;
+use terrane_app::query::RequestContext;
+use terrane_app::services::Services;
+use terrane_compiler::Access;
+use terrane_compiler::types::Granularity;
+use terrane_terminal::TerminalText;
+
+use super::{print_error, unknown};
+use crate::caller;
+use crate::failure::Failure;
+use crate::pictures::{unwritable, write_file};
+use crate::project::Project;
+use crate::report::plural;
+use crate::wiring::{self, WarehouseUse};
+use contents::Contents;
+
+/// The most cubes with profiles and anomalies, unless they are named.
+const MAX_CUBES: usize = 30;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrane report examples/flights --out flights.html
+  terrane report . --out shop.html --cube orders --cube customers
+  terrane report . --out emea.html --as emea.json
+  terrane report . --out model.html --no-data
+
+The page has a catalogue of cubes, members and metrics with a search box, the join graph, the lineage of each
+metric, a profile of each cube with histograms, and counts and sums along time against the bounds of a
+detector. It is one file that loads nothing from anywhere. It contains what the caller may see: names,
+statistics and frequent values. Give the page only to people who may see the same.
+
+Large projects are cut: 300 cubes, 500 metrics, 60 pictures of lineage, profiles of 30 cubes, and 24 measures
+along time. The page names what it leaves out. Each statement has the timeout query.timeout.")]
+pub struct ReportArguments {
+    /// The project: the folder that holds service_project.yml
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+    /// Write the page into this file; an existing file is replaced
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// A cube with a profile and anomalies; can be repeated; default: the first 30
+    #[arg(long = "cube", value_name = "CUBE", conflicts_with = "no_data")]
+    pub cubes: Vec<String>,
+    /// Leave out profiles and anomalies, which read the rows
+    #[arg(long)]
+    pub no_data: bool,
+    /// The detector; `terrane anomaly detectors` lists them
+    #[arg(long, default_value = "z_score")]
+    pub detector: String,
+    /// The step of measures along time: day, week, month, quarter or year
+    #[arg(long, default_value_t = Granularity::Day)]
+    pub granularity: Granularity,
+    /// Make the page for this caller: a JSON file with user_id, email, roles, groups and attributes
+    #[arg(long = "as", value_name = "FILE")]
+    pub caller: Option<PathBuf>,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// The project has errors, a cube is unknown to the caller, or the file cannot be written.
+pub async fn run(arguments: &ReportArguments, project: Project) -> Result<(), Failure> {
+    let caller = caller::read(arguments.caller.as_deref())?;
+    check_place(&arguments.out)?;
+    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let contents = collect(arguments, &engine, &caller).await?;
+    let page = page::render(&contents).map_err(|error| Failure::new(format!("the page: {error}")))?;
+    write_file(&arguments.out, &page, "--out")?;
+    let (cubes, metrics) = (plural(contents.cubes.len(), "cube"), plural(contents.metrics.len(), "metric"));
+    let (profiles, series) = (plural(contents.profiles.len(), "profile"), contents.anomalies.len());
+    for note in &contents.notes {
+        print_error(&format!("{}\n", TerminalText::line(&note.text)));
+    }
+    let out = arguments.out.display();
+    print_error(&format!("wrote {out}: {cubes}, {metrics}, {profiles}, {series} series\n"));
+    Ok(())
+}
+
+/// Checks the place of the page before anything is computed.
+fn check_place(file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(unwritable(file, "its folder does not exist", "--out"));
+    }
+    if file.is_dir() {
+        return Err(unwritable(file, "it is a folder", "--out"));
+    }
+    Ok(())
+}
+
+async fn collect(arguments: &ReportArguments, engine: &Services, caller: &RequestContext) -> Result<Contents, Failure> {
+    let snapshot = engine.catalog.snapshot();
+    let access = Access::of(&snapshot.model, &caller.caller);
+    let mut contents = Contents {
+        project: snapshot.model.project.to_string(),
+        caller: name_of(caller, arguments.caller.is_none()),
+        made_at: engine.clock.now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        has_data: !arguments.no_data,
+        ..Contents::default()
+    };
+    let cubes = cubes(&arguments.cubes, &access)?;
+    catalogue::add(&mut contents, engine, &snapshot, &access).await;
+    if arguments.no_data {
+        return Ok(contents);
+    }
+    if cubes.len() > MAX_CUBES && arguments.cubes.is_empty() {
+        contents.note("profiles", format!("Profiles are made of the first {MAX_CUBES} of {} cubes.", cubes.len()));
+    }
+    let most = if arguments.cubes.is_empty() { MAX_CUBES } else { cubes.len() };
+    let cubes = &cubes[..most.min(cubes.len())];
+    profiles::add(&mut contents, engine, caller, cubes).await;
+    let settings =
+        anomalies::Settings { detector: arguments.detector.as_str().into(), granularity: arguments.granularity };
+    anomalies::add(&mut contents, engine, caller, &access, cubes, &settings).await;
+    Ok(contents)
+}
+
+fn name_of(caller: &RequestContext, is_default: bool) -> String {
+    match &*caller.caller.user_id {
+        _ if is_default => "the operator".to_owned(),
+        "" => "a caller without an id".to_owned(),
+        user => user.to_owned(),
+    }
+}
+
+/// Returns the requested cubes, or all that the caller may see. Aliases have the rows of their cubes, and are left out
+/// unless they are named.
+fn cubes(requested: &[String], access: &Access<'_>) -> Result<Vec<Arc<str>>, Failure> {
+    if requested.is_empty() {
+        let cubes = metadata::cubes(access).filter(|cube| cube.alias_of.is_none());
+        return Ok(cubes.map(|cube| Arc::clone(&cube.name)).collect());
+    }
+    let find = |name: &String| match metadata::cube(access, name) {
+        Some(cube) => Ok(Arc::clone(&cube.name)),
+        None => Err(unknown("cube", name, metadata::cubes(access).map(|cube| &*cube.name))),
+    };
+    requested.iter().map(find).collect()
+}

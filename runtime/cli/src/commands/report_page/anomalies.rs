@@ -1,0 +1,161 @@
+//! The anomalies of the page.
+//!
+//! In: cubes and a caller, whose policies hold. Out: for some measures of each cube with a primary time dimension the
+//! series against its bounds, or a note with the reason why there is none. Absent: detectors (components).
+
+use std::sync::Arc;
+
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, TRAINING_SIZE};
+use terrane_app::metadata;
+use terrane_app::query::RequestContext;
+use terrane_app::services::Services;
+use terrane_compiler::Access;
+use terrane_compiler::model::{AggregateFunction, Cube, Measure, MeasureKind};
+use terrane_compiler::types::Granularity;
+use terrane_pictures::{SeriesPoint, series};
+use terrane_wire::ErrorBody;
+use terrane_wire::anomaly::time;
+
+use super::contents::{Contents, Row, Series, number};
+
+const MAX_MEASURES: usize = 24;
+const MAX_OF_CUBE: usize = 3;
+/// The newest points of a picture.
+const MAX_POINTS: usize = 400;
+const MAX_ROWS: usize = 20;
+/// The steps of history, for long and short series.
+const TRAINING_SIZES: [u32; 3] = [TRAINING_SIZE, 30, 10];
+
+/// The detector and the step of all series.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) detector: Arc<str>,
+    pub(super) granularity: Granularity,
+}
+
+/// Adds the series of the cubes.
+pub(super) async fn add(
+    contents: &mut Contents,
+    engine: &Services,
+    caller: &RequestContext,
+    access: &Access<'_>,
+    cubes: &[Arc<str>],
+    settings: &Settings,
+) {
+    let cubes = cubes.iter().filter_map(|name| metadata::cube(access, name));
+    let in_time = cubes.filter(|cube| has_step(cube, settings.granularity));
+    let all: Vec<(&Cube, &Measure)> = in_time.flat_map(|cube| additive(access, cube)).collect();
+    if all.len() > MAX_MEASURES {
+        contents.note("anomalies", format!("The first {MAX_MEASURES} of {} measures are shown.", all.len()));
+    }
+    if all.is_empty() {
+        let step = settings.granularity;
+        let text = format!("No cube has counts or sums and a primary time dimension with the granularity {step}.");
+        contents.note("anomalies", text);
+    }
+    for (cube, measure) in all.into_iter().take(MAX_MEASURES) {
+        let name = format!("{}.{}", cube.name, measure.name);
+        match judged(engine, caller, request(cube, measure, settings)).await {
+            Ok(run) => add_series(contents, &name, &run),
+            Err(error) => contents.note("anomalies", format!("No series of {name}: {}", message(error))),
+        }
+    }
+}
+
+/// Runs with less history if the data has no step after it.
+async fn judged(
+    engine: &Services,
+    caller: &RequestContext,
+    mut request: AnomalyRequest,
+) -> Result<AnomalyRun, AnomalyError> {
+    for size in TRAINING_SIZES {
+        request.training_size = size;
+        match engine.anomalies.run(caller, &request).await {
+            Err(AnomalyError::NothingToJudge { .. }) => {}
+            outcome => return outcome,
+        }
+    }
+    Err(AnomalyError::NothingToJudge { training_size: request.training_size })
+}
+
+/// Returns whether the primary time dimension has the granularity.
+fn has_step(cube: &Cube, granularity: Granularity) -> bool {
+    let dimension = cube.primary_time.and_then(|place| cube.dimensions.get(place as usize));
+    dimension.is_some_and(|dimension| dimension.granularities.contains(&granularity))
+}
+
+/// Returns the first counts and sums of a cube.
+fn additive<'m>(access: &Access<'m>, cube: &'m Cube) -> Vec<(&'m Cube, &'m Measure)> {
+    let is_additive = |measure: &&Measure| match &measure.kind {
+        MeasureKind::Aggregate(aggregate) => {
+            matches!(aggregate.function, AggregateFunction::Count | AggregateFunction::Sum)
+        }
+        MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } => false,
+    };
+    let measures = metadata::measures(access, cube).filter(is_additive).take(MAX_OF_CUBE);
+    measures.map(|measure| (cube, measure)).collect()
+}
+
+fn request(cube: &Cube, measure: &Measure, settings: &Settings) -> AnomalyRequest {
+    AnomalyRequest {
+        cube: Arc::clone(&cube.name),
+        measure: Arc::clone(&measure.name),
+        detector: Arc::clone(&settings.detector),
+        sensitivity: None,
+        training_size: TRAINING_SIZE,
+        granularity: settings.granularity,
+        time_dimension: None,
+        dimensions: Vec::new(),
+        from: None,
+        to: None,
+        seasonality: None,
+    }
+}
+
+fn message(error: AnomalyError) -> String {
+    match error {
+        AnomalyError::Run(error) => ErrorBody::for_operator(error).message,
+        error => error.to_string(),
+    }
+}
+
+fn add_series(contents: &mut Contents, name: &str, run: &AnomalyRun) {
+    let Some(JudgedSeries { points, history, .. }) = run.series.first().filter(|series| !series.points.is_empty())
+    else {
+        let least = run.detector.min_points;
+        let text =
+            format!("No series of {name}: its history is shorter than the {least} values that the detector needs.");
+        return contents.note("anomalies", text);
+    };
+    let drawn = &points[points.len().saturating_sub(MAX_POINTS)..];
+    let point = |point: &Point| SeriesPoint {
+        time: time(point.at_ms, run.granularity),
+        value: point.value,
+        expected: point.expected,
+        lower: point.lower_bound,
+        upper: point.upper_bound,
+        is_anomalous: point.is_anomalous,
+    };
+    let drawn: Vec<SeriesPoint> = drawn.iter().map(point).collect();
+    let found: Vec<&Point> = points.iter().filter(|point| point.is_anomalous).collect();
+    let newest = found.iter().rev().take(MAX_ROWS).rev();
+    contents.anomalies.push(Series {
+        measure: name.to_owned(),
+        detector: format!("{}, {history} steps of history", run.detector.kind),
+        found: found.len(),
+        points: points.len(),
+        svg: series(&format!("{name} by {}", run.granularity), &drawn),
+        rows: newest.map(|point| row(point, run.granularity)).collect(),
+    });
+}
+
+fn row(point: &Point, granularity: Granularity) -> Row {
+    Row {
+        time: time(point.at_ms, granularity),
+        value: number(point.value),
+        expected: number(point.expected),
+        lower: number(point.lower_bound),
+        upper: number(point.upper_bound),
+        severity: point.severity.as_str(),
+    }
+}

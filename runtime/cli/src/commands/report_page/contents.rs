@@ -1,0 +1,114 @@
+//! The contents of the page, before they are markup.
+//!
+//! In: strings of a project and its data, as they are. Out: types that the template reads. Pictures are finished SVG,
+//! whose text is escaped; every other string is escaped by the template.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+/// Everything on the page.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Contents {
+    pub(super) project: String,
+    /// The caller for whom the page was made.
+    pub(super) caller: String,
+    pub(super) made_at: String,
+    /// Cubes and metrics as the metadata routes write them.
+    pub(super) cubes: Vec<Json>,
+    pub(super) metrics: Vec<Json>,
+    /// The join graph as SVG.
+    pub(super) joins: String,
+    pub(super) lineages: Vec<Lineage>,
+    /// False if profiles and anomalies were not requested.
+    pub(super) has_data: bool,
+    pub(super) profiles: Vec<Profile>,
+    pub(super) anomalies: Vec<Series>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// A limit that was reached or a part that is missing, in one section.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Note {
+    pub(super) section: &'static str,
+    pub(super) text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Lineage {
+    pub(super) name: String,
+    pub(super) svg: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Profile {
+    pub(super) cube: String,
+    pub(super) rows: u64,
+    pub(super) score: Option<String>,
+    pub(super) columns: Vec<Column>,
+    pub(super) insights: Vec<Insight>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) r#type: &'static str,
+    pub(super) nulls: String,
+    pub(super) distinct: String,
+    pub(super) least: String,
+    pub(super) most: String,
+    pub(super) mean: String,
+    /// SVG, or empty.
+    pub(super) histogram: String,
+    pub(super) frequent: Vec<Frequent>,
+}
+
+/// A frequent value, its number of rows, and that of the most frequent value.
+#[derive(Debug, Serialize)]
+pub(super) struct Frequent {
+    pub(super) value: String,
+    pub(super) count: u64,
+    pub(super) most: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Insight {
+    pub(super) level: &'static str,
+    pub(super) class: &'static str,
+    pub(super) message: String,
+}
+
+/// A measure along time.
+#[derive(Debug, Serialize)]
+pub(super) struct Series {
+    pub(super) measure: String,
+    pub(super) detector: String,
+    pub(super) found: usize,
+    pub(super) points: usize,
+    pub(super) svg: String,
+    /// The anomalous points.
+    pub(super) rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) time: String,
+    pub(super) value: String,
+    pub(super) expected: String,
+    pub(super) lower: String,
+    pub(super) upper: String,
+    pub(super) severity: &'static str,
+}
+
+/// Writes a number with at most three decimal places; a dash for none.
+pub(super) fn number(number: Option<f64>) -> String {
+    number.map_or("–".to_owned(), |number| {
+        let text = format!("{number:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    })
+}
+
+impl Contents {
+    pub(super) fn note(&mut self, section: &'static str, text: String) {
+        self.notes.push(Note { section, text });
+    }
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use terrane_compiler::Access;
 use terrane_expectations::hint;
-use terrane_wire::ErrorBody;
+use terrane_wire::{Code, ErrorBody};
 
 use super::{Terminal, print};
 use crate::failure::Failure;
@@ -110,6 +110,9 @@ pub(super) fn refused(refusal: ErrorBody) -> Failure {
     }
     match hint(&refusal) {
         Some(hint) => failure.hint(hint),
+        None if refusal.code == Code::NoJoinPath => {
+            failure.hint("`terrane graph` draws the joins; add the missing one to `joins` of a cube")
+        }
         None => failure,
     }
 }

@@ -201,6 +201,33 @@ fn page_contains_only_what_the_caller_may_see() {
 }
 
 #[test]
+fn large_projects_are_cut_with_a_note() {
+    let mut cubes = String::from("cubes:\n");
+    for number in 0..310 {
+        let joined = number + 1;
+        cubes.push_str(&format!("  - name: c{number}\n    sql_table: stores\n"));
+        if joined < 310 {
+            let sql = format!("\"{{c{number}}}.id = {{c{joined}}}.id\"");
+            cubes.push_str(&format!("    joins: [{{name: c{joined}, relationship: many_to_one, sql: {sql}}}]\n"));
+        }
+        cubes.push_str("    dimensions: [{name: id, type: number, sql: id, primary_key: true}]\n");
+    }
+    let scratch = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/many.yml", &cubes);
+    let file = in_folder(&scratch, "page.html");
+    let output = run("report", scratch.path(), &["--out", &file, "--no-data"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let page = fs::read_to_string(&file).unwrap();
+    for note in ["The page lists the first 300 of 310 cubes.", "The picture shows the first 150 of 310 cubes."] {
+        assert!(output.stderr.contains(note) && page.contains(note), "{note}: {}", output.stderr);
+    }
+    assert!(page.contains("<code>c299</code>") && !page.contains("<code>c300</code><span"), "{}", output.stderr);
+    let picture = in_folder(&scratch, "joins.svg");
+    let output = run("graph", scratch.path(), &["--svg", &picture]);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    assert_eq!(fs::read_to_string(&picture).unwrap().matches("class=\"edge\"").count(), 309);
+}
+
+#[test]
 fn page_of_a_report_works_in_a_browser() {
     let chromium = Some("/usr/bin/chromium").filter(|path| Path::new(path).is_file());
     let (Some(modules), Some(chromium)) = (prepared("graphql-clients/node_modules"), chromium) else {

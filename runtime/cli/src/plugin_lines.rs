@@ -125,6 +125,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn faults_and_warnings_are_reported_once() {
+        let lines = PluginLines::default();
+        let reported: Vec<bool> = ["a", "b", "a", "b"].into_iter().map(|text| lines.is_new(text)).collect();
+        assert_eq!(reported, [true, true, false, false]);
+    }
+
+    #[test]
     fn no_plugin_forges_a_line_or_shows_a_secret() {
         let line = |component: &str, message: &str, fields: &str| {
             let line = Line { component: component.into(), message: message.into(), fields: fields.into() };

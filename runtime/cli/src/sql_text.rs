@@ -45,7 +45,7 @@ enum Shift {
 /// The lines after a bracket that ends its line.
 struct Block {
     first: usize,
-    /// The line of the closing bracket; `None` if there is no such line.
+    /// The line of the closing bracket; `None` for a block that is not closed.
     end: Option<usize>,
     /// The closing bracket begins its line.
     closes_line: bool,
@@ -74,15 +74,16 @@ impl Scan {
             let has_owner = !is_literal && !is_closing && !line.trim().is_empty();
             scan.owners.push(open.iter().rev().find_map(|block| *block).filter(|_| has_owner));
             scan.is_literal.push(is_literal);
-            for (place, is_open) in brackets(line, &mut state).into_iter().enumerate() {
-                if is_open {
+            let brackets = brackets(line, &mut state);
+            for (place, bracket) in brackets.iter().enumerate() {
+                if bracket.is_open {
                     open.push(None);
                 } else if let Some(block) = open.pop().flatten() {
                     scan.blocks[block].end = Some(number);
                     scan.blocks[block].closes_line = is_closing && place == 0;
                 }
             }
-            if state == State::Code && line.ends_with('(') && !open.is_empty() {
+            if brackets.last().is_some_and(|last| last.is_open && last.place + 1 == line.len()) {
                 let depth = open.len();
                 open[depth - 1] = Some(scan.blocks.len());
                 scan.blocks.push(Block { first: number + 1, end: None, closes_line: false, depth });
@@ -99,20 +100,27 @@ enum State {
     Comment,
 }
 
-/// Returns the brackets of a line outside of strings and comments; true for opening ones.
-fn brackets(line: &str, state: &mut State) -> Vec<bool> {
+struct Bracket {
+    /// The byte in its line.
+    place: usize,
+    is_open: bool,
+}
+
+/// Returns the brackets of a line outside of strings and comments.
+fn brackets(line: &str, state: &mut State) -> Vec<Bracket> {
     let mut found = Vec::new();
-    let mut characters = line.chars().peekable();
-    while let Some(c) = characters.next() {
+    let mut characters = line.char_indices().peekable();
+    while let Some((place, c)) = characters.next() {
+        let mut is_next = |expected: char| characters.next_if(|(_, next)| *next == expected).is_some();
         match *state {
             State::Quoted(quote) if c == quote => *state = State::Code,
-            State::Comment if c == '*' && characters.next_if_eq(&'/').is_some() => *state = State::Code,
+            State::Comment if c == '*' && is_next('/') => *state = State::Code,
             State::Quoted(_) | State::Comment => {}
             State::Code => match c {
                 '\'' | '"' | '`' => *state = State::Quoted(c),
-                '-' if characters.peek() == Some(&'-') => break,
-                '/' if characters.next_if_eq(&'*').is_some() => *state = State::Comment,
-                '(' | ')' => found.push(c == '('),
+                '-' if is_next('-') => break,
+                '/' if is_next('*') => *state = State::Comment,
+                '(' | ')' => found.push(Bracket { place, is_open: c == '(' }),
                 _ => {}
             },
         }
@@ -148,7 +156,7 @@ mod tests {
     fn strings_over_several_lines_stay_and_odd_text_is_harmless() {
         let sql = "FROM (\nSELECT 'a\n(b' AS x,\n/* (\n( */ 1\n) AS c";
         assert_eq!(indented(sql), "FROM (\n  SELECT 'a\n(b' AS x,\n  /* (\n( */ 1\n) AS c\n");
-        for sql in ["", ")", "(", "((\n)", "'", ")\n(\n))", "SELECT (1)"] {
+        for sql in ["", ")", "(", "'", "((", ")\n(\n)", "SELECT (1)"] {
             assert_eq!(indented(sql).trim_end(), sql, "{sql}");
         }
     }

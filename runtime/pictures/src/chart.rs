@@ -68,8 +68,10 @@ pub fn series(title: &str, points: &[SeriesPoint]) -> String {
         let Some(value) = point.value.filter(|value| value.is_finite()) else { continue };
         let (x, y) = (number(plane.x(at)), number(plane.y(value)));
         let tooltip = escape(&format!("{}: {value}", point.time));
-        let _ =
-            writeln!(body, "<circle class=\"alarm\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"><title>{tooltip}</title></circle>");
+        let _ = writeln!(
+            body,
+            "<ellipse class=\"alarm\" cx=\"{x}\" cy=\"{y}\" rx=\"3.5\" ry=\"3.5\"><title>{tooltip}</title></ellipse>"
+        );
     }
     let end = |point: Option<&SeriesPoint>| point.map_or("", |point| &*point.time).to_owned();
     write_axis(&mut body, WIDTH, HEIGHT, (&end(points.first()), &end(points.last())));
@@ -137,7 +139,7 @@ mod tests {
             [point(Some(5.0), false), point(None, true), point(Some(20.0), true), point(Some(f64::INFINITY), true)];
         let drawn = series("a<b", &points);
         assert_eq!(drawn.matches("<polyline class=\"value\"").count(), 2, "{drawn}");
-        assert_eq!((drawn.matches("<circle").count(), drawn.matches("<polygon").count()), (1, 1), "{drawn}");
+        assert_eq!((drawn.matches("<ellipse").count(), drawn.matches("<polygon").count()), (1, 1), "{drawn}");
         assert!(drawn.contains("<title>a&lt;b</title>"), "{drawn}");
         assert!(series("", &[]).contains("</svg>"));
     }

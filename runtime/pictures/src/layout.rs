@@ -36,7 +36,7 @@ pub(crate) struct Route {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Lays out a graph. `gap` is additional room between layers, for labels of edges.
+/// Lays out a graph. `gap` is additional space between layers, for labels of edges.
 pub(crate) fn layout(sizes: &[Size], edges: &[(usize, usize)], gap: f64) -> Layout {
     let turned = back_edges(sizes.len(), edges);
     let forward: Vec<(usize, usize)> =

@@ -26,24 +26,7 @@ const MAX_LABEL: usize = 44;
 const MAX_EDGE_LABEL: usize = 20;
 
 /// The style of all pictures, for light and dark pages.
-pub const STYLE: &str = "\
-.picture{--ink:#1c2733;--soft:#6b7785;--cube:#dbe9ff;--member:#e3f5e1;--metric:#fff1d0;--table:#eceff3;--column:#f6f7f9;\
---policy:#fde2e2;--unresolved:#fff;--band:#cfe0f7;--line:#2563a8;--alarm:#c62828;--paper:#fff}\
-@media (prefers-color-scheme:dark){.picture{--ink:#e6eaef;--soft:#97a3b0;--cube:#1f3a5f;--member:#234a2b;\
---metric:#5a4514;--table:#333b45;--column:#262c34;--policy:#5c2a2a;--unresolved:#16191d;--band:#24405f;--line:#7db4f0;\
---alarm:#ff7b72;--paper:#14181d}}\
-.picture text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:var(--ink)}\
-.picture .paper{fill:var(--paper)}\
-.picture .label,.picture .axis{font-size:10px;fill:var(--soft)}\
-.picture .label{paint-order:stroke;stroke:var(--paper);stroke-width:3px}\
-.picture .node rect{stroke:var(--soft);stroke-width:1}\
-.picture .edge{fill:none;stroke:var(--soft);stroke-width:1.2}\
-.picture .head{fill:var(--soft)}\
-.picture .cube rect{fill:var(--cube)}.picture .member rect{fill:var(--member)}.picture .metric rect{fill:var(--metric)}\
-.picture .table rect{fill:var(--table)}.picture .column rect{fill:var(--column)}.picture .policy rect{fill:var(--policy)}\
-.picture .unresolved rect{fill:var(--unresolved);stroke-dasharray:4 3}\
-.picture .bin{fill:var(--line)}.picture .band{fill:var(--band)}.picture .expected{fill:none;stroke:var(--soft);\
-stroke-dasharray:3 3}.picture .value{fill:none;stroke:var(--line);stroke-width:1.5}.picture .alarm{fill:var(--alarm)}";
+pub const STYLE: &str = include_str!("style.css");
 
 /// The form of an SVG element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,12 +161,12 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Returns the columns of a text in a monospaced font.
+/// Returns the columns of a string in a monospaced font.
 fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(1)).sum()
 }
 
-/// Shortens a text to a number of columns.
+/// Shortens a string to a number of columns.
 fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

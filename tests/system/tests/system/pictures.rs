@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use terrane_system_tests::{FLIGHTS, Program, Scratch, path};
@@ -76,6 +76,30 @@ fn joins_are_drawn_as_a_tree_and_in_files() {
     let json: Value =
         serde_json::from_str(&run("graph", &path(FLIGHTS), &["--json", "--cube", "planes"]).stdout).unwrap();
     assert_eq!((&json["cubes"][0]["name"], &json["joins"]), (&json!("planes"), &json!([])), "{json}");
+}
+
+/// Runs a command in a pseudo-terminal, which `script` of util-linux makes.
+fn on_a_terminal(call: &str, locale: &str) -> Option<String> {
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{BINARY} {call}"), "/dev/null"]);
+    script.env("TERM", "xterm").env("LC_ALL", locale).stdin(Stdio::null());
+    Some(String::from_utf8_lossy(&script.output().ok()?.stdout).into_owned())
+}
+
+#[test]
+fn terminals_with_utf8_get_lines_and_bars() {
+    let scratch = shops();
+    let folder = scratch.path().display();
+    let Some(tree) = on_a_terminal(&format!("graph {folder}"), "C.UTF-8") else {
+        return crate::skip("pictures on a terminal", "`script` of util-linux is missing");
+    };
+    assert!(tree.contains("└─ stores  many_to_one"), "{tree}");
+    let plain = on_a_terminal(&format!("graph {folder}"), "C").unwrap();
+    assert!(plain.contains("`- stores  many_to_one"), "{plain}");
+    let profile = on_a_terminal(&format!("profile {folder} shop"), "C.UTF-8").unwrap();
+    assert!(profile.contains("distribution") && profile.contains('█'), "{profile}");
+    let plain = on_a_terminal(&format!("profile {folder} shop"), "C").unwrap();
+    assert!(plain.contains("std dev") && !plain.contains("distribution"), "{plain}");
 }
 
 #[test]
@@ -165,12 +189,42 @@ fn page_contains_only_what_the_caller_may_see() {
     let output = run("report", scratch.path(), &["--out", &file, "--as", &clerk]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let page = fs::read_to_string(&file).unwrap();
-    assert!(!page.contains("secret-") && !page.contains("city"), "denied members are left out");
+    assert!(
+        !page.contains("secret-") && !page.contains(".city") && !page.contains(">city<"),
+        "denied members are left out"
+    );
     assert!(page.contains("13 rows") && page.contains("for u7"), "row filters hold");
     let output = run("report", scratch.path(), &["--out", &file, "--no-data"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let page = fs::read_to_string(&file).unwrap();
     assert!(!page.contains("secret-") && !page.contains("id=\"profiles\""), "no rows are read");
+}
+
+#[test]
+fn large_projects_are_cut_with_a_note() {
+    let mut cubes = String::from("cubes:\n");
+    for number in 0..310 {
+        let joined = number + 1;
+        cubes.push_str(&format!("  - name: c{number}\n    sql_table: stores\n"));
+        if joined < 310 {
+            let sql = format!("\"{{c{number}}}.id = {{c{joined}}}.id\"");
+            cubes.push_str(&format!("    joins: [{{name: c{joined}, relationship: many_to_one, sql: {sql}}}]\n"));
+        }
+        cubes.push_str("    dimensions: [{name: id, type: number, sql: id, primary_key: true}]\n");
+    }
+    let scratch = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/many.yml", &cubes);
+    let file = in_folder(&scratch, "page.html");
+    let output = run("report", scratch.path(), &["--out", &file, "--no-data"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let page = fs::read_to_string(&file).unwrap();
+    for note in ["The page lists the first 300 of 310 cubes.", "The picture shows the first 150 of 310 cubes."] {
+        assert!(output.stderr.contains(note) && page.contains(note), "{note}: {}", output.stderr);
+    }
+    assert!(page.contains("<code>c299</code>") && !page.contains("<code>c300</code><span"), "{}", output.stderr);
+    let picture = in_folder(&scratch, "joins.svg");
+    let output = run("graph", scratch.path(), &["--svg", &picture]);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    assert_eq!(fs::read_to_string(&picture).unwrap().matches("class=\"edge\"").count(), 309);
 }
 
 #[test]

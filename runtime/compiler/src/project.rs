@@ -19,6 +19,7 @@ mod models;
 mod policies;
 mod registered;
 mod reserved;
+mod rolling_window;
 pub mod schema;
 mod settings;
 mod sources;

@@ -284,6 +284,12 @@ impl CubeReader {
                 let aggregate = Aggregate { argument, filters, ..aggregate.clone() };
                 MeasureKind::RunningTotal { aggregate, from_all: *from_all }
             }
+            MeasureKind::Rolling { aggregate, window } => {
+                let argument = argument(Place::Measure);
+                self.check_addable(definition, aggregate.function, argument.as_ref(), scope, item);
+                let aggregate = Aggregate { argument, filters, ..aggregate.clone() };
+                MeasureKind::Rolling { aggregate, window: *window }
+            }
             MeasureKind::Number(_) => {
                 let body = argument(Place::Number).unwrap_or_default();
                 MeasureKind::Number(body)

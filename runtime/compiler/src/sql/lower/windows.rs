@@ -1,0 +1,164 @@
+//! Aggregates rows over a range of time around each step (semantics, rule 10b).
+//!
+//! The rows of each fact with a window are a named query, which comes before the steps, so that no table of the project
+//! can be mistaken for the steps. They are joined with the steps whose window contains their time: never a window frame
+//! over groups, because a distinct count is not a sum of distinct counts, and groups have gaps.
+
+use super::fact::{ROWS, any_of_row};
+use super::steps::{STEPS, chosen, named};
+use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use crate::model::DimensionId;
+use crate::plan::{Fact, MAX_WINDOWS, RowKey};
+use crate::sql::ast::{JoinClause, JoinKind};
+use crate::sql::dialect_profile::Op;
+use crate::sql::expression::added;
+use crate::types::{Granularity, LogicalType, WindowLength, WindowOffset};
+
+/// One name for each fact with a window.
+const NAMES: [&str; MAX_WINDOWS] = [
+    "terrane_rows_1",
+    "terrane_rows_2",
+    "terrane_rows_3",
+    "terrane_rows_4",
+    "terrane_rows_5",
+    "terrane_rows_6",
+    "terrane_rows_7",
+    "terrane_rows_8",
+];
+/// The column with the time of a row.
+const TIME: &str = "row_time";
+
+impl<'a> Lowering<'a> {
+    /// The facts with windows, each with its index in the plan and the name of its rows.
+    pub(super) fn windowed(&self) -> impl Iterator<Item = (usize, &'a Fact<'a>, &'static str)> {
+        let facts = self.plan.facts.iter().enumerate().filter(|(_, fact)| fact.period.window.is_some());
+        facts.zip(NAMES).map(|((index, fact), name)| (index, fact, name))
+    }
+
+    /// Returns the named queries with the rows of facts that have windows.
+    pub(super) fn window_rows(&self) -> impl Iterator<Item = (&'static str, Query<'a>)> {
+        self.windowed().map(|(_, fact, name)| {
+            let others = (0..self.plan.groups.len()).filter(|index| !self.is_on_axis(*index));
+            let mut groups: Vec<_> = others.map(|index| self.row_group(fact, index)).collect();
+            groups.push((self.row_time(fact), Name::Fixed(TIME)));
+            (name, Query::Select(Box::new(self.fact_rows(fact, groups, fact.distinct.as_ref()))))
+        })
+    }
+
+    /// Returns the branches with the groups and aggregates of facts that have windows.
+    pub(super) fn window_branches(&self) -> impl Iterator<Item = Select<'a>> {
+        self.windowed().map(|(index, fact, _)| self.branch(fact, Some(index)))
+    }
+
+    /// Returns a group-by column of rows that are joined with steps.
+    pub(super) fn window_group(&self, index: usize) -> SqlExpr<'a> {
+        let table = if self.is_on_axis(index) { STEPS } else { ROWS };
+        SqlExpr::Derived(table, Name::Numbered('g', index))
+    }
+
+    /// Selects `items` over the rows in each window. Rows that joins repeat count once in each.
+    pub(super) fn in_windows(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
+        let Some(key) = &fact.distinct else { return self.joined_with_steps(fact, items) };
+        let groups = 0..self.plan.groups.len();
+        let mut inner: Vec<_> = groups.map(|i| (self.window_group(i), Name::Numbered('g', i))).collect();
+        let keys = match key {
+            RowKey::PrimaryKey(keys) => keys.len(),
+            RowKey::RowNumber => 1,
+        };
+        inner.extend((0..keys).map(|key| {
+            let name = Name::Numbered('k', key);
+            (SqlExpr::Derived(ROWS, name), name)
+        }));
+        let group_by = inner.len();
+        for (index, planned) in self.plan.aggregates.iter().enumerate() {
+            let has_value = planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
+            if has_value && std::ptr::eq(&self.plan.facts[planned.fact], fact) {
+                let name = Name::Numbered('v', index);
+                inner.push((any_of_row(planned, SqlExpr::Derived(ROWS, name)), name));
+            }
+        }
+        let mut rows = self.joined_with_steps(fact, inner);
+        rows.group_by = group_by;
+        Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(rows))), ROWS))
+    }
+
+    /// Selects `items` over the pairs of rows and steps in whose window they are.
+    fn joined_with_steps(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
+        let is_it = |(_, other, _): &(usize, &Fact<'_>, &str)| std::ptr::eq(*other, fact);
+        let name = self.windowed().find(is_it).map_or(NAMES[0], |(_, _, name)| name);
+        let mut select = Select::new(items, Source::Named { name, alias: ROWS });
+        select.joins.push(JoinClause { source: named(STEPS), kind: JoinKind::Cross, on: Vec::new() });
+        select.filters = self.in_window(fact);
+        select
+    }
+
+    /// Returns the conditions that a row's time is in the window of a step.
+    fn in_window(&self, fact: &'a Fact<'a>) -> Vec<SqlExpr<'a>> {
+        let Some(window) = fact.period.window else { return Vec::new() };
+        let (start, end, ty) = self.ends_of_step(fact);
+        let anchor = if window.offset == WindowOffset::Start { start } else { end };
+        let time = || {
+            let column = SqlExpr::Derived(ROWS, Name::Fixed(TIME));
+            if self.own_bucket_type(fact) == ty { column } else { column.cast(ty) }
+        };
+        let edge = |length: WindowLength, sign: i64| match length {
+            WindowLength::Zero => Some(anchor.clone()),
+            WindowLength::Units { count, unit } => {
+                Some(added(unit, anchor.clone(), SqlExpr::Integer(sign * i64::from(count)), ty))
+            }
+            WindowLength::Unbounded => None,
+        };
+        let from = edge(window.trailing, -1).map(|from| SqlExpr::op(Op::Ge, vec![time(), from]));
+        let to = edge(window.leading, 1).map(|to| SqlExpr::op(Op::Lt, vec![time(), to]));
+        let conditions: Vec<_> = from.into_iter().chain(to).collect();
+        if conditions.is_empty() { vec![SqlExpr::op(Op::IsNotNull, vec![time()])] } else { conditions }
+    }
+
+    /// Returns the start of a step and the start of the next, and their type. For a fact of the compared period they are
+    /// those of the step that is shown beside it.
+    fn ends_of_step(&self, fact: &'a Fact<'a>) -> (SqlExpr<'a>, SqlExpr<'a>, LogicalType) {
+        let steps = self.axis_granularity();
+        let own = self.own_bucket_type(fact);
+        let shown = self.expressions.bucket_type(steps, self.plan.model.dimension(self.axis_time_of(&self.plan.facts[0])));
+        let ty = if own == shown { own } else { LogicalType::Timestamp };
+        let ends = |group: usize| {
+            let granularity = self.plan.groups[group].granularity.unwrap_or(steps);
+            let mut start = SqlExpr::Derived(STEPS, Name::Numbered('g', group));
+            if own != shown {
+                start = start.cast(ty);
+            }
+            let shift = self.plan.shifts.iter().find(|shift| shift.group == group && fact.period.is_previous);
+            if let Some(shift) = shift.filter(|shift| shift.buckets != 0) {
+                start = added(granularity, start, SqlExpr::Integer(-shift.buckets), ty);
+            }
+            (start.clone(), added(granularity, start, SqlExpr::Integer(1), ty))
+        };
+        let groups = self.starting_groups();
+        let (mut start, mut end) = ends(groups[0]);
+        for group in &groups[1..] {
+            let (other_start, other_end) = ends(*group);
+            start = chosen(Op::Gt, other_start, start);
+            end = chosen(Op::Lt, other_end, end);
+        }
+        (start, end, ty)
+    }
+
+    /// The granularity of the group that a step is found by.
+    fn axis_granularity(&self) -> Granularity {
+        let group = self.starting_groups().first().and_then(|group| self.plan.groups[*group].granularity);
+        group.unwrap_or(Granularity::Day)
+    }
+
+    fn axis_time_of(&self, fact: &'a Fact<'a>) -> DimensionId {
+        fact.groups[self.starting_groups()[0]]
+    }
+
+    fn own_bucket_type(&self, fact: &'a Fact<'a>) -> LogicalType {
+        let dimension = self.plan.model.dimension(self.axis_time_of(fact));
+        self.expressions.bucket_type(self.axis_granularity(), dimension)
+    }
+
+    fn row_time(&self, fact: &'a Fact<'a>) -> SqlExpr<'a> {
+        self.expressions.row_time(fact, self.starting_groups()[0])
+    }
+}

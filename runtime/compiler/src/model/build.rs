@@ -250,8 +250,11 @@ impl CubeReader {
     ) -> MeasureKind {
         let item = Item::Measure(id);
         let is_own = scope.own().is_some_and(|own| own.alias_of.is_none());
-        let needs_sql =
-            !matches!(&measure.kind, MeasureKind::Aggregate(Aggregate { function: AggregateFunction::Count, .. }));
+        let needs_sql = !matches!(
+            &measure.kind,
+            MeasureKind::Aggregate(Aggregate { function: AggregateFunction::Count, .. })
+                | MeasureKind::Rolling { aggregate: Aggregate { function: AggregateFunction::Count, .. }, .. }
+        );
         if needs_sql && definition.sql.is_none() {
             self.broken.insert(item);
             if is_own {

@@ -161,7 +161,7 @@ pub(super) static ROLLING_WINDOW: MappingKeys = MappingKeys {
             "offset",
             Kind::Word(&WINDOW_OFFSETS),
             "start",
-            "Whether both lengths are measured from the `start` or the `end` of the step. Default: end.",
+            "The point of the step from which both lengths are measured: `start` or `end`. Default: end.",
         ),
     ],
     one_of: &["trailing", "leading"],

@@ -184,6 +184,8 @@ impl<'a> Lowering<'a> {
         let mut items: Vec<_> = groups.map(|i| (self.group(fact, i), Name::Numbered('g', i))).collect();
         for (index, planned) in self.plan.aggregates.iter().enumerate() {
             let expr = match merge {
+                // Known only after the steps, which are made of these groups.
+                Some(_) if self.has_window(index) && fact.period.window.is_none() => continue,
                 Some(own) if planned.fact != own => self.null_of(planned.aggregate),
                 _ => self.aggregate(index),
             };

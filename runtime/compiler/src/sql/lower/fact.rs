@@ -3,13 +3,15 @@
 //! If joins repeat the fact's rows, an inner select first reduces each row to one per group, and an outer select
 //! aggregates.
 
+use super::rollup::total_of;
 use super::stored::{STATES, merged};
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
-use crate::model::DimensionId;
+use crate::model::{DimensionId, state_type};
 use crate::plan::{Fact, PlannedAggregate, RowKey, SemiJoin};
 use crate::snippet::AggregateFunction;
 use crate::sql::dialect_profile::Op;
 use crate::sql::expression::call;
+use crate::types::LogicalType;
 
 /// The derived table with one row for each group and row of the fact.
 pub(super) const ROWS: &str = "fact_rows";
@@ -51,12 +53,20 @@ impl<'a> Lowering<'a> {
     pub(super) fn aggregate_of_rows(&self, index: usize) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         let fact = &self.plan.facts[planned.fact];
-        let conditions = self.expressions.conditions(fact, planned);
-        let argument = self.expressions.argument(fact, planned);
+        if self.sums_buckets(fact) {
+            return bucket_total(planned, index);
+        }
         if fact.distinct.is_some() || fact.period.window.is_some() {
-            let has_value = argument.is_some() || !conditions.is_empty();
+            let has_value = planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
             return call(planned, has_value.then_some(SqlExpr::Derived(ROWS, Name::Numbered('v', index))));
         }
+        self.call_over_rows(fact, planned)
+    }
+
+    /// Returns the aggregate call over rows as they are.
+    pub(super) fn call_over_rows(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> SqlExpr<'a> {
+        let conditions = self.expressions.conditions(fact, planned);
+        let argument = self.expressions.argument(fact, planned);
         if conditions.is_empty() {
             return call(planned, argument);
         }
@@ -170,4 +180,14 @@ impl<'a> Lowering<'a> {
 pub(super) fn any_of_row<'a>(planned: &PlannedAggregate<'_>, value: SqlExpr<'a>) -> SqlExpr<'a> {
     let ty = Some(planned.aggregate.argument_type).filter(|_| planned.aggregate.argument.is_some());
     SqlExpr::Op { op: Op::Max, ty, args: vec![value] }
+}
+
+/// Returns an aggregate of its values in several steps.
+fn bucket_total<'a>(planned: &'a PlannedAggregate<'a>, index: usize) -> SqlExpr<'a> {
+    let part = SqlExpr::Derived(ROWS, Name::Numbered('v', index));
+    match planned.aggregate.function {
+        AggregateFunction::Count => total_of(part, LogicalType::Integer),
+        AggregateFunction::Sum => total_of(part, state_type(planned.aggregate)),
+        _ => call(planned, Some(part)),
+    }
 }

@@ -55,10 +55,14 @@ impl<'a> Lowering<'a> {
         named
     }
 
-    /// Selects the groups of facts without windows as they are.
+    /// Selects the groups of facts without windows, with nulls for the aggregates of the others.
     fn own_parts(&self) -> Select<'a> {
         let flag = self.has_lookups().then_some(Name::Fixed(IS_SELECTED));
-        let columns = self.names().chain(flag).map(|name| (SqlExpr::Derived(OWN_PARTS, name), name));
+        let column = |name| match name {
+            Name::Numbered('a', index) if self.has_window(index) => self.null_of(self.plan.aggregates[index].aggregate),
+            name => SqlExpr::Derived(OWN_PARTS, name),
+        };
+        let columns = self.names().chain(flag).map(|name| (column(name), name));
         Select::new(columns.collect(), named(OWN_PARTS))
     }
 
@@ -73,7 +77,7 @@ impl<'a> Lowering<'a> {
         let axis = self.axis().map_or(&[][..], |axis| &axis.groups);
         let is_dated =
             || axis.iter().map(|g| SqlExpr::op(Op::IsNotNull, vec![column(Name::Numbered('g', *g))])).collect();
-        // What has no time is in no window either.
+        // Rows without a time are in no window.
         let item = |name| match name {
             Name::Numbered('a', index) if self.has_window(index) => SqlExpr::when(is_dated(), column(name), None),
             name => column(name),
@@ -99,7 +103,7 @@ impl<'a> Lowering<'a> {
         Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(self.with_steps()))), GROUPED))
     }
 
-    fn has_window(&self, aggregate: usize) -> bool {
+    pub(super) fn has_window(&self, aggregate: usize) -> bool {
         self.plan.facts[self.plan.aggregates[aggregate].fact].period.window.is_some()
     }
 

@@ -1,13 +1,14 @@
 //! Aggregates rows over a range of time around each step (semantics, rule 10b).
 //!
 //! The rows of each fact with a window are a named query, which comes before the steps, so that no table of the project
-//! can be mistaken for the steps. They are joined with the steps whose window contains their time: never a window frame
+//! can be mistaken for the steps. Where the ends of windows are ends of steps, counts, sums and extremes are first
+//! computed for each step. They are joined with the steps whose window contains their time: never a window frame
 //! over groups, because a distinct count is not a sum of distinct counts, and groups have gaps.
 
 use super::fact::{ROWS, any_of_row};
 use super::steps::{STEPS, chosen, named};
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
-use crate::model::DimensionId;
+use crate::model::{AggregateFunction, DimensionId};
 use crate::plan::{Fact, MAX_WINDOWS, RowKey};
 use crate::sql::ast::{JoinClause, JoinKind};
 use crate::sql::dialect_profile::Op;
@@ -40,9 +41,50 @@ impl<'a> Lowering<'a> {
         self.windowed().map(|(_, fact, name)| {
             let others = (0..self.plan.groups.len()).filter(|index| !self.is_on_axis(*index));
             let mut groups: Vec<_> = others.map(|index| self.row_group(fact, index)).collect();
-            groups.push((self.row_time(fact), Name::Fixed(TIME)));
-            (name, Query::Select(Box::new(self.fact_rows(fact, groups, fact.distinct.as_ref()))))
+            let sums_buckets = self.sums_buckets(fact);
+            let finest = self.starting_groups()[0];
+            groups.push(match sums_buckets {
+                true => (self.expressions.group(fact, finest), Name::Fixed(TIME)),
+                false => (self.expressions.row_time(fact, finest), Name::Fixed(TIME)),
+            });
+            let rows = match sums_buckets {
+                true => self.bucket_sums(fact, groups),
+                false => self.fact_rows(fact, groups, fact.distinct.as_ref()),
+            };
+            (name, Query::Select(Box::new(rows)))
         })
+    }
+
+    /// Returns whether the rows of a fact with a window are summed up by step before they are joined with the steps, so
+    /// that each row is not joined with many of them. The ends of windows are then ends of steps, and the values of
+    /// parts make the value of all.
+    pub(super) fn sums_buckets(&self, fact: &'a Fact<'a>) -> bool {
+        let Some(window) = fact.period.window else { return false };
+        let [only] = self.starting_groups() else { return false };
+        let Some(step) = self.plan.groups[*only].granularity else { return false };
+        let is_nested = |length: WindowLength| match length {
+            WindowLength::Units { unit, .. } => step.nests_in(unit),
+            WindowLength::Zero | WindowLength::Unbounded => true,
+        };
+        let own = self.plan.aggregates.iter().filter(|planned| std::ptr::eq(&self.plan.facts[planned.fact], fact));
+        fact.distinct.is_none()
+            && !step.is_sub_day()
+            && window.sides().into_iter().all(is_nested)
+            && own.into_iter().all(|planned| is_additive(planned.aggregate.function))
+    }
+
+    /// Selects a row for each step of each group, with the aggregates over its rows.
+    fn bucket_sums(&self, fact: &'a Fact<'a>, groups: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
+        let mut items = groups;
+        let group_by = items.len();
+        for (index, planned) in self.plan.aggregates.iter().enumerate() {
+            if std::ptr::eq(&self.plan.facts[planned.fact], fact) {
+                items.push((self.call_over_rows(fact, planned), Name::Numbered('v', index)));
+            }
+        }
+        let mut select = self.rows(fact, items);
+        select.group_by = group_by;
+        select
     }
 
     /// Returns the branches with the groups and aggregates of facts that have windows.
@@ -157,8 +199,9 @@ impl<'a> Lowering<'a> {
         let dimension = self.plan.model.dimension(self.axis_time_of(fact));
         self.expressions.bucket_type(self.axis_granularity(), dimension)
     }
+}
 
-    fn row_time(&self, fact: &'a Fact<'a>) -> SqlExpr<'a> {
-        self.expressions.row_time(fact, self.starting_groups()[0])
-    }
+fn is_additive(function: AggregateFunction) -> bool {
+    use AggregateFunction::{Count, Max, Min, Sum};
+    matches!(function, Count | Sum | Min | Max)
 }

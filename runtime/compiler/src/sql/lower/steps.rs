@@ -12,7 +12,7 @@ use crate::sql::dialect_profile::Op;
 use crate::sql::expression::added;
 use crate::types::LogicalType;
 
-const PARTS: &str = "parts";
+pub(super) const PARTS: &str = "parts";
 /// The part of `parts` that is known before the steps, if some facts have windows.
 const OWN_PARTS: &str = "own_parts";
 pub(super) const STEPS: &str = "steps";
@@ -45,25 +45,11 @@ impl<'a> Lowering<'a> {
             return [(PARTS, Query::UnionAll(own)), digits].into_iter().chain(steps).collect();
         }
         let mut named: Vec<_> = self.window_rows().collect();
-        let mut parts: Vec<_> = self.window_branches().collect();
-        if !own.is_empty() {
-            named.push((OWN_PARTS, Query::UnionAll(own)));
-            parts.insert(0, self.own_parts());
-        }
+        let base = (!own.is_empty()).then_some(OWN_PARTS);
+        named.extend(base.map(|name| (name, Query::UnionAll(own))));
         named.extend(std::iter::once(digits).chain(steps));
-        named.push((PARTS, Query::UnionAll(parts)));
+        named.extend(self.window_parts(base));
         named
-    }
-
-    /// Selects the groups of facts without windows, with nulls for the aggregates of the others.
-    fn own_parts(&self) -> Select<'a> {
-        let flag = self.has_lookups().then_some(Name::Fixed(IS_SELECTED));
-        let column = |name| match name {
-            Name::Numbered('a', index) if self.has_window(index) => self.null_of(self.plan.aggregates[index].aggregate),
-            name => SqlExpr::Derived(OWN_PARTS, name),
-        };
-        let columns = self.names().chain(flag).map(|name| (column(name), name));
-        Select::new(columns.collect(), named(OWN_PARTS))
     }
 
     /// The named query from which the steps are made.

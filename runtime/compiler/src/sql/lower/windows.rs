@@ -6,8 +6,8 @@
 //! over groups, because a distinct count is not a sum of distinct counts, and groups have gaps.
 
 use super::fact::{ROWS, any_of_row};
-use super::steps::{STEPS, chosen, named};
-use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use super::steps::{PARTS, STEPS, chosen, named};
+use super::{IS_SELECTED, Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{AggregateFunction, DimensionId};
 use crate::plan::{Fact, MAX_WINDOWS, RowKey};
 use crate::sql::ast::{JoinClause, JoinKind};
@@ -26,6 +26,8 @@ const NAMES: [&str; MAX_WINDOWS] = [
     "terrane_rows_7",
     "terrane_rows_8",
 ];
+/// The names of all stacks of groups but the last.
+const STACKS: [&str; MAX_WINDOWS - 1] = ["parts_1", "parts_2", "parts_3", "parts_4", "parts_5", "parts_6", "parts_7"];
 /// The column with the time of a row.
 const TIME: &str = "row_time";
 
@@ -87,9 +89,53 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Returns the branches with the groups and aggregates of facts that have windows.
-    pub(super) fn window_branches(&self) -> impl Iterator<Item = Select<'a>> {
-        self.windowed().map(|(index, fact, _)| self.branch(fact, Some(index)))
+    /// Returns the named queries that add the groups of each fact with a window to those of `base`; the last is
+    /// `parts`. Each stacks two selects, so that a null always meets a typed value: PostgreSQL takes two nulls for
+    /// strings.
+    pub(super) fn window_parts(&self, base: Option<&'static str>) -> Vec<(&'static str, Query<'a>)> {
+        let facts: Vec<_> = self.windowed().collect();
+        let mut parts = Vec::with_capacity(facts.len());
+        let mut known: Vec<usize> = (0..self.plan.aggregates.len()).filter(|index| !self.has_window(*index)).collect();
+        let mut previous = base;
+        for (position, (own, fact, _)) in facts.iter().enumerate() {
+            let is_own = |index: &usize| self.plan.aggregates[*index].fact == *own;
+            let columns: Vec<usize> =
+                (0..self.plan.aggregates.len()).filter(|index| is_own(index) || known.contains(index)).collect();
+            let earlier = previous.map(|table| self.earlier_parts(table, &columns, &known));
+            let selects = earlier.into_iter().chain([self.window_part(fact, &columns, &known)]).collect();
+            let name = if position + 1 == facts.len() { PARTS } else { STACKS[position] };
+            parts.push((name, Query::UnionAll(selects)));
+            (previous, known) = (Some(name), columns);
+        }
+        parts
+    }
+
+    /// Selects the groups of a stack, with nulls for the aggregates that it lacks.
+    fn earlier_parts(&self, table: &'static str, columns: &[usize], known: &[usize]) -> Select<'a> {
+        let column = |name| (SqlExpr::Derived(table, name), name);
+        let groups = (0..self.plan.groups.len()).map(|index| column(Name::Numbered('g', index)));
+        let aggregates = columns.iter().map(|index| match known.contains(index) {
+            true => column(Name::Numbered('a', *index)),
+            false => self.null_column(*index),
+        });
+        let flag = self.has_lookups().then_some(column(Name::Fixed(IS_SELECTED)));
+        Select::new(groups.chain(aggregates).chain(flag).collect(), named(table))
+    }
+
+    /// Selects the groups of a fact with a window, with nulls for the aggregates of others.
+    fn window_part(&self, fact: &'a Fact<'a>, columns: &[usize], known: &[usize]) -> Select<'a> {
+        let groups = (0..self.plan.groups.len()).map(|index| (self.group(fact, index), Name::Numbered('g', index)));
+        let aggregates = columns.iter().map(|index| match known.contains(index) {
+            true => self.null_column(*index),
+            false => (self.aggregate(*index), Name::Numbered('a', *index)),
+        });
+        let flag = (SqlExpr::Integer(i64::from(fact.is_selected)), Name::Fixed(IS_SELECTED));
+        let flag = self.has_lookups().then_some(flag);
+        self.grouped(fact, groups.chain(aggregates).chain(flag).collect())
+    }
+
+    fn null_column(&self, aggregate: usize) -> (SqlExpr<'a>, Name<'a>) {
+        (self.null_of(self.plan.aggregates[aggregate].aggregate), Name::Numbered('a', aggregate))
     }
 
     /// Returns a group-by column of rows that are joined with steps.

@@ -257,7 +257,9 @@ impl<'a> Access<'a> {
             let snippet = match &part {
                 SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
                     MeasureKind::Number(snippet) => snippet,
-                    MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                    MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                         if self.opens_aggregate(aggregate) {
                             continue;
                         }

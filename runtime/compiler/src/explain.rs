@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{Aggregate, CubeId, DimensionId, Model, Snippet, SqlPart};
+use crate::model::{Aggregate, CubeId, DimensionId, Model, RollingWindow, Snippet, SqlPart};
 use crate::plan::{GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, RowKey, ValueExpr};
 use crate::query::{Bound, Group, GroupBy, Operand, OrderTarget, Predicate, ResolvedQuery, Test, ValueId};
 use crate::types::Value;
@@ -61,7 +61,12 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
             (true, true) => ", the stretch compared with and what was before",
         };
         let dated = if fact.period.is_dated { ", rows with a time" } else { "" };
-        lines.add(0, format_args!("{role} {}{stretch}{dated}", plan.model.cube(fact.tree.cube).name));
+        let window = fact.period.window.map(|window| {
+            let RollingWindow { trailing, leading, offset } = window;
+            format!(", rolling from {trailing} before to {leading} after the {} of each step", offset.as_str())
+        });
+        let window = window.unwrap_or_default();
+        lines.add(0, format_args!("{role} {}{stretch}{dated}{window}", plan.model.cube(fact.tree.cube).name));
         for (index, planned) in fact.tree.joins.iter().enumerate() {
             let kind = match (planned.join.never_misses(), planned.is_to_many) {
                 (true, _) => "join that never misses",

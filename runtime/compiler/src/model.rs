@@ -57,7 +57,7 @@ pub use crate::project::Governed;
 pub use crate::snippet::{
     Aggregate, AggregateFunction, ColumnName, Compared, Fraction, Snippet, SqlPart, UserPart, UserValue,
 };
-pub use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
+pub use crate::types::{DimensionType, MetricKind, Relationship, RollingWindow, TimeKind};
 
 use crate::text::Span;
 use crate::types::{Granularity, LogicalType, Value};
@@ -200,6 +200,11 @@ pub enum MeasureKind {
     RunningTotal {
         aggregate: Aggregate,
         from_all: bool,
+    },
+    /// Aggregated over a range of time around each step of the query's time axis.
+    Rolling {
+        aggregate: Aggregate,
+        window: RollingWindow,
     },
 }
 
@@ -375,7 +380,9 @@ impl Cube {
         for measure in &self.measures {
             match &measure.kind {
                 MeasureKind::Number(sql) => columns_in(sql, &mut found),
-                MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                     columns_within(aggregate, &mut found);
                 }
             }

@@ -13,6 +13,7 @@ mod secure;
 mod semi_join;
 mod stored_rows;
 mod user_values;
+mod window;
 
 use std::sync::Arc;
 
@@ -28,8 +29,9 @@ pub use secure::{Protection, RowGuard, SecuredPlan, secure};
 pub use semi_join::SemiJoin;
 pub use stored_rows::{StateSource, StoredRows, StoredSegment, StoredState, StoredTable};
 pub(crate) use user_values::{fit, type_of};
+pub(crate) use window::MAX_WINDOWS;
 
-use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, Snippet};
+use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, RollingWindow, Snippet};
 use crate::query::{Axis, Group, GroupShift, Predicate, Test};
 use crate::types::Value;
 
@@ -93,6 +95,8 @@ pub struct Period {
     pub has_history: bool,
     /// True if rows without a time are left out, as for totals of a running total.
     pub is_dated: bool,
+    /// The range of time around each step whose rows are aggregated. The query's range does not restrict them.
+    pub window: Option<RollingWindow>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,6 +193,13 @@ pub enum PlannedTarget<'m> {
 }
 
 impl LogicalPlan<'_> {
+    /// Returns whether each combination of the other groups has a row for every step of the axis, and not only from its
+    /// own first step.
+    pub fn has_all_steps(&self) -> bool {
+        let is_bounded = self.axis.as_ref().is_some_and(|axis| axis.bounds.is_some());
+        self.fill_gaps || (is_bounded && self.facts.iter().any(|fact| fact.period.window.is_some()))
+    }
+
     /// Returns a warning for each pair of equally good paths between cubes, naming the path that is used.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();

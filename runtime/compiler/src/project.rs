@@ -20,6 +20,7 @@ mod models;
 mod policies;
 mod registered;
 mod reserved;
+mod rolling_window;
 pub mod schema;
 mod settings;
 mod sources;

@@ -22,7 +22,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use self::axis::{Clock, axis};
 use self::groups::check_time_grain;
 use self::names::Names;
-use self::values::{fact_cubes, running_total_in, used_values};
+use self::values::{fact_cubes, along_axis_in, used_values};
 use crate::access::Access;
 use crate::environment::Environment;
 use crate::model::CubeId;
@@ -87,7 +87,7 @@ pub fn resolve(
         Some(compare) => Some(resolver.compare(compare, &groups, &mut ranges)?),
         None => None,
     };
-    let runs = used.iter().find_map(|value| running_total_in(model, *value));
+    let runs = used.iter().find_map(|value| along_axis_in(model, *value));
     let axis = match (&runs, query.fill_gaps) {
         (None, false) => None,
         (runs, _) => {

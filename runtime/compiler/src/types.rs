@@ -2,9 +2,13 @@
 //!
 //! In: nothing. Out: plain data. Not here: dialects, files and wire formats.
 
+mod rolling_window;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+
+pub use rolling_window::{MAX_WINDOW_UNITS, RollingWindow, WindowLength, WindowLengthError, WindowOffset};
 
 /// A warehouse-independent column type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -99,7 +99,9 @@ impl Type {
     pub fn of_measure(kind: &MeasureKind) -> Type {
         match kind {
             MeasureKind::Number(_) => Type::Double,
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                 Type::of_aggregate(aggregate)
             }
         }

@@ -199,6 +199,7 @@ impl<'m> Writer<'m> {
                 let Some(sql) = printer.measure(measure) else {
                     let what = match measure.kind {
                         MeasureKind::RunningTotal { .. } => "the format has no running totals",
+                        MeasureKind::Rolling { .. } => "the format has no rolling windows",
                         _ => "its aggregation has no name in standard SQL",
                     };
                     let what = format!("measure `{}.{}` is not exported: {what}", cube.name, measure.name);

@@ -400,7 +400,9 @@ impl Building<'_> {
             for (index, measure) in (0u32..).zip(&cube.measures) {
                 let at = self.measure(MeasureId { cube: cube.id, index });
                 match &measure.kind {
-                    MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                    MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                         self.edge(rows, at, Use::Rows);
                         self.aggregate(aggregate, at, Some(cube.id));
                     }

@@ -10,6 +10,7 @@ use terrane_app::metadata;
 use terrane_app::ports::governance_records::ArtifactType;
 use terrane_compiler::Access;
 use terrane_compiler::model::{self, AggregateFunction, DimensionType, Fraction, MeasureKind, MetricKind};
+use terrane_compiler::types::WindowLength;
 
 use crate::governance::CertificationBadge;
 use crate::query::GranularityName;
@@ -27,6 +28,10 @@ fn measure_types(_: &mut SchemaGenerator) -> Schema {
         "number",
         "running_total",
     ])
+}
+
+fn window_offsets(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&["start", "end"])
 }
 
 fn dimension_types(_: &mut SchemaGenerator) -> Schema {
@@ -67,12 +72,39 @@ pub struct Measure<'m> {
     /// The aggregation of a `number` that is one: `median`, `percentile`, `stddev` or `variance`. Else it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     aggregation: Option<&'static str>,
+    /// The range of time around each step of the query's time dimension over which the value is computed. Absent if the
+    /// measure has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rolling_window: Option<RollingWindow>,
     title: &'m str,
     description: Option<&'m str>,
     format: Option<&'m str>,
     drill_members: Vec<&'m str>,
     /// Null for drafts, and without governance.
     certification: Option<CertificationBadge>,
+}
+
+/// A range of time around each step of a query's time dimension.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RollingWindow {
+    /// The length before the offset, such as `28 day`, or `unbounded`; null for none.
+    trailing: Option<String>,
+    /// The length after the offset; null for none.
+    leading: Option<String>,
+    /// The point of each step from which the lengths are measured.
+    #[schemars(schema_with = "window_offsets")]
+    offset: &'static str,
+}
+
+impl From<&model::RollingWindow> for RollingWindow {
+    fn from(window: &model::RollingWindow) -> Self {
+        let length = |length: WindowLength| (length != WindowLength::Zero).then(|| length.to_string());
+        RollingWindow {
+            trailing: length(window.trailing),
+            leading: length(window.leading),
+            offset: window.offset.as_str(),
+        }
+    }
 }
 
 /// A dimension of a cube.
@@ -190,6 +222,7 @@ fn measure_to_wire<'m>(
         cube: &cube.name,
         r#type: measure_type(&measure.kind),
         aggregation: aggregation(&measure.kind),
+        rolling_window: rolling_window(&measure.kind),
         title: &measure.presentation.title,
         description: measure.presentation.description.as_deref(),
         format: measure.presentation.format.as_deref(),
@@ -242,7 +275,7 @@ fn measure_type(kind: &MeasureKind) -> &'static str {
     match kind {
         MeasureKind::Number(_) => "number",
         MeasureKind::RunningTotal { .. } => "running_total",
-        MeasureKind::Aggregate(aggregate) => match aggregate.function {
+        MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling { aggregate, .. } => match aggregate.function {
             AggregateFunction::Count => "count",
             AggregateFunction::CountDistinct => "count_distinct",
             AggregateFunction::CountDistinctApprox => "count_distinct_approx",
@@ -253,6 +286,11 @@ fn measure_type(kind: &MeasureKind) -> &'static str {
             AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance => "number",
         },
     }
+}
+
+fn rolling_window(kind: &MeasureKind) -> Option<RollingWindow> {
+    let MeasureKind::Rolling { window, .. } = kind else { return None };
+    Some(window.into())
 }
 
 /// Returns the name of an aggregation whose type is `number`.

@@ -352,7 +352,7 @@ impl MeasureRef {
                 AggregateFunction::Percentile(_) => 0,
                 AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => 8,
             },
-            MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } => CALCULATED,
+            MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } | MeasureKind::Rolling { .. } => CALCULATED,
         }
     }
 

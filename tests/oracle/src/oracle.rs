@@ -19,6 +19,7 @@ mod periods;
 mod rows;
 mod steps;
 mod times;
+mod windows;
 
 use std::collections::BTreeSet;
 
@@ -35,6 +36,7 @@ use names::Named;
 pub use outcome::{Answer, Code, Construct, Outcome, Settings, Verdict};
 pub use paths::Paths;
 use periods::Period;
+use windows::Windows;
 
 /// One group-by column.
 #[derive(Debug, Clone)]
@@ -151,6 +153,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     }
     let selected_facts = facts.clone();
     let with_history = calculation.with_history.len();
+    let selected_rolling = calculation.rolling.len();
     let group_tests = filters::group_tests(evaluation, &group_filters, &groups, &mut calculation);
     let order = order::keys(evaluation, &groups, &values, &mut calculation);
     // A group comes from selected cubes alone (rule 12); what is looked up must still reach them.
@@ -166,10 +169,9 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         evaluation.uses(Construct::MetricTime);
         note_mixed_times(evaluation, &facts, &groups);
     }
-    let runs = !calculation.running.is_empty();
-    let along = steps::along(evaluation, &facts, &groups, runs);
+    let along = steps::along(evaluation, &facts, &groups, &calculation);
     if query.compare.is_some() {
-        periods::check_compared(evaluation, &facts, &groups, !values.is_empty(), runs);
+        periods::check_compared(evaluation, &facts, &groups, !values.is_empty(), calculation.runs());
     }
     let of = |fact: &String, period| facts::grouped(evaluation, fact, &groups, &row_filters, period, &calculation);
     let finished: Facts = facts.iter().map(|fact| (fact.clone(), of(fact, Period::Now))).collect();
@@ -203,12 +205,25 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         // Rule 9: one row, whatever there is.
         keys = BTreeSet::from([Vec::new()]);
     }
+    let mut windows = Windows::default();
     if let Some(along) = &along {
-        along.add(evaluation, groups.len(), &mut keys);
+        let span = along.span(&keys);
+        if !calculation.rolling.is_empty() {
+            let placed = |fact: &String| {
+                let rows =
+                    facts::placed(evaluation, fact, &groups, &row_filters, Period::Windows(along), &calculation);
+                (fact.clone(), rows)
+            };
+            windows = Windows::new(evaluation, along, span, &calculation, &facts.iter().map(placed).collect());
+        }
+        for (index, _) in &calculation.rolling[..selected_rolling] {
+            keys.extend(windows.keys(*index).cloned());
+        }
+        along.add(evaluation, groups.len(), span, &mut keys);
     }
     let mut computed: Vec<(Vec<Value>, Vec<Value>)> = Vec::with_capacity(keys.len());
     for key in keys {
-        let aggregates = calculation.aggregates(&key, &finished, &history);
+        let aggregates = calculation.aggregates(&key, &finished, &history, &windows);
         computed.push((key, aggregates));
     }
     for (along, aggregate) in along.iter().flat_map(|along| calculation.running.iter().map(move |a| (along, *a))) {
@@ -222,7 +237,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         let mut values: Vec<Value> = selected.iter().map(|value| value.of(&aggregates)).collect();
         let sort = order.iter().map(|by| by.value(&key, &values, &aggregates)).collect();
         if query.compare.is_some() {
-            let aggregates = calculation.aggregates(&key, &previous, &history);
+            let aggregates = calculation.aggregates(&key, &previous, &history, &windows);
             values.extend(selected.iter().map(|value| value.of(&aggregates)));
         }
         rows.push(order::Row { cells: key.into_iter().chain(values).collect(), sort });
@@ -261,8 +276,8 @@ fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Gro
 
 /// Returns the same measures over the same rows in one group, without filters on measures, which refer to other groups.
 fn totals(evaluation: &Evaluation<'_>, calculation: &Calculation<'_, '_>, settings: &Settings) -> Option<Vec<Value>> {
-    if !calculation.running.is_empty() {
-        evaluation.leave_open("a running total without an axis");
+    if calculation.runs() {
+        evaluation.leave_open("a running total or a window without an axis");
         return None;
     }
     let query = evaluation.query;

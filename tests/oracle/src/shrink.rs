@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::case::Case;
 use crate::product::Product;
-use crate::world::World;
+use crate::world::{MeasureKind, World};
 
 /// The largest number of attempts for one case.
 const MAX_TRIES: usize = 400;
@@ -122,7 +122,9 @@ impl Shrinker<'_> {
         let mut changed = false;
         for index in 0..self.best.world.cubes[cube].measures.len() {
             let mut world = self.best.world.clone();
-            let crate::world::MeasureKind::Aggregate(aggregate) = &mut world.cubes[cube].measures[index].kind else {
+            let (MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling(aggregate, _)) =
+                &mut world.cubes[cube].measures[index].kind
+            else {
                 continue;
             };
             if !aggregate.filters.is_empty() {

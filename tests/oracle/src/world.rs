@@ -10,6 +10,7 @@ mod policies;
 mod project;
 mod rollups;
 mod tables;
+mod windows;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,7 @@ pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEX
 pub use project::{FileOrder, source_tree};
 pub use rollups::{Rollup, RollupTime, TableState};
 pub use tables::{cell_of, is_referenced, removal, statements, table};
+pub use windows::{Length, Window};
 
 use crate::value::{Number, Value};
 
@@ -127,6 +129,8 @@ pub enum MeasureKind {
     RunningTotal(Aggregate),
     /// A running total that includes rows before the range: `from: all`.
     RunningTotalOfAll(Aggregate),
+    /// An aggregate over a range of time around each step of the query's time.
+    Rolling(Aggregate, Window),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -217,8 +221,10 @@ pub enum MetricKind {
 }
 
 impl Measure {
+    /// Returns whether it is computed along the query's time.
     pub fn runs(&self) -> bool {
-        matches!(self.kind, MeasureKind::RunningTotal(_) | MeasureKind::RunningTotalOfAll(_))
+        use MeasureKind::{Rolling, RunningTotal, RunningTotalOfAll};
+        matches!(self.kind, RunningTotal(_) | RunningTotalOfAll(_) | Rolling(..))
     }
 }
 
@@ -288,6 +294,32 @@ impl Cell {
 }
 
 impl World {
+    /// Returns whether a formula of a cube or of a metric is computed along the query's time.
+    pub fn runs(&self, own: Option<&str>, formula: &Formula) -> bool {
+        match formula {
+            Formula::Measure { cube, name } => {
+                let Some(cube) = cube.as_deref().or(own) else { return false };
+                match self.behind(cube).and_then(|of| of.measure(name)) {
+                    Some(Measure { kind: MeasureKind::Number(inner), .. }) => self.runs(Some(cube), inner),
+                    measure => measure.is_some_and(Measure::runs),
+                }
+            }
+            Formula::Metric(name) => self.metric_runs(name),
+            Formula::Binary(_, left, right) | Formula::Divide(left, right) => {
+                self.runs(own, left) || self.runs(own, right)
+            }
+            Formula::Coalesce(inner, _) => self.runs(own, inner),
+            Formula::Aggregate(_) | Formula::Constant(_) => false,
+        }
+    }
+
+    pub fn metric_runs(&self, name: &str) -> bool {
+        self.metrics.iter().filter(|metric| metric.name == name).any(|metric| match &metric.kind {
+            MetricKind::Simple(formula) | MetricKind::Derived(formula) => self.runs(None, formula),
+            MetricKind::Ratio(left, right) => self.runs(None, left) || self.runs(None, right),
+        })
+    }
+
     pub fn cube(&self, name: &str) -> Option<&Cube> {
         self.cubes.iter().find(|cube| cube.name == name)
     }

@@ -120,6 +120,11 @@ fn clinic() -> World {
         "measures": [
             count, {"name": "fees", "kind": {"Aggregate": sum}}, {"name": "ever", "kind": {"RunningTotalOfAll": sum}},
             {"name": "patients", "kind": {"Aggregate": {"function": "CountDistinct", "argument": own(2)}}},
+            {"name": "fees_28_days", "kind": {"Rolling": [sum, {"trailing": {"Units": [28, "day"]}}]}},
+            {"name": "month_before", "kind": {"Rolling": [sum, {"trailing": {"Units": [1, "month"]}, "is_from_start": true}]}},
+            {"name": "patients_2_months", "kind": {"Rolling": [
+                {"function": "CountDistinct", "argument": own(2)}, {"trailing": {"Units": [2, "month"]}},
+            ]}},
         ],
         "segments": [], "joins": [],
     });
@@ -193,4 +198,45 @@ fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
     assert_eq!(refused(&world, json!({"measures": ["visits.fees"]})), [Code::InvalidMeasure]);
     world.mask_policies[0].allow_aggregate = true;
     assert_eq!(rows_of(&world, aggregated), [row(&["2"])]);
+}
+
+#[test]
+fn a_window_reaches_beyond_the_range_and_ends_before_its_end() {
+    let by = |granularity: &str, range: [&str; 2]| {
+        json!([{"dimension": "visits.at", "granularity": granularity, "date_range": range}])
+    };
+    // The 28 days before March 1 begin on February 2, those before April 1 on March 4.
+    let query = json!({"measures": ["visits.fees_28_days"], "dimensions": ["visits.patient"],
+        "time_dimensions": by("month", ["2024-02-01", "2024-03-31"])});
+    let wanted =
+        [["Ann", "2024-02", "2"], ["Bob", "2024-02", "4"], ["Ann", "2024-03", "null"], ["Bob", "2024-03", "8"]];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+    // A month before March 30 and March 31 is February 29.
+    let query = json!({"measures": ["visits.month_before"],
+        "time_dimensions": by("day", ["2024-03-29", "2024-03-31"])});
+    let wanted = [["2024-03-29", "4"], ["2024-03-30", "4"], ["2024-03-31", "12"]];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+    // A patient who comes twice is one.
+    let query = json!({"measures": ["visits.patients_2_months", "visits.count"],
+        "time_dimensions": by("month", ["2024-01-01", "2024-04-30"])});
+    let wanted = [["2024-01", "1", "1"], ["2024-02", "2", "2"], ["2024-03", "2", "1"], ["2024-04", "1", "0"]];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+}
+
+#[test]
+fn without_a_range_windows_end_with_the_last_visit() {
+    let query = json!({"measures": ["visits.fees_28_days"], "dimensions": ["visits.patient", "visits.at.quarter"]});
+    let wanted = [
+        ["Ann", "2023-Q1", "null"],
+        ["Ann", "2023-Q2", "null"],
+        ["Ann", "2023-Q3", "null"],
+        ["Ann", "2023-Q4", "null"],
+        ["Ann", "2024-Q1", "null"],
+        ["Bob", "2024-Q1", "8"],
+    ];
+    assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
+    let query = read(&json!({"measures": ["visits.fees_28_days"]})).unwrap();
+    let world = clinic();
+    let verdict = answer(&world, &Paths::new(&world), &query, &settings());
+    assert_eq!(verdict.outcome, Outcome::Refused([Code::InvalidQuery].into()));
 }

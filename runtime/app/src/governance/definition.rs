@@ -194,12 +194,19 @@ impl<'s> Walk<'s> {
             if own.from_all {
                 text.field("from", "all");
             }
+            if let Some(window) = &own.rolling_window {
+                text.field("trailing", &window.trailing.to_string());
+                text.field("leading", &window.leading.to_string());
+                text.field("offset", window.offset.as_str());
+            }
             own.sql.iter().for_each(|sql| text.sql("sql", sql));
             own.filters.iter().for_each(|sql| text.sql("filter", sql));
         }
         match &measure.kind {
             MeasureKind::Number(sql) => refers(sql, below),
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                 refers_within(aggregate, below);
             }
         }

@@ -197,7 +197,7 @@ fn is_mergeable(model: &Model, id: MeasureId, depth: usize) -> bool {
     };
     match &model.measure(id).kind {
         MeasureKind::Aggregate(aggregate) => can_merge(aggregate.function),
-        MeasureKind::RunningTotal { .. } => false,
+        MeasureKind::RunningTotal { .. } | MeasureKind::Rolling { .. } => false,
         MeasureKind::Number(sql) => {
             let mut is_mergeable_so_far = depth < MAX_DEPTH;
             sql.for_each(&mut |part| match part {

@@ -269,7 +269,9 @@ impl<'m> MemberUses<'m> {
         self.add(id.cube, &measure.name, usage, (measure_type(&measure.kind), true), &measure.presentation.governed);
         match &measure.kind {
             MeasureKind::Number(snippet) => self.snippet(snippet, usage),
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                 self.aggregate(aggregate, usage);
             }
         }
@@ -314,7 +316,9 @@ fn trees<'s, 'm>(secured: &'s SecuredPlan<'m>) -> impl Iterator<Item = &'s JoinT
 fn measure_type(kind: &MeasureKind) -> LogicalType {
     let (aggregate, ty) = match kind {
         MeasureKind::Number(_) => return LogicalType::Unknown,
-        MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+        MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
             (aggregate, aggregate.argument_type)
         }
     };

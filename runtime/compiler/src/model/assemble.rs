@@ -324,7 +324,10 @@ fn empty_kind(measure: &MeasureDefinition) -> MeasureKind {
     let aggregate =
         |function| Aggregate { function, argument: None, filters: Vec::new(), argument_type: LogicalType::Unknown };
     match measure.ty {
-        MeasureType::Aggregate(function) => MeasureKind::Aggregate(aggregate(function)),
+        MeasureType::Aggregate(function) => match measure.rolling_window {
+            Some(window) => MeasureKind::Rolling { aggregate: aggregate(function), window },
+            None => MeasureKind::Aggregate(aggregate(function)),
+        },
         MeasureType::Number => MeasureKind::Number(Snippet::default()),
         MeasureType::RunningTotal => {
             MeasureKind::RunningTotal { aggregate: aggregate(AggregateFunction::Sum), from_all: measure.from_all }

@@ -251,8 +251,11 @@ impl CubeReader {
     ) -> MeasureKind {
         let item = Item::Measure(id);
         let is_own = scope.own().is_some_and(|own| own.alias_of.is_none());
-        let needs_sql =
-            !matches!(&measure.kind, MeasureKind::Aggregate(Aggregate { function: AggregateFunction::Count, .. }));
+        let needs_sql = !matches!(
+            &measure.kind,
+            MeasureKind::Aggregate(Aggregate { function: AggregateFunction::Count, .. })
+                | MeasureKind::Rolling { aggregate: Aggregate { function: AggregateFunction::Count, .. }, .. }
+        );
         if needs_sql && definition.sql.is_none() {
             self.broken.insert(item);
             if is_own {
@@ -284,6 +287,12 @@ impl CubeReader {
                 self.check_addable(definition, aggregate.function, argument.as_ref(), scope, item);
                 let aggregate = Aggregate { argument, filters, ..aggregate.clone() };
                 MeasureKind::RunningTotal { aggregate, from_all: *from_all }
+            }
+            MeasureKind::Rolling { aggregate, window } => {
+                let argument = argument(Place::Measure);
+                self.check_addable(definition, aggregate.function, argument.as_ref(), scope, item);
+                let aggregate = Aggregate { argument, filters, ..aggregate.clone() };
+                MeasureKind::Rolling { aggregate, window: *window }
             }
             MeasureKind::Number(_) => {
                 let body = argument(Place::Number).unwrap_or_default();

@@ -52,7 +52,9 @@ fn set_types(cube: &mut Cube, types: &ColumnTypes) {
     for index in 0..cube.measures.len() {
         let Some(ty) = measure_type(cube, index as u32, types) else { continue };
         match &mut cube.measures[index].kind {
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                 aggregate.argument_type = ty;
             }
             MeasureKind::Number(_) => {}

@@ -98,7 +98,9 @@ fn cube(model: &mut Model, at: usize, broken: &Items, renumbered: &Renumbered) {
     }
     for measure in &mut cube.measures {
         match &mut measure.kind {
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                 renumbered.aggregate(aggregate)
             }
             MeasureKind::Number(snippet) => renumbered.snippet(snippet),

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use super::join_path::{Asker, JoinTree};
 use super::semi_join;
+use super::window::{MAX_WINDOWS, Windows};
 use super::{
     ArgumentForm, Fact, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder,
     PlannedTarget, PlannedValue, RowKey, ValueExpr,
 };
-use crate::model::{Aggregate, CubeId, DimensionId, MeasureKind, MetricId, Model, Snippet, SqlPart};
+use crate::model::{
+    Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, RollingWindow, Snippet, SqlPart,
+};
 use crate::query::{
     ExpectedMember, Group, GroupBy, Operand, OrderTarget, Predicate, QueryError, RangeFilter, ResolvedQuery, Test,
     ValueId,
@@ -24,12 +27,13 @@ const MAX_VALUE_NODES: usize = 10_000;
 /// # Errors
 /// A dimension, filter or segment that the cube of a measure cannot reach.
 pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m>, QueryError> {
+    let windows = query.axis.as_ref().map(|axis| Windows { axis, groups: &query.groups, timezone: &query.timezone });
     let mut values = Values {
         model,
         facts: Vec::new(),
         aggregates: Vec::new(),
         running: Vec::new(),
-        has_axis: query.axis.is_some(),
+        windows: windows.as_ref(),
         leaves_out_undated: query.axis.is_none() && query.running_time.is_some_and(|by| !has_range_along(&query, by)),
         period: Period::default(),
         nodes: 0,
@@ -63,6 +67,9 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
             OrderTarget::Value(value) => PlannedTarget::Expression(values.expand(&value.name(model), value)?),
         };
         order.push(PlannedOrder { target, descending: key.descending, is_explicit: key.is_explicit });
+    }
+    if values.facts.iter().filter(|fact| fact.period.window.is_some()).count() > MAX_WINDOWS {
+        return Err(QueryError::TooMany { what: "rolling windows", limit: MAX_WINDOWS });
     }
     let Values { facts: named_facts, aggregates, running, .. } = values;
     let mut facts = Vec::with_capacity(named_facts.len());
@@ -153,13 +160,13 @@ struct NamedFact {
 }
 
 /// Expands measures and metrics into expressions over aggregates that are shared.
-struct Values<'m> {
+struct Values<'q, 'm> {
     model: &'m Model,
     facts: Vec<NamedFact>,
     aggregates: Vec<PlannedAggregate<'m>>,
     running: Vec<usize>,
-    /// False for a query without a time axis, such as totals: a running total is then the sum of all rows.
-    has_axis: bool,
+    /// `None` for a query without a time axis, such as totals: a running total is then the sum of all rows.
+    windows: Option<&'q Windows<'q>>,
     /// True if such a sum must leave out rows without a time and no range does so.
     leaves_out_undated: bool,
     /// The period of the value that is being expanded.
@@ -167,7 +174,7 @@ struct Values<'m> {
     nodes: usize,
 }
 
-impl<'m> Values<'m> {
+impl<'m> Values<'_, 'm> {
     fn fact(&mut self, cube: CubeId, period: Period, asked_by: &str) -> usize {
         if let Some(index) = self.facts.iter().position(|f| f.cube == cube && f.period == period) {
             return index;
@@ -191,8 +198,9 @@ impl<'m> Values<'m> {
                     let is_dated = self.leaves_out_undated;
                     let period = Period { has_history: *from_all, is_dated, ..self.period };
                     let index = self.aggregate(key, id.cube, aggregate, period, metrics);
-                    Ok(if self.has_axis { self.running_total(index) } else { ValueExpr::Aggregate(index) })
+                    Ok(if self.windows.is_some() { self.running_total(index) } else { ValueExpr::Aggregate(index) })
                 }
+                MeasureKind::Rolling { aggregate, window } => self.rolling(key, id, aggregate, *window, metrics),
             },
             ValueId::Metric(id) => {
                 let metric = self.model.metric(id);
@@ -207,6 +215,31 @@ impl<'m> Values<'m> {
                 expression
             }
         }
+    }
+
+    /// Returns the aggregate over the window at each step, or over all rows of the range if there are no steps.
+    fn rolling(
+        &mut self,
+        key: &str,
+        id: MeasureId,
+        aggregate: &'m Aggregate,
+        window: RollingWindow,
+        metrics: &[MetricId],
+    ) -> Result<ValueExpr<'m>, QueryError> {
+        let mut period = self.period;
+        match self.windows {
+            Some(windows) => {
+                let group = &windows.groups[windows.axis.groups[0]];
+                let what = ValueId::Measure(id).name(self.model);
+                windows.check(self.model, &what, window, group.dimension(self.model, id.cube)?)?;
+                if windows.needs_own_rows(window) {
+                    self.fact(id.cube, period, key);
+                }
+                period.window = Some(window);
+            }
+            None => period.is_dated = self.leaves_out_undated,
+        }
+        Ok(ValueExpr::Aggregate(self.aggregate(key, id.cube, aggregate, period, metrics)))
     }
 
     fn running_total(&mut self, aggregate: usize) -> ValueExpr<'m> {
@@ -463,6 +496,13 @@ fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -
         None => true,
     };
     let test = match test {
+        test if is_on_axis
+            && let Some(window) = period.window
+            && let Some(axis) = &query.axis =>
+        {
+            let windows = Windows { axis, groups: &query.groups, timezone: &query.timezone };
+            windows.widened(test, window)
+        }
         Test::Range { high, .. } if period.has_history && is_on_axis => match high {
             Some(high) => Test::Range { low: None, high: Some(high.clone()) },
             None => Test::Not(Box::new(Test::IsNull)),

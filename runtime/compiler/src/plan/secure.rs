@@ -300,9 +300,9 @@ impl Check<'_, '_> {
     fn measure_of(&self, cube: CubeId, aggregate: &crate::model::Aggregate) -> std::sync::Arc<str> {
         let cube = self.model().cube(cube);
         let is_it = |kind: &MeasureKind| match kind {
-            MeasureKind::Aggregate(own) | MeasureKind::RunningTotal { aggregate: own, .. } => {
-                std::ptr::eq(own, aggregate)
-            }
+            MeasureKind::Aggregate(own)
+            | MeasureKind::RunningTotal { aggregate: own, .. }
+            | MeasureKind::Rolling { aggregate: own, .. } => std::ptr::eq(own, aggregate),
             MeasureKind::Number(sql) => {
                 let mut holds_it = false;
                 sql.for_each(&mut |part| {

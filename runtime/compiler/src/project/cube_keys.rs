@@ -6,7 +6,7 @@ use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, PUBLIC, TITLE, Words};
 use crate::snippet::{AggregateFunction, Fraction};
 use crate::types::Granularity;
-use crate::types::{DimensionType, Relationship, TimeKind};
+use crate::types::{DimensionType, Relationship, TimeKind, WindowOffset};
 
 /// Returns the word of a measure's type in a project's files.
 pub fn measure_type_word(ty: MeasureType) -> &'static str {
@@ -123,6 +123,13 @@ pub(super) static MEASURE: MappingKeys =
                 "all",
                 "Of a `running_total`: whether rows before the queried range count too (`all`). Default: range.",
             ),
+            Key::optional(
+                "rolling_window",
+                Kind::Mapping(&ROLLING_WINDOW),
+                "{trailing: 28 day}",
+                "The range of time around each step of the query's time dimension that the value is computed over.",
+            )
+            .also(&["window", "moving_window"]),
             TITLE,
             DESCRIPTION,
             FORMAT,
@@ -133,6 +140,33 @@ pub(super) static MEASURE: MappingKeys =
             META,
         ],
     );
+
+pub(super) static ROLLING_WINDOW: MappingKeys = MappingKeys {
+    called: "rolling_window",
+    about: "A range of time around each step of the query's time dimension.",
+    keys: &[
+        Key::optional(
+            "trailing",
+            Kind::Text,
+            "28 day",
+            "The length before the end of the step: an integer and a unit from seconds to years, or `unbounded`.",
+        ),
+        Key::optional(
+            "leading",
+            Kind::Text,
+            "7 day",
+            "The length after the end of the step: an integer and a unit from seconds to years, or `unbounded`.",
+        ),
+        Key::optional(
+            "offset",
+            Kind::Word(&WINDOW_OFFSETS),
+            "start",
+            "The point of the step from which both lengths are measured: `start` or `end`. Default: end.",
+        ),
+    ],
+    one_of: &["trailing", "leading"],
+    apart: &[],
+};
 
 pub(super) static FILTER: MappingKeys = MappingKeys::new(
     "filter",
@@ -523,6 +557,10 @@ pub(super) static TIME_KINDS: Words<TimeKind> = Words {
     list: &[("utc", TimeKind::Utc), ("none", TimeKind::WallClock)],
     also: &[("local", "none"), ("wall_clock", "none"), ("gmt", "utc"), ("z", "utc")],
 };
+
+/// The anchors of a rolling window within each step.
+pub(super) static WINDOW_OFFSETS: Words<WindowOffset> =
+    Words { list: &[("start", WindowOffset::Start), ("end", WindowOffset::End)], also: &[] };
 
 /// The rows of a running total: all rows, or only those of the range.
 pub(super) static FROM: Words<bool> = Words { list: &[("range", false), ("all", true)], also: &[] };

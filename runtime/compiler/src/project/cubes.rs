@@ -19,6 +19,7 @@ use super::definitions::{
 use super::dimension_tests::dimension_tests;
 use super::fields::{Fields, choice_of, is_typing_mistake, snake_case};
 use super::jinja::Renderer;
+use super::rolling_window;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::snippet::{AggregateFunction, Fraction};
@@ -220,8 +221,22 @@ fn sql(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Option<Sq
     renderer.snippet(&text, fields.diagnostics())
 }
 
+/// Returns the type of a measure if it is another tool's name for a count of the rows that meet a condition.
+fn counted_condition(fields: &Fields) -> Option<Arc<str>> {
+    const WORDS: [&str; 5] = ["sum_boolean", "sum_bool", "count_if", "countif", "count_where"];
+    let NodeValue::Scalar { text, .. } = &fields.nullable("type")?.value else { return None };
+    WORDS.contains(&&*text.trim().to_ascii_lowercase()).then(|| Arc::clone(text))
+}
+
 /// Reads the type of a measure, with the fraction of a percentile.
 fn measure_type(fields: &mut Fields) -> Option<MeasureType> {
+    if let Some(word) = counted_condition(fields) {
+        let message = format!("`type` of {} is `{word}`", fields.what());
+        let hint = "write `type: count`, with the condition in `filters`: `filters: [{sql: \"{CUBE}.is_paid\"}]`";
+        let place = fields.nullable("type")?.origin.span();
+        fields.report(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(place));
+        return None;
+    }
     let word = fields.choice("type", &MEASURE_TYPES)?;
     let written = fields.text("percentile");
     let (code, message, hint, place) = match (word, &written) {
@@ -272,6 +287,8 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
             .at(origin.span()),
         );
     }
+    let rolling_window = rolling_window::read(&mut fields, ty);
+    is_complete &= fields.has("rolling_window") == rolling_window.is_some();
     let has_filters = ty == Some(MeasureType::Number) && !filters.is_empty();
     if let (Some(origin), true) = (fields.key_origin("filters"), has_filters) {
         let message = format!("number {} has filters, and no rows to filter", fields.what());
@@ -297,6 +314,7 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
         filters,
         drill_members,
         from_all: from_all.unwrap_or(false),
+        rolling_window,
         wording,
         is_complete,
     })

@@ -11,7 +11,7 @@ use crate::diagnostic::Span;
 use crate::security::AuthMethod;
 use crate::snippet::AggregateFunction;
 use crate::text::{Origin, SqlText, Text};
-use crate::types::{DimensionType, MetricKind, Relationship, TimeKind};
+use crate::types::{DimensionType, MetricKind, Relationship, RollingWindow, TimeKind};
 use crate::types::{Granularity, Value};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -266,6 +266,7 @@ pub struct MeasureDefinition {
     pub drill_members: Vec<Text>,
     /// `from: all` of a running total.
     pub from_all: bool,
+    pub rolling_window: Option<RollingWindow>,
     pub wording: Wording,
     /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,

@@ -51,6 +51,29 @@ fn direction(joins: Option<&JoinDirection>) -> String {
     joins.map(ToString::to_string).unwrap_or_default()
 }
 
+/// The reason why a rolling window cannot be measured along the time of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowMisfit {
+    /// Hours or shorter units along a column of dates.
+    HoursOfDates,
+    /// Days or longer units at steps of an hour or less, in a time zone in which days have different lengths.
+    DaysOfInstants,
+}
+
+impl fmt::Display for WindowMisfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WindowMisfit::HoursOfDates => {
+                "is measured in hours or less, and the time dimension is a column of dates: choose another time dimension"
+            }
+            WindowMisfit::DaysOfInstants => {
+                "is measured in days or more, which have different lengths at steps of an hour or less: choose the \
+                 granularity `day` or a coarser one, or the time zone UTC"
+            }
+        })
+    }
+}
+
 /// Joins from one cube to another, which do not lead back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinDirection {
@@ -138,6 +161,8 @@ pub enum QueryError {
     NeedsPrimaryKey { cube: Arc<str>, member: Arc<str> },
     #[error("`{what}` needs one time dimension with a granularity; the query has {found}")]
     NeedsOneAxis { what: Arc<str>, found: usize },
+    #[error("the rolling window of `{what}` {reason}")]
+    WindowDoesNotFit { what: Arc<str>, reason: WindowMisfit },
     #[error("the time dimension has more than {limit} steps: ask for a coarser granularity or a shorter range")]
     TooManySteps { limit: u64 },
     #[error("`compare_range` needs one range with both ends, in `time_range` or as a `date_range`")]
@@ -199,6 +224,7 @@ impl QueryError {
             | QueryError::OrderNotSelected { field: name }
             | QueryError::NoPrimaryTime { cube: name }
             | QueryError::NeedsOneAxis { what: name, .. }
+            | QueryError::WindowDoesNotFit { what: name, .. }
             | QueryError::MalformedShift { text: name }
             | QueryError::ShiftLeavesCalendar { text: name }
             | QueryError::Ungrouped { field: name }

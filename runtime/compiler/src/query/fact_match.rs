@@ -88,6 +88,7 @@ reasons! {
     Off "OFF" "Pre-aggregations are switched off for this query.",
     NoRollup "NO_ROLLUP" "The cube has no pre-aggregation.",
     Disabled "DISABLED" "Pre-aggregations are switched off by `pre_aggregations.enabled`.",
+    RollingWindow "ROLLING_WINDOW" "The query aggregates rows over rolling windows, whose ends may lie within stored steps.",
     ToMany "TO_MANY" "The query reads the cube's rows over a join to many rows.",
     NotDeterministic "NOT_DETERMINISTIC" "The pre-aggregation reads an expression whose value changes by itself.",
     OtherPath "OTHER_PATH" "The member is stored as another join finds it.",

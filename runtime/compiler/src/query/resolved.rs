@@ -32,8 +32,8 @@ pub struct ResolvedQuery {
     pub cube: Option<CubeId>,
     /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
-    /// The time along which running totals are summed up. Their totals leave out rows without it. `None` also if a mask
-    /// hides which rows these are.
+    /// The time along which running totals are summed up, or rolling windows move. Their totals leave out rows without
+    /// it. `None` also if a mask hides which rows these are.
     pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
     /// The shift of each time group if the query compares with another range.

@@ -450,7 +450,9 @@ fn value_type(model: &Model, value: ValueId) -> Comparable {
     let snippet = match value {
         ValueId::Metric(id) => &model.metric(id).body,
         ValueId::Measure(id) => match &model.measure(id).kind {
-            MeasureKind::Aggregate(aggregate) => return aggregate_type(model.cube(id.cube), aggregate),
+            MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling { aggregate, .. } => {
+                return aggregate_type(model.cube(id.cube), aggregate);
+            }
             MeasureKind::RunningTotal { .. } => return Comparable::Number,
             MeasureKind::Number(snippet) => snippet,
         },

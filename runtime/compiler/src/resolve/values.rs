@@ -1,4 +1,4 @@
-//! Analyzes values: the metrics inside them, the cubes whose rows they need, and running totals.
+//! Analyzes values: the metrics inside them, the cubes whose rows they need, and measures along the time axis.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn collect_facts(model: &Model, value: ValueId, seen: &mut HashSet<ValueId>, fou
     let (snippet, own) = match value {
         ValueId::Measure(id) => match &model.measure(id).kind {
             MeasureKind::Number(snippet) => (snippet, Some(id.cube)),
-            MeasureKind::Aggregate(_) | MeasureKind::RunningTotal { .. } => {
+            MeasureKind::Aggregate(_) | MeasureKind::RunningTotal { .. } | MeasureKind::Rolling { .. } => {
                 found.extend(Some(id.cube).filter(|own| !found.contains(own)));
                 return;
             }
@@ -71,8 +71,9 @@ pub(super) fn metrics_of(model: &Model, value: ValueId, found: &mut Vec<MetricId
     inner.into_iter().for_each(|id| metrics_of(model, ValueId::Metric(id), found));
 }
 
-/// Returns the name of the first running total inside a value.
-pub(super) fn running_total_in(model: &Model, value: ValueId) -> Option<Arc<str>> {
+/// Returns the name of the first measure inside a value that is computed along the time axis: a running total or one
+/// with a rolling window.
+pub(super) fn along_axis_in(model: &Model, value: ValueId) -> Option<Arc<str>> {
     let within = |snippet: &Snippet| {
         let mut inner = Vec::new();
         snippet.for_each(&mut |part| match part {
@@ -80,11 +81,11 @@ pub(super) fn running_total_in(model: &Model, value: ValueId) -> Option<Arc<str>
             SqlPart::Metric(id) => inner.push(ValueId::Metric(*id)),
             _ => {}
         });
-        inner.into_iter().find_map(|value| running_total_in(model, value))
+        inner.into_iter().find_map(|value| along_axis_in(model, value))
     };
     match value {
         ValueId::Measure(id) => match &model.measure(id).kind {
-            MeasureKind::RunningTotal { .. } => {
+            MeasureKind::RunningTotal { .. } | MeasureKind::Rolling { .. } => {
                 Some(format!("{}.{}", model.cube(id.cube).name, model.measure(id).name).into())
             }
             MeasureKind::Number(snippet) => within(snippet),

@@ -106,6 +106,8 @@ impl<'p, 'm> Matcher<'p, 'm> {
             Some(MissReason::NoRollup)
         } else if self.ready.is_disabled {
             Some(MissReason::Disabled)
+        } else if fact.period.window.is_some() {
+            Some(MissReason::RollingWindow)
         } else if fact.distinct.is_some()
             || (!fact.semi_joins.is_empty() && !self.ready.planted().is(Flaw::ToManyFilter))
             || fact.tree.joins.iter().any(|join| join.is_to_many)

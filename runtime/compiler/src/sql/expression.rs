@@ -148,7 +148,8 @@ impl<'a> Expressions<'a> {
         let mut bucket = self.bucket(value, bucketed, kind, column_type, instants);
         let ty = self.bucket_type(granularity, dimension);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
-        if let Some(shift) = shift.filter(|_| fact.period.is_previous) {
+        // The windows of a fact are moved instead of its rows.
+        if let Some(shift) = shift.filter(|_| fact.period.is_previous && fact.period.window.is_none()) {
             bucket = added(granularity, bucket, SqlExpr::Integer(shift.buckets), ty);
         }
         let axis = self.plan.axis.as_ref().filter(|_| fact.period.has_history);
@@ -163,6 +164,29 @@ impl<'a> Expressions<'a> {
             }
             None => bucket,
         }
+    }
+
+    /// Returns the time of a row on the axis: local time for steps of a day or more and for wall-clock times, else the
+    /// instant. A masked time is the start of the bucket that the caller sees.
+    pub(super) fn row_time(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
+        let (scope, id) = (self.scope(&fact.tree), fact.groups[index]);
+        let Some(granularity) = self.plan.groups[index].granularity else { return self.group(fact, index) };
+        if self.protection.mask_of(id).is_some() {
+            return self.group(fact, index);
+        }
+        let (kind, column_type) = self.time_of(id);
+        scope.where_visible(id.cube, |scope| {
+            let value = scope.comparable(id);
+            match (kind == TimeKind::Utc, self.zone) {
+                (true, Some(zone)) if !granularity.is_sub_day() => {
+                    zone.local(value, column_type, instant_range(fact, id))
+                }
+                (true, None) if column_type == LogicalType::TimestampTz && self.has_zones => {
+                    in_zone(value, "UTC", column_type)
+                }
+                _ => value,
+            }
+        })
     }
 
     /// Returns the kind and type of a time in the rows that are read. Stored buckets of a day or more are local times.

@@ -10,6 +10,7 @@ mod protected_rows;
 mod rollup;
 mod steps;
 mod stored;
+mod windows;
 
 pub(crate) use rollup::{lower_rollup, lower_stored_totals};
 
@@ -170,9 +171,10 @@ impl<'a> Lowering<'a> {
         self.plan.facts.iter().any(|f| !f.is_selected)
     }
 
+    /// The branches of facts without windows.
     fn branches(&self) -> Vec<Select<'a>> {
-        let branch = |(index, fact)| self.branch(fact, Some(index));
-        self.plan.facts.iter().enumerate().map(branch).collect()
+        let facts = self.plan.facts.iter().enumerate().filter(|(_, fact)| fact.period.window.is_none());
+        facts.map(|(index, fact)| self.branch(fact, Some(index))).collect()
     }
 
     /// Selects the groups and aggregates of one fact. In a merge, the select has a column for every aggregate of the
@@ -182,6 +184,8 @@ impl<'a> Lowering<'a> {
         let mut items: Vec<_> = groups.map(|i| (self.group(fact, i), Name::Numbered('g', i))).collect();
         for (index, planned) in self.plan.aggregates.iter().enumerate() {
             let expr = match merge {
+                // Known only after the steps, which are made of these groups.
+                Some(_) if self.has_window(index) && fact.period.window.is_none() => continue,
                 Some(own) if planned.fact != own => self.null_of(planned.aggregate),
                 _ => self.aggregate(index),
             };

@@ -164,7 +164,9 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
         let within = |snippet| (ProbedMember::WithinMeasure(id), snippet);
         let filter = |snippet| (ProbedMember::Filter(id), snippet);
         match &measure.kind {
-            MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+            MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                 found.extend(aggregate.argument.iter().map(|argument| (ProbedMember::Measure(id), argument)));
                 found.extend(aggregate.filters.iter().map(filter));
             }

@@ -49,6 +49,13 @@ pub(crate) fn of(model: &Model) -> String {
                 MeasureKind::RunningTotal { aggregate: one, from_all } => {
                     format!("running total{} of {}", if *from_all { " from all" } else { "" }, aggregate(model, one))
                 }
+                MeasureKind::Rolling { aggregate: one, window } => format!(
+                    "{} rolling from {} before to {} after the {}",
+                    aggregate(model, one),
+                    window.trailing,
+                    window.leading,
+                    window.offset.as_str()
+                ),
             };
             let _ = writeln!(out, "  measure {}: {body}", measure.name);
         }

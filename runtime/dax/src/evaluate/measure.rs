@@ -42,8 +42,8 @@ impl<'q> Evaluator<'q> {
     pub(super) fn model_measure(&self, source: MeasureSource, context: &FilterContext, place: Place) -> Result<Datum> {
         let mut aggregates = Aggregates::default();
         aggregates.add(self.model, source);
-        if aggregates.has_running_total {
-            return Err(not_supported("a running total in an expression", place));
+        if let Some(what) = aggregates.along_time {
+            return Err(not_supported(&format!("{what} in an expression"), place));
         }
         let facts = aggregates.facts;
         let context = self.along_relationships(context, &facts, place)?;

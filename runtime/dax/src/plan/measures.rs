@@ -15,7 +15,8 @@ pub(crate) struct Aggregates {
     pub facts: Vec<CubeId>,
     /// An aggregate counts, so that it is 0 for groups without rows.
     pub counts: bool,
-    pub has_running_total: bool,
+    /// The kind of a measure that needs the time axis of a query, if there is one.
+    pub along_time: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,7 +47,12 @@ impl Aggregates {
                         continue;
                     }
                     MeasureKind::RunningTotal { aggregate, .. } => {
-                        self.has_running_total = true;
+                        self.along_time = self.along_time.or(Some("a running total"));
+                        self.aggregate(id.cube, aggregate.function);
+                        continue;
+                    }
+                    MeasureKind::Rolling { aggregate, .. } => {
+                        self.along_time = self.along_time.or(Some("a rolling window"));
                         self.aggregate(id.cube, aggregate.function);
                         continue;
                     }

@@ -136,8 +136,8 @@ impl SemanticTable {
     fn facts(&self, model: &Model) -> Result<Vec<CubeId>, Problem> {
         let mut aggregates = Aggregates::default();
         self.values.iter().for_each(|source| aggregates.add(model, *source));
-        if aggregates.has_running_total {
-            return Err(not_supported("a running total", self.place));
+        if let Some(what) = aggregates.along_time {
+            return Err(not_supported(what, self.place));
         }
         if aggregates.facts.len() > 1 && aggregates.counts && !self.groups.is_empty() {
             // Where a table has no rows for a group, DAX has BLANK and a semantic query has 0.

@@ -48,9 +48,9 @@ pub(crate) struct Measure {
     /// The format for display, such as `currency`.
     format: Option<Arc<str>>,
     drill_members: Vec<String>,
-    /// True if the measure's own definition reads other times than those of its row: a running total.
+    /// True if the measure reads other times than those of its row: a running total or a rolling window.
     has_time_intelligence: bool,
-    /// `running_total`, or `running_total_from_all` if the rows before the range are added too.
+    /// `running_total`, `running_total_from_all` if the rows before the range are added too, or `rolling_window`.
     time_intelligence_type: Option<&'static str>,
     /// Null for drafts, and without governance.
     certification: Option<Certification>,
@@ -261,6 +261,7 @@ impl Measure {
         let time_intelligence_type = match &measure.kind {
             MeasureKind::RunningTotal { from_all: false, .. } => Some("running_total"),
             MeasureKind::RunningTotal { from_all: true, .. } => Some("running_total_from_all"),
+            MeasureKind::Rolling { .. } => Some("rolling_window"),
             _ => None,
         };
         let drill_members = metadata::drill_members(access, cube, measure);
@@ -359,7 +360,7 @@ impl From<&MeasureKind> for MeasureType {
         match kind {
             MeasureKind::Number(_) => MeasureType::Number,
             MeasureKind::RunningTotal { .. } => MeasureType::RunningTotal,
-            MeasureKind::Aggregate(aggregate) => match aggregate.function {
+            MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling { aggregate, .. } => match aggregate.function {
                 AggregateFunction::Count => MeasureType::Count,
                 AggregateFunction::CountDistinct => MeasureType::CountDistinct,
                 AggregateFunction::CountDistinctApprox => MeasureType::CountDistinctApprox,

@@ -1,17 +1,28 @@
 //! Reads measures.
 //!
 //! In: a measure of a model. Out: a measure, or a finding at its place. Measures over finished results
-//! (`multi_stage`) and over moving windows have no counterpart.
+//! (`multi_stage`) and over windows that begin anew in each period have no counterpart.
 
 use terrane_authoring::names::snake;
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::project::yaml::Node;
+use terrane_compiler::types::WindowLength;
 
 use super::members::{MemberReader, members};
 use crate::draft::Member;
 use crate::entry::Entry;
-use crate::finding::{changed, left_out};
+use crate::finding::changed;
 use crate::measure_sql::may_divide_integers;
+
+/// The window of a measure in the project.
+enum Window {
+    RunningTotal,
+    /// The value of `rolling_window`.
+    Rolling(Yaml),
+}
+
+/// The measure was rejected, and the reason is reported.
+struct Rejected;
 
 const MULTI_STAGE: &str =
     "Query the measure with the dimensions and ranges that it needs, or compute it in the client.";
@@ -62,11 +73,10 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
         reader.reject(&entry, "its value depends on a switch", "Write a measure for each case.");
         return None;
     }
-    let window = entry.node("rolling_window").and_then(|node| Entry::open(node, ""));
-    let (ty, from_all) = match window {
-        Some(window) => (rolling(&entry, &window, ty, reader)?, true),
-        // The older type begins with the queried range.
-        None => (ty, false),
+    let window = match entry.node("rolling_window").and_then(|node| Entry::open(node, "")) {
+        Some(window) => Some(rolling(&entry, &window, ty, reader).ok()?),
+        // The older type of a running total begins with the queried range.
+        None => None,
     };
     let sql = match (ty, entry.has("sql")) {
         ("count", false) => None,
@@ -83,8 +93,10 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
         }
         yaml.set("sql", Yaml::Text(sql));
     }
-    if from_all {
-        yaml.set("from", Yaml::text("all"));
+    match window {
+        Some(Window::Rolling(window)) => yaml.set("rolling_window", window),
+        Some(Window::RunningTotal) => yaml.set("from", Yaml::text("all")),
+        None => {}
     }
     let mut filters = Vec::new();
     for item in entry.list("filters") {
@@ -108,34 +120,51 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
     Some(Member { drills, ..reader.member(name, yaml, entry) })
 }
 
-/// Translates a window that begins with the first row to a running total. Other windows have no counterpart.
+/// Reads the rolling window of a measure. `Err` if it has no counterpart, which is reported.
 fn rolling(
     entry: &Entry<'_>,
     window: &Entry<'_>,
     ty: &'static str,
     reader: &mut MemberReader<'_>,
-) -> Option<&'static str> {
-    let is_unbounded = window.word("trailing").as_deref() == Some("unbounded") && !window.has("leading");
-    if window.word("type").is_some_and(|word| word != "fixed") || !is_unbounded {
-        let cure = "Query the measure over the range itself (`time_range`), or compute the window in the client.";
-        reader.reject(
-            entry,
-            "it has a moving window; Terrane has only running totals from the start of the range",
-            cure,
-        );
-        return None;
+) -> Result<Window, Rejected> {
+    let mut reject = |reason: &str, cure: &str| {
+        reader.reject(entry, reason, cure);
+        Rejected
+    };
+    if window.word("type").is_some_and(|word| word != "fixed") {
+        let cure = "Compute it in the client, or write a measure for the period itself.";
+        return Err(reject("its window begins anew in each period", cure));
     }
-    if !matches!(ty, "sum" | "count" | "running_total") || (ty == "count" && entry.has("sql")) {
-        reader.reject(entry, &format!("a running total is a sum, and its type is `{ty}`"), "Write it as a sum.");
-        return None;
+    let sides = ["trailing", "leading"].map(|side| (side, window.word(side)));
+    let is_running_total = matches!(&sides, [(_, Some(trailing)), (_, None)] if trailing == "unbounded");
+    if ty == "running_total" {
+        return match is_running_total {
+            true => Ok(Window::RunningTotal),
+            false => Err(reject("it is a running total and has another window", "Write it as a sum.")),
+        };
     }
-    if let Some(offset) = window.word("offset").filter(|offset| offset != "end") {
-        let what = format!("{} has the offset `{offset}`, which is not imported: it includes each step", entry.what);
-        reader.findings.push(left_out(
-            entry.span_of("rolling_window"),
-            what,
-            "Compare with the previous step if that is meant.",
-        ));
+    if ty == "number" {
+        let cure = "Write the window on the measures that it combines.";
+        return Err(reject("it has a window over finished numbers", cure));
     }
-    Some("running_total")
+    let mut yaml = Yaml::map([]);
+    for (side, length) in sides.iter().filter_map(|(side, length)| Some((side, length.as_ref()?))) {
+        let Ok(length) = WindowLength::parse(length) else {
+            let reason = format!("the length `{length}` of its window is not an integer and a unit");
+            return Err(reject(&reason, "Write one unit, such as `28 day`."));
+        };
+        yaml.set(side, Yaml::text(length.to_string()));
+    }
+    if sides.iter().all(|(_, length)| length.is_none()) {
+        return Err(reject("its window has no length", "Write `trailing` or `leading`."));
+    }
+    match window.word("offset").as_deref() {
+        None | Some("end") => {}
+        Some("start") => yaml.set("offset", Yaml::text("start")),
+        Some(other) => {
+            let reason = format!("its window has the unknown offset `{other}`");
+            return Err(reject(&reason, "Write `start` or `end`."));
+        }
+    }
+    Ok(Window::Rolling(yaml))
 }

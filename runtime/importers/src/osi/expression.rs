@@ -34,7 +34,7 @@ impl<'m> Printer<'m> {
         match &measure.kind {
             MeasureKind::Aggregate(aggregate) => self.aggregate(aggregate),
             MeasureKind::Number(sql) => self.snippet(sql),
-            MeasureKind::RunningTotal { .. } => None,
+            MeasureKind::RunningTotal { .. } | MeasureKind::Rolling { .. } => None,
         }
     }
 

@@ -208,6 +208,35 @@ fn repeated_names_are_left_out() {
 }
 
 #[test]
+fn rolling_windows_are_carried_over() {
+    let imported = orders(
+        "    measures:
+      - {name: active, sql: customer_id, type: count_distinct, rolling_window: {trailing: 28 day}}
+      - {name: around, sql: amount, type: sum, rolling_window: {trailing: 1 month, leading: 7 days, offset: start}}
+      - {name: ever, type: count, rolling_window: {trailing: unbounded, type: fixed}}
+      - {name: old, sql: amount, type: running_total, rolling_window: {trailing: unbounded}}
+      - {name: this_year, sql: amount, type: sum, rolling_window: {type: to_date, granularity: year}}
+      - {name: two_units, sql: amount, type: sum, rolling_window: {trailing: 1 month 3 days}}
+      - {name: empty, sql: amount, type: sum, rolling_window: {offset: end}}
+      - {name: share, sql: \"{active} / 2\", type: number, rolling_window: {trailing: 7 day}}
+",
+    );
+    let cube = imported.file("cubes/orders.yml");
+    for measure in [
+        "type: count_distinct, sql: customer_id, rolling_window: {trailing: 28 day}}",
+        "type: sum, sql: amount, rolling_window: {trailing: 1 month, leading: 7 day, offset: start}}",
+        "type: count, rolling_window: {trailing: unbounded}}",
+        "type: running_total, sql: amount, from: all}",
+    ] {
+        assert!(cube.contains(measure), "{measure} is not in {cube}");
+    }
+    for line in 9..=12 {
+        assert_eq!(imported.codes_at(line), [Code::NotCarriedOver], "line {line}");
+    }
+    assert_eq!(imported.report.counts.measures, 4);
+}
+
+#[test]
 fn names_that_are_templates_are_left_out() {
     let imported = of(&[(
         "all.yml",

@@ -234,7 +234,9 @@ impl<'d> Collecting<'d> {
             for (index, measure) in (0u32..).zip(&cube.measures) {
                 let at = self.members[&Member::Measure(MeasureId { cube: cube.id, index })];
                 match &measure.kind {
-                    MeasureKind::Aggregate(aggregate) | MeasureKind::RunningTotal { aggregate, .. } => {
+                    MeasureKind::Aggregate(aggregate)
+            | MeasureKind::RunningTotal { aggregate, .. }
+            | MeasureKind::Rolling { aggregate, .. } => {
                         self.needs_of_aggregate(at, aggregate, cube.id);
                     }
                     MeasureKind::Number(sql) => self.needs(at, sql, cube.id),

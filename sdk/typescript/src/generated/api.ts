@@ -351,7 +351,7 @@ export interface components {
             /** @description The pre-aggregation; null if the reason applies to all of the cube. */
             pre_aggregation: string | null;
             /** @enum {string} */
-            reason: "OFF" | "NO_ROLLUP" | "DISABLED" | "TO_MANY" | "NOT_DETERMINISTIC" | "OTHER_PATH" | "DIMENSION_NOT_STORED" | "RAW_TIME" | "GRANULARITY_TOO_FINE" | "GRANULARITY_NOT_NESTED" | "FILTER_NOT_STORED" | "SEGMENT_NOT_STORED" | "ROLLUP_IS_FILTERED" | "MEASURE_NOT_STORED" | "NOT_ADDITIVE" | "SKETCH_UNSUPPORTED" | "POLICY" | "NOT_BUILT" | "DEFINITION_CHANGED" | "TIME_ZONE" | "RANGE_NOT_COVERED" | "RANGE_NOT_ALIGNED" | "STALE" | "MORE_EXPENSIVE";
+            reason: "OFF" | "NO_ROLLUP" | "DISABLED" | "ROLLING_WINDOW" | "TO_MANY" | "NOT_DETERMINISTIC" | "OTHER_PATH" | "DIMENSION_NOT_STORED" | "RAW_TIME" | "GRANULARITY_TOO_FINE" | "GRANULARITY_NOT_NESTED" | "FILTER_NOT_STORED" | "SEGMENT_NOT_STORED" | "ROLLUP_IS_FILTERED" | "MEASURE_NOT_STORED" | "NOT_ADDITIVE" | "SKETCH_UNSUPPORTED" | "POLICY" | "NOT_BUILT" | "DEFINITION_CHANGED" | "TIME_ZONE" | "RANGE_NOT_COVERED" | "RANGE_NOT_ALIGNED" | "STALE" | "MORE_EXPENSIVE";
             message: string;
             /** @description The members that the reason is about; in explanations and errors only. */
             members?: string[];

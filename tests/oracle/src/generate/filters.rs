@@ -79,7 +79,7 @@ impl Draft<'_, '_> {
             Some((cube, name)) => {
                 let cube = self.world.behind(cube)?;
                 match &cube.measure(name)?.kind {
-                    MeasureKind::Aggregate(aggregate)
+                    MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling(aggregate, _)
                         if matches!(aggregate.function, Function::Min | Function::Max) =>
                     {
                         aggregate.argument.as_ref().map_or(DimensionKind::Number, |argument| kind_of(cube, argument))

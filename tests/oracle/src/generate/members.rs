@@ -7,7 +7,7 @@ use super::names::Names;
 use crate::oracle::Paths;
 use crate::world::{
     Aggregate, Arithmetic, Cell, Column, ColumnType, Comparison, Cube, Dimension, DimensionKind, Expr, Formula,
-    Function, Measure, MeasureKind, Metric, MetricKind, Segment, World,
+    Function, Length, Measure, MeasureKind, Metric, MetricKind, Segment, Window, World,
 };
 
 pub(super) fn add(generator: &mut Generator, world: &mut World, names: &mut Names) {
@@ -193,7 +193,49 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
         };
         found.push(Measure { name, kind });
     }
+    if generator.features.steps && generator.random.chance(45) {
+        let kind = MeasureKind::Rolling(rolled(generator, world, cube), window(generator));
+        found.push(Measure { name: names.member(generator, "rolling"), kind });
+    }
     found
+}
+
+/// Returns an aggregate that a rolling window allows.
+fn rolled(generator: &mut Generator, world: &World, cube: &Cube) -> Aggregate {
+    let function = *generator.random.of(&[
+        Function::Count,
+        Function::CountDistinct,
+        Function::CountDistinct,
+        Function::Sum,
+        Function::Sum,
+        Function::Avg,
+        Function::Min,
+        Function::Max,
+    ]);
+    let argument = match function {
+        Function::Count if generator.random.chance(70) => None,
+        Function::Sum | Function::Avg => Some(numeric(generator, world, cube)),
+        _ => Some(Expr::own(generator.random.below(cube.columns.len()))),
+    };
+    let filters = match generator.random.chance(25) {
+        true => vec![generator.condition(cube, true)],
+        false => Vec::new(),
+    };
+    Aggregate { function, argument, filters }
+}
+
+fn window(generator: &mut Generator) -> Window {
+    let trailing = generator.random.chance(80).then(|| length(generator));
+    let leading = (trailing.is_none() || generator.random.chance(25)).then(|| length(generator));
+    Window { trailing, leading, is_from_start: generator.random.chance(30) }
+}
+
+fn length(generator: &mut Generator) -> Length {
+    if generator.random.chance(15) {
+        return Length::Unbounded;
+    }
+    let unit = *generator.random.of(&["hour", "day", "day", "day", "week", "month", "month", "quarter", "year"]);
+    Length::Units(generator.random.between(1, 40), unit.to_owned())
 }
 
 /// Returns an own column, arithmetic, or a column of a cube that a to-one hop reaches.
@@ -217,7 +259,7 @@ fn numeric(generator: &mut Generator, world: &World, cube: &Cube) -> Expr {
 
 /// Returns whether a measure is a count or sum that cannot overflow.
 fn is_small(cube: &Cube, measure: &Measure) -> bool {
-    let MeasureKind::Aggregate(aggregate) = &measure.kind else { return false };
+    let (MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling(aggregate, _)) = &measure.kind else { return false };
     match (&aggregate.argument, aggregate.function) {
         (_, function) if function.counts() => true,
         (Some(Expr::Arithmetic(..)), _) => true,

@@ -69,9 +69,12 @@ impl<'w> Draft<'_, 'w> {
         if fills {
             query.insert("fill_gaps".to_owned(), json!(true));
         }
-        let runs = self.values.iter().any(|value| {
-            let measure = value.split_once('.').and_then(|(cube, name)| self.world.behind(cube)?.measure(name));
-            measure.is_some_and(Measure::runs)
+        let runs = self.values.iter().any(|value| match value.split_once('.') {
+            Some((cube, name)) => {
+                let formula = Formula::Measure { cube: Some(cube.to_owned()), name: name.to_owned() };
+                self.world.runs(None, &formula)
+            }
+            None => self.world.metric_runs(value),
         });
         self.choose_groups(&mut query, fills || runs);
         if !self.values.is_empty() {

@@ -7,9 +7,10 @@ use terrane_compiler::query::Filter;
 use super::facts::Facts;
 use super::filters::RowFilter;
 use super::names::Named;
+use super::windows::Windows;
 use super::{Code, Evaluation, operators};
 use crate::value::{Number, Value};
-use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind, NINTH};
+use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind, NINTH, Window};
 
 /// An aggregate over the rows of one cube, with the filters of the metrics around it.
 pub(crate) struct Wanted<'w> {
@@ -37,11 +38,13 @@ pub(crate) struct Calculation<'r, 'w> {
     pub(crate) running: Vec<usize>,
     /// The running totals that include the time before the range.
     pub(crate) with_history: Vec<usize>,
+    /// The aggregates over rolling windows.
+    pub(crate) rolling: Vec<(usize, &'w Window)>,
 }
 
 impl<'r, 'w> Calculation<'r, 'w> {
     pub(crate) fn new(evaluation: &'r Evaluation<'w>) -> Self {
-        Calculation { evaluation, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new() }
+        Calculation { evaluation, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new(), rolling: Vec::new() }
     }
 
     /// Returns the cubes of all aggregates so far, each once.
@@ -85,6 +88,11 @@ impl<'r, 'w> Calculation<'r, 'w> {
                 self.running.push(self.wanted.len() - 1);
                 self.with_history.push(self.wanted.len() - 1);
                 total
+            }
+            Some(MeasureKind::Rolling(aggregate, window)) => {
+                let value = self.aggregate(cube, aggregate, around);
+                self.rolling.push((self.wanted.len() - 1, window));
+                value
             }
             Some(MeasureKind::Number(formula)) => self.formula(formula, Some(cube), around),
             None => {
@@ -153,9 +161,18 @@ impl<'r, 'w> Calculation<'r, 'w> {
         }
     }
 
+    /// Returns whether a value is computed along the query's time.
+    pub(crate) fn runs(&self) -> bool {
+        !self.running.is_empty() || !self.rolling.is_empty()
+    }
+
     /// Returns every aggregate in one group. Where a cube lacks the group there are no rows (rule 4).
-    pub(crate) fn aggregates(&self, key: &[Value], facts: &Facts, history: &Facts) -> Vec<Value> {
+    pub(crate) fn aggregates(&self, key: &[Value], facts: &Facts, history: &Facts, windows: &Windows) -> Vec<Value> {
         let of = |(index, wanted): (usize, &Wanted<'_>)| {
+            if self.rolling.iter().any(|(rolling, _)| *rolling == index) {
+                let inputs = windows.inputs(index, key);
+                return inputs.map_or(Value::Null, |inputs| aggregate(wanted.aggregate.function, inputs));
+            }
             let rows = |facts: &'_ Facts| facts.get(&wanted.cube).and_then(|fact| fact.groups.get(key)).cloned();
             let before = rows(history).filter(|_| self.with_history.contains(&index));
             let all = rows(facts).into_iter().chain(before).flatten();

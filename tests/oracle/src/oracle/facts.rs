@@ -60,6 +60,13 @@ pub(crate) fn owner_of_dimensions(evaluation: &Evaluation<'_>, groups: &[Group])
     }
 }
 
+/// A row that passes, and the groups in which it counts.
+pub(crate) struct Placed {
+    /// The values of the groups; under windows those beside the axis, and the local time on it.
+    pub(crate) places: BTreeSet<(Vec<Value>, Option<i64>)>,
+    pub(crate) measured: Measured,
+}
+
 pub(crate) fn grouped<'w>(
     evaluation: &Evaluation<'w>,
     fact: &str,
@@ -68,7 +75,25 @@ pub(crate) fn grouped<'w>(
     period: Period<'_>,
     calculation: &Calculation<'_, 'w>,
 ) -> Grouped {
-    let nothing = Grouped { groups: BTreeMap::new() };
+    let mut found: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
+    for row in placed(evaluation, fact, groups, filters, period, calculation) {
+        for (key, _) in row.places {
+            found.entry(key).or_default().push(row.measured.clone());
+        }
+    }
+    Grouped { groups: found }
+}
+
+/// Returns the rows of a cube that pass.
+pub(crate) fn placed<'w>(
+    evaluation: &Evaluation<'w>,
+    fact: &str,
+    groups: &[Group],
+    filters: &[RowFilter],
+    period: Period<'_>,
+    calculation: &Calculation<'_, 'w>,
+) -> Vec<Placed> {
+    let nothing = Vec::new();
     let Some(mut tree) = Tree::new(evaluation, fact) else { return nothing };
     let groups = &own_groups(evaluation, fact, groups);
     let filters = &own_filters(evaluation, fact, filters, period);
@@ -93,27 +118,47 @@ pub(crate) fn grouped<'w>(
     if !evaluation.problems.borrow().is_empty() {
         return nothing;
     }
-    let mut found: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
+    let mut found = Vec::new();
     for row in 0..tree.fact().rows.len() {
-        let mut keys: BTreeSet<Vec<Value>> = BTreeSet::new();
+        let mut places = BTreeSet::new();
         let tuples = tree.tuples(row);
         for tuple in &tuples {
             // Rule 11: on a row of nulls where nothing joins.
             let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))));
             if in_segments && filters.iter().all(|filter| filter.passes(evaluation, &tree, tuple)) {
-                keys.insert(groups.iter().map(|group| group_value(evaluation, &tree, tuple, group)).collect());
+                places.insert(place(evaluation, &tree, tuple, groups, period));
             }
         }
-        if keys.is_empty() {
+        if places.is_empty() {
             continue;
         }
         // What a measure reads is reached by to-one hops, so it is the same in every tuple.
         let inputs = inputs(evaluation, &tree, &tuples[0], fact, calculation);
-        for key in keys {
-            found.entry(key).or_default().push(Measured { inputs: inputs.clone() });
-        }
+        found.push(Placed { places, measured: Measured { inputs } });
     }
-    Grouped { groups: found }
+    found
+}
+
+fn place(
+    evaluation: &Evaluation<'_>,
+    tree: &Tree<'_, '_>,
+    tuple: &Tuple,
+    groups: &[Group],
+    period: Period<'_>,
+) -> (Vec<Value>, Option<i64>) {
+    let Period::Windows(along) = period else {
+        return (groups.iter().map(|group| group_value(evaluation, tree, tuple, group)).collect(), None);
+    };
+    let columns = along.columns();
+    let others = groups.iter().enumerate().filter(|(index, _)| !columns.contains(index));
+    let others = others.map(|(_, group)| group_value(evaluation, tree, tuple, group)).collect();
+    let axis = &groups[columns[0]];
+    // A masked time is the start of the bucket that is shown.
+    if evaluation.world.mask(&axis.cube, &axis.dimension).is_some() {
+        return (others, group_value(evaluation, tree, tuple, axis).micros());
+    }
+    let time = dimension_value(evaluation, tree, tuple, &axis.cube, &axis.dimension);
+    (others, labels::local(&time, &evaluation.zone))
 }
 
 /// Returns one row for each row of a cube that passes, in the order of its primary key.

@@ -80,6 +80,30 @@ pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZ
     }
 }
 
+/// Returns the local time of a time, in microseconds.
+pub(crate) fn local(value: &Value, zone: &TimeZone) -> Option<i64> {
+    let at = value.micros()?;
+    match value {
+        Value::Instant(_) => Some(micros(zone.to_datetime(Timestamp::from_microsecond(at).ok()?))),
+        _ => Some(at),
+    }
+}
+
+/// Returns a local time moved by units of the calendar, at most to the end of the month.
+pub(crate) fn moved(at: i64, count: i64, unit: Granularity) -> i64 {
+    let span = match unit {
+        Granularity::Second => count.seconds(),
+        Granularity::Minute => count.minutes(),
+        Granularity::Hour => count.hours(),
+        Granularity::Day => count.days(),
+        Granularity::Week => count.weeks(),
+        Granularity::Month => count.months(),
+        Granularity::Quarter => (3 * count).months(),
+        Granularity::Year => count.years(),
+    };
+    micros(clock(at).saturating_add(span))
+}
+
 /// Returns the number of a bucket. The numbers of adjacent buckets differ by one.
 pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
     let (day, date) = (start.div_euclid(DAY), clock(start).date());

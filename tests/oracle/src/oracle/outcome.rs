@@ -63,6 +63,8 @@ pub enum Construct {
     History,
     /// A masked member that is shown.
     Mask,
+    /// A rolling window.
+    Rolling,
 }
 
 impl Construct {
@@ -79,6 +81,7 @@ impl Construct {
             Construct::Compare => "compare_range",
             Construct::History => "history before a range",
             Construct::Mask => "a masked member",
+            Construct::Rolling => "rolling windows",
         }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) enum Period<'a> {
     Previous,
     /// Before the range of the axis.
     History(&'a Along),
+    /// Everything on the axis, for rolling windows.
+    Windows(&'a Along),
 }
 
 /// A range and its time dimension; `None` stands for the primary time of each cube.
@@ -90,7 +92,9 @@ pub(crate) fn filters(evaluation: &Evaluation<'_>, fact: &str, period: Period<'_
         };
         Some(RowFilter::along(evaluation, &cube, &name, operator, stretch))
     };
-    ranged(evaluation).iter().map(|ranged| one(ranged).unwrap_or(RowFilter::Broken)).collect()
+    let ranges = ranged(evaluation);
+    let ranges = ranges.iter().filter(|ranged| !ranged.is_left_out(evaluation, fact, period));
+    ranges.map(|ranged| one(ranged).unwrap_or(RowFilter::Broken)).collect()
 }
 
 fn now(evaluation: &Evaluation<'_>, range: &DateRange, axis: Axis) -> Option<Stretch> {
@@ -139,6 +143,12 @@ impl Ranged<'_> {
     /// Returns the dimension that restricts a cube's rows.
     fn on(&self, evaluation: &Evaluation<'_>, fact: &str) -> Option<(String, String)> {
         self.of.clone().or_else(|| Some((fact.to_owned(), evaluation.primary_time(fact)?.to_owned())))
+    }
+
+    /// Returns whether the range is along the axis of windows, which reach beyond it.
+    fn is_left_out(&self, evaluation: &Evaluation<'_>, fact: &str, period: Period<'_>) -> bool {
+        let Period::Windows(along) = period else { return false };
+        self.on(evaluation, fact).is_some_and(|(cube, name)| self.narrows(along.group(), &cube, &name))
     }
 
     /// Returns whether this is the range of a group: of its axis, or of its dimension's own time.

@@ -9,6 +9,7 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 use terrane_compiler::types::Granularity;
 
+use super::calc::Calculation;
 use super::facts::{Grouped, Measured};
 use super::{Code, Construct, Evaluation, Group, labels, times};
 use crate::value::{Number, Value};
@@ -29,8 +30,21 @@ pub(crate) struct Along {
     zone: TimeZone,
 }
 
+/// The first and the last step of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    first: i64,
+    last: i64,
+}
+
 /// Returns the steps of the axis; `None` without an axis, or if a problem was reported.
-pub(crate) fn along(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group], runs: bool) -> Option<Along> {
+pub(crate) fn along(
+    evaluation: &Evaluation<'_>,
+    facts: &[String],
+    groups: &[Group],
+    calculation: &Calculation<'_, '_>,
+) -> Option<Along> {
+    let runs = calculation.runs();
     if !runs && !evaluation.query.fill_gaps {
         return None;
     }
@@ -59,7 +73,9 @@ pub(crate) fn along(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Gro
     let (first, last) = range(evaluation, facts, &group).unwrap_or_default();
     let last = last.and_then(|last| labels::bucket(&last, step, &evaluation.zone).micros());
     let zone = evaluation.zone.clone();
-    Some(Along { group, columns, step, first, last, fills: evaluation.query.fill_gaps, zone })
+    // Rolling windows have a value at each step of a range.
+    let fills = evaluation.query.fill_gaps || (!calculation.rolling.is_empty() && first.is_some() && last.is_some());
+    Some(Along { group, columns, step, first, last, fills, zone })
 }
 
 /// Returns the first and the last moment of the range on the axis, if it has these ends.
@@ -120,17 +136,53 @@ impl Along {
         Grouped { groups }
     }
 
-    /// Adds the keys of steps that have no data.
-    pub(crate) fn add(&self, evaluation: &Evaluation<'_>, groups: usize, keys: &mut BTreeSet<Vec<Value>>) {
-        let had = keys.len();
+    /// Returns the columns of the axis.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        self.columns.iter().map(|(column, _)| *column).collect()
+    }
+
+    /// Returns the first and the last step of an answer with these groups.
+    pub(crate) fn span(&self, keys: &BTreeSet<Vec<Value>>) -> Option<Span> {
         let times: Vec<i64> = keys.iter().filter_map(|key| self.time(key)).collect();
         let seen = times.iter().min().zip(times.iter().max()).map(|(first, last)| (*first, *last));
         let start = self.first.as_ref().and_then(|first| labels::bucket(first, self.step, &self.zone).micros());
-        let Some((first, mut last)) = start.zip(self.last).or(seen) else { return };
+        let (first, mut last) = start.zip(self.last).or(seen)?;
         // Totals run to the end of the range, also where it has no start.
         if let (false, Some(end)) = (self.fills, self.last) {
             last = end;
         }
+        Some(Span { first, last })
+    }
+
+    /// Returns the start and the end of each step: the part that its buckets share.
+    pub(crate) fn steps(&self, span: Span) -> Vec<(i64, i64)> {
+        let mut found: Vec<(i64, i64)> = Vec::new();
+        let mut step = span.first;
+        while step <= span.last && found.len() <= MAX_ADDED {
+            let start = |granularity| labels::bucket(&Value::Local(step), granularity, &TimeZone::UTC).micros();
+            let starts: Vec<(i64, Granularity)> =
+                self.columns.iter().filter_map(|(_, granularity)| Some((start(*granularity)?, *granularity))).collect();
+            let ends = starts.iter().map(|(start, granularity)| labels::moved(*start, 1, *granularity));
+            let shared = (starts.iter().map(|(start, _)| *start).max().unwrap_or(step), ends.min().unwrap_or(step));
+            if found.last() != Some(&shared) {
+                found.push(shared);
+            }
+            let Some(next) = self.next(step) else { break };
+            step = next;
+        }
+        found
+    }
+
+    /// Adds the keys of steps that have no data.
+    pub(crate) fn add(
+        &self,
+        evaluation: &Evaluation<'_>,
+        groups: usize,
+        span: Option<Span>,
+        keys: &mut BTreeSet<Vec<Value>>,
+    ) {
+        let had = keys.len();
+        let Some(Span { first, last }) = span else { return };
         let mut partitions: BTreeMap<Vec<Value>, Option<i64>> = BTreeMap::new();
         for key in keys.iter() {
             let time = self.time(key);
@@ -166,7 +218,7 @@ impl Along {
         key.iter().enumerate().filter(is_other).map(|(_, value)| value.clone()).collect()
     }
 
-    fn key(&self, others: &[Value], step: i64) -> Vec<Value> {
+    pub(crate) fn key(&self, others: &[Value], step: i64) -> Vec<Value> {
         let size = others.len() + self.columns.len();
         let mut others = others.iter();
         let bucket = |granularity| labels::bucket(&Value::Local(step), granularity, &TimeZone::UTC);

@@ -116,8 +116,12 @@ fn measure_json(world: &World, cube: &Cube, measure: &Measure) -> Json {
     match &measure.kind {
         MeasureKind::Aggregate(aggregate)
         | MeasureKind::RunningTotal(aggregate)
-        | MeasureKind::RunningTotalOfAll(aggregate) => {
-            let is_running = !matches!(measure.kind, MeasureKind::Aggregate(_));
+        | MeasureKind::RunningTotalOfAll(aggregate)
+        | MeasureKind::Rolling(aggregate, _) => {
+            let is_running = !matches!(measure.kind, MeasureKind::Aggregate(_) | MeasureKind::Rolling(..));
+            if let MeasureKind::Rolling(_, window) = &measure.kind {
+                json["rolling_window"] = window.json();
+            }
             if matches!(measure.kind, MeasureKind::RunningTotalOfAll(_)) {
                 json["from"] = json!("all");
             }

@@ -3,16 +3,18 @@
 //! If joins repeat the fact's rows, an inner select first reduces each row to one per group, and an outer select
 //! aggregates.
 
+use super::rollup::total_of;
 use super::stored::{STATES, merged};
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
-use crate::model::DimensionId;
-use crate::plan::{Fact, RowKey, SemiJoin};
+use crate::model::{DimensionId, state_type};
+use crate::plan::{Fact, PlannedAggregate, RowKey, SemiJoin};
 use crate::snippet::AggregateFunction;
 use crate::sql::dialect_profile::Op;
 use crate::sql::expression::call;
+use crate::types::LogicalType;
 
 /// The derived table with one row for each group and row of the fact.
-const ROWS: &str = "fact_rows";
+pub(super) const ROWS: &str = "fact_rows";
 /// The column that numbers rows of a cube without a primary key.
 const ROW_NUMBER: &str = "terrane_row";
 
@@ -21,6 +23,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
         match fact.distinct {
             _ if fact.stored.is_some() => SqlExpr::Derived(STATES, Name::Numbered('g', index)),
+            None if fact.period.window.is_some() => self.window_group(index),
             Some(_) => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
             None => self.expressions.group(fact, index),
         }
@@ -50,12 +53,20 @@ impl<'a> Lowering<'a> {
     pub(super) fn aggregate_of_rows(&self, index: usize) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         let fact = &self.plan.facts[planned.fact];
-        let conditions = self.expressions.conditions(fact, planned);
-        let argument = self.expressions.argument(fact, planned);
-        if fact.distinct.is_some() {
-            let has_value = argument.is_some() || !conditions.is_empty();
+        if self.sums_buckets(fact) {
+            return bucket_total(planned, index);
+        }
+        if fact.distinct.is_some() || fact.period.window.is_some() {
+            let has_value = planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
             return call(planned, has_value.then_some(SqlExpr::Derived(ROWS, Name::Numbered('v', index))));
         }
+        self.call_over_rows(fact, planned)
+    }
+
+    /// Returns the aggregate call over rows as they are.
+    pub(super) fn call_over_rows(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> SqlExpr<'a> {
+        let conditions = self.expressions.conditions(fact, planned);
+        let argument = self.expressions.argument(fact, planned);
         if conditions.is_empty() {
             return call(planned, argument);
         }
@@ -72,9 +83,11 @@ impl<'a> Lowering<'a> {
     pub(super) fn grouped(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let mut select = match &fact.distinct {
             _ if fact.stored.is_some() => self.of_states(fact, items),
+            _ if fact.period.window.is_some() => self.in_windows(fact, items),
             None => self.rows(fact, items),
             Some(key) => {
-                let rows = Query::Select(Box::new(self.distinct_rows(fact, key)));
+                let groups = (0..self.plan.groups.len()).map(|i| self.row_group(fact, i)).collect();
+                let rows = Query::Select(Box::new(self.fact_rows(fact, groups, Some(key))));
                 Select::new(items, Source::Derived(Box::new(rows), ROWS))
             }
         };
@@ -82,20 +95,30 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Selects one row for each group and row of the fact, with the arguments of each aggregate. A row passes the
-    /// filters of a metric behind a to-many join if any of its joined rows passes, hence `max`.
-    fn distinct_rows(&self, fact: &'a Fact<'a>, key: &'a RowKey) -> Select<'a> {
-        let groups = 0..self.plan.groups.len();
-        let mut items: Vec<_> = groups.map(|i| (self.expressions.group(fact, i), Name::Numbered('g', i))).collect();
+    pub(super) fn row_group(&self, fact: &'a Fact<'a>, index: usize) -> (SqlExpr<'a>, Name<'a>) {
+        (self.expressions.group(fact, index), Name::Numbered('g', index))
+    }
+
+    /// Selects the fact's rows with the arguments of each aggregate. With a key, it is one row for each group and row of
+    /// the fact. A row passes the filters of a metric behind a to-many join if any of its joined rows passes, hence
+    /// `max`.
+    pub(super) fn fact_rows(
+        &self,
+        fact: &'a Fact<'a>,
+        groups: Vec<(SqlExpr<'a>, Name<'a>)>,
+        key: Option<&'a RowKey>,
+    ) -> Select<'a> {
+        let mut items = groups;
         match key {
-            RowKey::PrimaryKey(keys) => {
+            Some(RowKey::PrimaryKey(keys)) => {
                 let keys = keys.iter().enumerate();
                 items.extend(keys.map(|(i, id)| (self.expressions.dimension(fact, *id), Name::Numbered('k', i))));
             }
-            RowKey::RowNumber => {
+            Some(RowKey::RowNumber) => {
                 let alias = self.scope(&fact.tree).alias(0);
                 items.push((SqlExpr::Added { alias, column: ROW_NUMBER }, Name::Numbered('k', 0)));
             }
+            None => {}
         }
         let keys = items.len();
         for (index, planned) in self.plan.aggregates.iter().enumerate() {
@@ -109,12 +132,13 @@ impl<'a> Lowering<'a> {
                 (Some(argument), true) => argument,
                 (argument, false) => SqlExpr::when(conditions, argument.unwrap_or(SqlExpr::Integer(1)), None),
             };
-            let ty = Some(planned.aggregate.argument_type).filter(|_| planned.aggregate.argument.is_some());
-            let value = SqlExpr::Op { op: Op::Max, ty, args: vec![value] };
+            let value = if key.is_some() { any_of_row(planned, value) } else { value };
             items.push((value, Name::Numbered('v', index)));
         }
         let mut select = self.rows(fact, items);
-        select.group_by = keys;
+        if key.is_some() {
+            select.group_by = keys;
+        }
         select
     }
 
@@ -149,5 +173,21 @@ impl<'a> Lowering<'a> {
         query.joins = self.joins(self.scope(tree));
         let operand = SqlExpr::Column { alias: self.scope(&fact.tree).alias(*from), name: outer };
         SqlExpr::InQuery { operand: Box::new(operand), query: Box::new(Query::Select(Box::new(query))) }
+    }
+}
+
+/// Returns the argument of an aggregate, which is the same in all joined rows of a row, or null in some.
+pub(super) fn any_of_row<'a>(planned: &PlannedAggregate<'_>, value: SqlExpr<'a>) -> SqlExpr<'a> {
+    let ty = Some(planned.aggregate.argument_type).filter(|_| planned.aggregate.argument.is_some());
+    SqlExpr::Op { op: Op::Max, ty, args: vec![value] }
+}
+
+/// Returns an aggregate of its values in several steps.
+fn bucket_total<'a>(planned: &'a PlannedAggregate<'a>, index: usize) -> SqlExpr<'a> {
+    let part = SqlExpr::Derived(ROWS, Name::Numbered('v', index));
+    match planned.aggregate.function {
+        AggregateFunction::Count => total_of(part, LogicalType::Integer),
+        AggregateFunction::Sum => total_of(part, state_type(planned.aggregate)),
+        _ => call(planned, Some(part)),
     }
 }

@@ -12,8 +12,10 @@ use crate::sql::dialect_profile::Op;
 use crate::sql::expression::added;
 use crate::types::LogicalType;
 
-const PARTS: &str = "parts";
-const STEPS: &str = "steps";
+pub(super) const PARTS: &str = "parts";
+/// The part of `parts` that is known before the steps, if some facts have windows.
+const OWN_PARTS: &str = "own_parts";
+pub(super) const STEPS: &str = "steps";
 const KEYS: &str = "step_keys";
 const DIGITS: &str = "digits";
 const NUMBERS: &str = "numbers";
@@ -29,26 +31,44 @@ impl<'a> Lowering<'a> {
         self.plan.axis.as_ref()
     }
 
-    fn is_on_axis(&self, group: usize) -> bool {
+    pub(super) fn is_on_axis(&self, group: usize) -> bool {
         self.axis().is_some_and(|axis| axis.groups.contains(&group))
     }
 
     /// `parts`, `digits` and `steps`.
     pub(super) fn named_queries(&self) -> Vec<(&'static str, Query<'a>)> {
         let digit = |digit| Select::new(vec![(SqlExpr::Integer(digit), Name::Fixed("d"))], None);
-        let mut named =
-            vec![(PARTS, Query::UnionAll(self.branches())), (DIGITS, Query::UnionAll((0..10).map(digit).collect()))];
-        named.extend(self.axis().map(|axis| (STEPS, Query::Select(Box::new(self.steps(axis))))));
+        let digits = (DIGITS, Query::UnionAll((0..10).map(digit).collect()));
+        let steps = self.axis().map(|axis| (STEPS, Query::Select(Box::new(self.steps(axis)))));
+        let own = self.branches();
+        if self.windowed().next().is_none() {
+            return [(PARTS, Query::UnionAll(own)), digits].into_iter().chain(steps).collect();
+        }
+        let mut named: Vec<_> = self.window_rows().collect();
+        let base = (!own.is_empty()).then_some(OWN_PARTS);
+        named.extend(base.map(|name| (name, Query::UnionAll(own))));
+        named.extend(std::iter::once(digits).chain(steps));
+        named.extend(self.window_parts(base));
         named
+    }
+
+    /// The named query from which the steps are made.
+    fn base(&self) -> &'static str {
+        if self.windowed().next().is_some() { OWN_PARTS } else { PARTS }
     }
 
     /// Selects the merged groups with the values that are summed up along the axis.
     pub(super) fn carried(&self) -> Select<'a> {
         let column = |name| SqlExpr::Derived(GROUPED, name);
-        let mut items: Vec<_> = self.names().map(|name| (column(name), name)).collect();
         let axis = self.axis().map_or(&[][..], |axis| &axis.groups);
         let is_dated =
             || axis.iter().map(|g| SqlExpr::op(Op::IsNotNull, vec![column(Name::Numbered('g', *g))])).collect();
+        // Rows without a time are in no window.
+        let item = |name| match name {
+            Name::Numbered('a', index) if self.has_window(index) => SqlExpr::when(is_dated(), column(name), None),
+            name => column(name),
+        };
+        let mut items: Vec<_> = self.names().map(|name| (item(name), name)).collect();
         let others = || (0..self.plan.groups.len()).filter(|g| !axis.contains(g));
         for (index, aggregate) in self.plan.running.iter().enumerate() {
             // What has no time is in no step, and has no running total.
@@ -67,6 +87,10 @@ impl<'a> Lowering<'a> {
         };
         items.push((added, Name::Fixed(ADDED)));
         Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(self.with_steps()))), GROUPED))
+    }
+
+    pub(super) fn has_window(&self, aggregate: usize) -> bool {
+        self.plan.facts[self.plan.aggregates[aggregate].fact].period.window.is_some()
     }
 
     /// Columns of groups and aggregates.
@@ -121,7 +145,7 @@ impl<'a> Lowering<'a> {
         }
         let mut select = Select::new(items, named(STEPS));
         let has_others = (0..self.plan.groups.len()).any(|index| !self.is_on_axis(index));
-        if !has_others && self.plan.fill_gaps {
+        if !has_others && self.plan.has_all_steps() {
             return select;
         }
         let keys = Query::Select(Box::new(self.keys()));
@@ -130,7 +154,7 @@ impl<'a> Lowering<'a> {
             kind: JoinKind::Cross,
             on: Vec::new(),
         });
-        if !self.plan.fill_gaps {
+        if !self.plan.has_all_steps() {
             select.filters.extend(self.starting_groups().iter().map(|group| {
                 let step = SqlExpr::Derived(STEPS, Name::Numbered('g', *group));
                 let start = SqlExpr::Derived(KEYS, Name::Numbered('f', *group));
@@ -142,7 +166,7 @@ impl<'a> Lowering<'a> {
 
     /// Returns the groups of the axis that order its steps: the finest one, or all if none contains the others, as
     /// weeks and months.
-    fn starting_groups(&self) -> &'a [usize] {
+    pub(super) fn starting_groups(&self) -> &'a [usize] {
         let Some(axis) = self.axis() else { return &[] };
         match &axis.groups[..] {
             [finest, _, ..] if self.group_at(*finest).granularity == Some(axis.step) => &axis.groups[..1],
@@ -157,8 +181,8 @@ impl<'a> Lowering<'a> {
             .map(|index| (SqlExpr::Derived(PARTS, Name::Numbered('g', index)), Name::Numbered('g', index)))
             .collect();
         let group_by = items.len();
-        let mut filters = self.selected_parts();
-        let starting = if self.plan.fill_gaps { &[] } else { self.starting_groups() };
+        let mut filters = self.selected_parts(PARTS);
+        let starting = if self.plan.has_all_steps() { &[] } else { self.starting_groups() };
         for group in starting {
             let step = SqlExpr::Derived(PARTS, Name::Numbered('g', *group));
             items.push((SqlExpr::op(Op::Min, vec![step]), Name::Numbered('f', *group)));
@@ -175,9 +199,9 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    fn selected_parts(&self) -> Vec<SqlExpr<'a>> {
+    fn selected_parts(&self, table: &'static str) -> Vec<SqlExpr<'a>> {
         let is_selected = || {
-            let flag = SqlExpr::Derived(PARTS, Name::Fixed(IS_SELECTED));
+            let flag = SqlExpr::Derived(table, Name::Fixed(IS_SELECTED));
             SqlExpr::op(Op::Eq, vec![flag, SqlExpr::Integer(1)])
         };
         self.has_lookups().then(is_selected).into_iter().collect()
@@ -239,7 +263,7 @@ impl<'a> Lowering<'a> {
     /// Returns the first step of a group's first bucket and the last step of its last bucket. A bucket can contain
     /// several steps.
     fn ends_of_parts(&self, axis: &Axis, group: usize, ty: LogicalType) -> (SqlExpr<'a>, SqlExpr<'a>) {
-        let extreme = |op| SqlExpr::op(op, vec![SqlExpr::Derived(PARTS, Name::Numbered('g', group))]);
+        let extreme = |op| SqlExpr::op(op, vec![SqlExpr::Derived(self.base(), Name::Numbered('g', group))]);
         let granularity = self.group_at(group).granularity.unwrap_or(axis.step);
         let mut last = extreme(Op::Max);
         if granularity != axis.step {
@@ -262,8 +286,9 @@ impl<'a> Lowering<'a> {
         if let (false, Some(end)) = (self.plan.fill_gaps, axis.last) {
             last = self.expressions.step(end, ty);
         }
-        let mut bounds = Select::new(vec![(first, Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(PARTS));
-        bounds.filters = self.selected_parts();
+        let base = self.base();
+        let mut bounds = Select::new(vec![(first, Name::Fixed(FIRST)), (last, Name::Fixed(LAST))], named(base));
+        bounds.filters = self.selected_parts(base);
         let column = |name| SqlExpr::Derived(BOUNDS, Name::Fixed(name));
         let number = || SqlExpr::Derived(NUMBERS, Name::Fixed("n"));
         let step = |count| added(axis.step, column(FIRST), count, ty);
@@ -283,12 +308,12 @@ impl<'a> Lowering<'a> {
 }
 
 /// Returns the earlier or the later of two points in time.
-fn chosen<'a>(op: Op, one: SqlExpr<'a>, other: SqlExpr<'a>) -> SqlExpr<'a> {
+pub(super) fn chosen<'a>(op: Op, one: SqlExpr<'a>, other: SqlExpr<'a>) -> SqlExpr<'a> {
     let is_one = SqlExpr::op(op, vec![one.clone(), other.clone()]);
     SqlExpr::when(vec![is_one], one, Some(other))
 }
 
-fn named<'a>(name: &'static str) -> Source<'a> {
+pub(super) fn named<'a>(name: &'static str) -> Source<'a> {
     Source::Named { name, alias: name }
 }
 

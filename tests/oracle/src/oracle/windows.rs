@@ -1,0 +1,115 @@
+//! Rolling windows: the rows around each step (rule 10b).
+//!
+//! In: the rows of a fact without the range along the axis, each with the groups and times at which it counts. Out: the
+//! inputs of each aggregate in each group whose window contains rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use terrane_compiler::types::Granularity;
+
+use super::calc::Calculation;
+use super::facts::Placed;
+use super::steps::{Along, Span};
+use super::{Code, Construct, Evaluation, labels};
+use crate::value::Value;
+use crate::world::{ColumnType, Expr, Length, Window};
+
+/// The inputs by aggregate and group.
+#[derive(Default)]
+pub(crate) struct Windows {
+    inputs: BTreeMap<usize, BTreeMap<Vec<Value>, Vec<Value>>>,
+    /// The columns of the axis.
+    columns: Vec<usize>,
+}
+
+impl Windows {
+    /// Collects the rows in the windows of all steps. `rows` has the rows of each cube.
+    pub(crate) fn new(
+        evaluation: &Evaluation<'_>,
+        along: &Along,
+        span: Option<Span>,
+        calculation: &Calculation<'_, '_>,
+        rows: &BTreeMap<String, Vec<Placed>>,
+    ) -> Windows {
+        evaluation.uses(Construct::Rolling);
+        check(evaluation, along, calculation);
+        let mut windows = Windows { inputs: BTreeMap::new(), columns: along.columns() };
+        let steps = span.map(|span| along.steps(span)).unwrap_or_default();
+        for (index, window) in &calculation.rolling {
+            let placed = rows.get(&calculation.wanted[*index].cube).map_or(&[][..], Vec::as_slice);
+            let mut groups: BTreeMap<Vec<Value>, Vec<Value>> = BTreeMap::new();
+            for (start, end) in &steps {
+                let (low, high) = ends(window, *start, *end);
+                let is_within = |time: i64| low.is_none_or(|low| low <= time) && high.is_none_or(|high| time < high);
+                for row in placed {
+                    let Some(input) = &row.measured.inputs[*index] else { continue };
+                    let counted: BTreeSet<&Vec<Value>> =
+                        row.places.iter().filter(|(_, time)| time.is_some_and(is_within)).map(|(key, _)| key).collect();
+                    for others in counted {
+                        groups.entry(along.key(others, *start)).or_default().push(input.clone());
+                    }
+                }
+                // A group exists if a row is there, whether the measure takes it or not.
+                for (others, time) in placed.iter().flat_map(|row| &row.places) {
+                    if time.is_some_and(is_within) {
+                        groups.entry(along.key(others, *start)).or_default();
+                    }
+                }
+            }
+            windows.inputs.insert(*index, groups);
+        }
+        windows
+    }
+
+    /// Returns the values in the window of a group; `None` for a group without a time.
+    pub(crate) fn inputs(&self, index: usize, key: &[Value]) -> Option<Vec<Value>> {
+        if self.columns.iter().any(|column| key[*column].is_null()) {
+            return None;
+        }
+        Some(self.inputs.get(&index).and_then(|groups| groups.get(key)).cloned().unwrap_or_default())
+    }
+
+    /// Returns the groups whose window contains rows.
+    pub(crate) fn keys(&self, index: usize) -> impl Iterator<Item = &Vec<Value>> {
+        self.inputs.get(&index).into_iter().flat_map(BTreeMap::keys)
+    }
+}
+
+/// Refuses hours along a column of dates.
+fn check(evaluation: &Evaluation<'_>, along: &Along, calculation: &Calculation<'_, '_>) {
+    for (index, window) in &calculation.rolling {
+        let lengths = [&window.trailing, &window.leading];
+        let has_hours =
+            lengths.into_iter().flatten().filter_map(Length::units).any(|(_, unit)| unit < Granularity::Day);
+        let axis = along.group().of_fact(evaluation, &calculation.wanted[*index].cube);
+        if has_hours && axis.as_ref().is_some_and(|axis| is_date(evaluation, &axis.cube, &axis.dimension)) {
+            evaluation.refuse(Code::InvalidQuery);
+        }
+        if along.columns().len() > 1 && axis_is_masked(evaluation, along, &calculation.wanted[*index].cube) {
+            evaluation.leave_open("windows along a masked time with several granularities");
+        }
+    }
+}
+
+fn axis_is_masked(evaluation: &Evaluation<'_>, along: &Along, fact: &str) -> bool {
+    let axis = along.group().of_fact(evaluation, fact);
+    axis.is_some_and(|axis| evaluation.world.mask(&axis.cube, &axis.dimension).is_some())
+}
+
+fn is_date(evaluation: &Evaluation<'_>, cube: &str, dimension: &str) -> bool {
+    let Some(of) = evaluation.world.behind(cube) else { return false };
+    let Some(Expr::Column { cube: None, column }) = of.dimension(dimension).map(|dimension| &dimension.sql) else {
+        return false;
+    };
+    of.columns.get(*column).is_some_and(|column| column.ty == ColumnType::Date)
+}
+
+/// Returns the first moment of a window, and the first after it, for a step from a local time to another.
+fn ends(window: &Window, start: i64, end: i64) -> (Option<i64>, Option<i64>) {
+    let anchor = if window.is_from_start { start } else { end };
+    let edge = |length: &Option<Length>, sign: i64| match length {
+        None => Some(anchor),
+        Some(length) => length.units().map(|(count, unit)| labels::moved(anchor, sign * count, unit)),
+    };
+    (edge(&window.trailing, -1), edge(&window.leading, 1))
+}

@@ -210,8 +210,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         let span = along.span(&keys);
         if !calculation.rolling.is_empty() {
             let placed = |fact: &String| {
-                let rows =
-                    facts::placed(evaluation, fact, &groups, &row_filters, Period::Windows(along), &calculation);
+                let rows = facts::placed(evaluation, fact, &groups, &row_filters, Period::Windows(along), &calculation);
                 (fact.clone(), rows)
             };
             windows = Windows::new(evaluation, along, span, &calculation, &facts.iter().map(placed).collect());

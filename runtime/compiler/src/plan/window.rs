@@ -63,7 +63,8 @@ impl Windows<'_> {
     /// Returns a test that the times in every window of a range pass; none if all times do.
     pub(super) fn widened(&self, test: &Test, window: RollingWindow) -> Test {
         let slack = self.coarsest_bucket() + 2 * DAY;
-        let low = start_of(test).and_then(|bound| moved(&bound.value, -slack.saturating_add(longest(window.trailing)?)));
+        let low =
+            start_of(test).and_then(|bound| moved(&bound.value, -slack.saturating_add(longest(window.trailing)?)));
         let high = end_of(test).and_then(|bound| moved(&bound.value, slack.saturating_add(longest(window.leading)?)));
         match (low, high) {
             (None, None) => Test::Not(Box::new(Test::IsNull)),

@@ -44,7 +44,13 @@ pub(crate) struct Calculation<'r, 'w> {
 
 impl<'r, 'w> Calculation<'r, 'w> {
     pub(crate) fn new(evaluation: &'r Evaluation<'w>) -> Self {
-        Calculation { evaluation, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new(), rolling: Vec::new() }
+        Calculation {
+            evaluation,
+            wanted: Vec::new(),
+            running: Vec::new(),
+            with_history: Vec::new(),
+            rolling: Vec::new(),
+        }
     }
 
     /// Returns the cubes of all aggregates so far, each once.

@@ -90,7 +90,7 @@ fn additive<'m>(access: &Access<'m>, cube: &'m Cube) -> Vec<(&'m Cube, &'m Measu
         MeasureKind::Aggregate(aggregate) => {
             matches!(aggregate.function, AggregateFunction::Count | AggregateFunction::Sum)
         }
-        MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } => false,
+        MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } | MeasureKind::Rolling { .. } => false,
     };
     let measures = metadata::measures(access, cube).filter(is_additive).take(MAX_OF_CUBE);
     measures.map(|measure| (cube, measure)).collect()

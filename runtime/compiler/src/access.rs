@@ -258,8 +258,8 @@ impl<'a> Access<'a> {
                 SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
                     MeasureKind::Number(snippet) => snippet,
                     MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
+                    | MeasureKind::RunningTotal { aggregate, .. }
+                    | MeasureKind::Rolling { aggregate, .. } => {
                         if self.opens_aggregate(aggregate) {
                             continue;
                         }

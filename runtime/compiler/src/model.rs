@@ -362,8 +362,8 @@ impl Cube {
             match &measure.kind {
                 MeasureKind::Number(sql) => columns_in(sql, &mut found),
                 MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
+                | MeasureKind::RunningTotal { aggregate, .. }
+                | MeasureKind::Rolling { aggregate, .. } => {
                     columns_within(aggregate, &mut found);
                 }
             }

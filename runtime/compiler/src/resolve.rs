@@ -22,7 +22,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use self::axis::{Clock, axis};
 use self::groups::check_time_grain;
 use self::names::Names;
-use self::values::{fact_cubes, along_axis_in, used_values};
+use self::values::{along_axis_in, fact_cubes, used_values};
 use crate::access::Access;
 use crate::environment::Environment;
 use crate::model::CubeId;

@@ -101,9 +101,7 @@ impl Type {
             MeasureKind::Number(_) => Type::Double,
             MeasureKind::Aggregate(aggregate)
             | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
-                Type::of_aggregate(aggregate)
-            }
+            | MeasureKind::Rolling { aggregate, .. } => Type::of_aggregate(aggregate),
         }
     }
 

@@ -401,8 +401,8 @@ impl Building<'_> {
                 let at = self.measure(MeasureId { cube: cube.id, index });
                 match &measure.kind {
                     MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
+                    | MeasureKind::RunningTotal { aggregate, .. }
+                    | MeasureKind::Rolling { aggregate, .. } => {
                         self.edge(rows, at, Use::Rows);
                         self.aggregate(aggregate, at, Some(cube.id));
                     }

@@ -202,9 +202,7 @@ fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
 
 #[test]
 fn a_window_reaches_beyond_the_range_and_ends_before_its_end() {
-    let by = |granularity: &str, range: [&str; 2]| {
-        json!([{"dimension": "visits.at", "granularity": granularity, "date_range": range}])
-    };
+    let by = |granularity: &str, range: [&str; 2]| json!([{"dimension": "visits.at", "granularity": granularity, "date_range": range}]);
     // The 28 days before March 1 begin on February 2, those before April 1 on March 4.
     let query = json!({"measures": ["visits.fees_28_days"], "dimensions": ["visits.patient"],
         "time_dimensions": by("month", ["2024-02-01", "2024-03-31"])});

@@ -317,10 +317,8 @@ fn measure_type(kind: &MeasureKind) -> LogicalType {
     let (aggregate, ty) = match kind {
         MeasureKind::Number(_) => return LogicalType::Unknown,
         MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
-            (aggregate, aggregate.argument_type)
-        }
+        | MeasureKind::RunningTotal { aggregate, .. }
+        | MeasureKind::Rolling { aggregate, .. } => (aggregate, aggregate.argument_type),
     };
     match aggregate.function {
         AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {

@@ -50,10 +50,8 @@ fn of_aggregate(aggregate: &Aggregate, found: &mut Vec<Item>) {
 fn of_measure(kind: &MeasureKind, found: &mut Vec<Item>) {
     match kind {
         MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
-            of_aggregate(aggregate, found)
-        }
+        | MeasureKind::RunningTotal { aggregate, .. }
+        | MeasureKind::Rolling { aggregate, .. } => of_aggregate(aggregate, found),
         MeasureKind::Number(snippet) => references(snippet, found),
     }
 }

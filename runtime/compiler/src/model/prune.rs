@@ -100,9 +100,7 @@ fn cube(model: &mut Model, at: usize, broken: &Items, renumbered: &Renumbered) {
         match &mut measure.kind {
             MeasureKind::Aggregate(aggregate)
             | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
-                renumbered.aggregate(aggregate)
-            }
+            | MeasureKind::Rolling { aggregate, .. } => renumbered.aggregate(aggregate),
             MeasureKind::Number(snippet) => renumbered.snippet(snippet),
         }
     }

@@ -220,8 +220,8 @@ pub(crate) fn aggregates_of<'m>(
     let mut found = Vec::new();
     match kind {
         MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => found.push(aggregate),
+        | MeasureKind::RunningTotal { aggregate, .. }
+        | MeasureKind::Rolling { aggregate, .. } => found.push(aggregate),
         MeasureKind::Number(sql) if depth < MAX_DEPTH => sql.for_each(&mut |part| match part {
             SqlPart::Aggregate(aggregate) => found.push(aggregate),
             SqlPart::Measure(id) if id.cube == cube => {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::{DimensionId, Model, TimeKind};
-use crate::query::{Axis, Bound, Group, QueryError, Test, WindowMisfit};
+use crate::query::{Axis, Bound, Group, QueryError, Test, WindowMismatch};
 use crate::types::{Granularity, LogicalType, RollingWindow, Value, WindowLength, is_utc};
 
 /// The largest number of cubes and windows in one query whose rows are joined with its steps.
@@ -52,10 +52,10 @@ impl Windows<'_> {
         let is_instant = dimension.time == TimeKind::Utc && !is_utc(self.timezone);
         let refused = |reason| Err(QueryError::WindowDoesNotFit { what: Arc::clone(what), reason });
         if finest.is_sub_day() && dimension.column_type == LogicalType::Date {
-            return refused(WindowMisfit::HoursOfDates);
+            return refused(WindowMismatch::HoursOfDates);
         }
         if self.axis.step.is_sub_day() && is_instant && !coarsest.is_sub_day() {
-            return refused(WindowMisfit::DaysOfInstants);
+            return refused(WindowMismatch::DaysOfInstants);
         }
         Ok(())
     }
@@ -63,7 +63,8 @@ impl Windows<'_> {
     /// Returns a test that the times in every window of a range pass; none if all times do.
     pub(super) fn widened(&self, test: &Test, window: RollingWindow) -> Test {
         let slack = self.coarsest_bucket() + 2 * DAY;
-        let low = start_of(test).and_then(|bound| moved(&bound.value, -slack.saturating_add(longest(window.trailing)?)));
+        let low =
+            start_of(test).and_then(|bound| moved(&bound.value, -slack.saturating_add(longest(window.trailing)?)));
         let high = end_of(test).and_then(|bound| moved(&bound.value, slack.saturating_add(longest(window.leading)?)));
         match (low, high) {
             (None, None) => Test::Not(Box::new(Test::IsNull)),

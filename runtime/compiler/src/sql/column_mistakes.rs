@@ -57,8 +57,9 @@ fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) ->
 
 fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Option<Diagnostic> {
     let (MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. }) = &measure.kind else {
+    | MeasureKind::RunningTotal { aggregate, .. }
+    | MeasureKind::Rolling { aggregate, .. }) = &measure.kind
+    else {
         return None;
     };
     let verb = verb_of(aggregate)?;

@@ -235,8 +235,8 @@ impl<'d> Collecting<'d> {
                 let at = self.members[&Member::Measure(MeasureId { cube: cube.id, index })];
                 match &measure.kind {
                     MeasureKind::Aggregate(aggregate)
-            | MeasureKind::RunningTotal { aggregate, .. }
-            | MeasureKind::Rolling { aggregate, .. } => {
+                    | MeasureKind::RunningTotal { aggregate, .. }
+                    | MeasureKind::Rolling { aggregate, .. } => {
                         self.needs_of_aggregate(at, aggregate, cube.id);
                     }
                     MeasureKind::Number(sql) => self.needs(at, sql, cube.id),

@@ -4,10 +4,9 @@
 
 use terrane_compiler::query::Filter;
 
-use super::facts::Facts;
+use super::facts::{Facts, Windows};
 use super::filters::RowFilter;
 use super::names::Named;
-use super::windows::Windows;
 use super::{Code, Evaluation, operators};
 use crate::value::{Number, Value};
 use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind, NINTH, Window};
@@ -44,7 +43,13 @@ pub(crate) struct Calculation<'r, 'w> {
 
 impl<'r, 'w> Calculation<'r, 'w> {
     pub(crate) fn new(evaluation: &'r Evaluation<'w>) -> Self {
-        Calculation { evaluation, wanted: Vec::new(), running: Vec::new(), with_history: Vec::new(), rolling: Vec::new() }
+        Calculation {
+            evaluation,
+            wanted: Vec::new(),
+            running: Vec::new(),
+            with_history: Vec::new(),
+            rolling: Vec::new(),
+        }
     }
 
     /// Returns the cubes of all aggregates so far, each once.

@@ -52,7 +52,9 @@ pub(crate) fn of_value(evaluation: &Evaluation<'_>, named: &Named) -> Kind {
     let Named::Measure { cube, name } = named else { return Kind::Number };
     let Some(of) = evaluation.world.behind(cube) else { return Kind::Number };
     match of.measure(name).map(|measure| &measure.kind) {
-        Some(MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling(aggregate, _)) if matches!(aggregate.function, Function::Min | Function::Max) => {
+        Some(MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling(aggregate, _))
+            if matches!(aggregate.function, Function::Min | Function::Max) =>
+        {
             aggregate.argument.as_ref().map_or(Kind::Number, |argument| of_expression(evaluation.world, of, argument))
         }
         _ => Kind::Number,

@@ -57,7 +57,8 @@ impl<'a> Lowering<'a> {
             return bucket_total(planned, index);
         }
         if fact.distinct.is_some() || fact.period.window.is_some() {
-            let has_value = planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
+            let has_value =
+                planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
             return call(planned, has_value.then_some(SqlExpr::Derived(ROWS, Name::Numbered('v', index))));
         }
         self.call_over_rows(fact, planned)

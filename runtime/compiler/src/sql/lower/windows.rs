@@ -159,7 +159,8 @@ impl<'a> Lowering<'a> {
         }));
         let group_by = inner.len();
         for (index, planned) in self.plan.aggregates.iter().enumerate() {
-            let has_value = planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
+            let has_value =
+                planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
             if has_value && std::ptr::eq(&self.plan.facts[planned.fact], fact) {
                 let name = Name::Numbered('v', index);
                 inner.push((any_of_row(planned, SqlExpr::Derived(ROWS, name)), name));
@@ -207,7 +208,8 @@ impl<'a> Lowering<'a> {
     fn ends_of_step(&self, fact: &'a Fact<'a>) -> (SqlExpr<'a>, SqlExpr<'a>, LogicalType) {
         let steps = self.axis_granularity();
         let own = self.own_bucket_type(fact);
-        let shown = self.expressions.bucket_type(steps, self.plan.model.dimension(self.axis_time_of(&self.plan.facts[0])));
+        let shown =
+            self.expressions.bucket_type(steps, self.plan.model.dimension(self.axis_time_of(&self.plan.facts[0])));
         let ty = if own == shown { own } else { LogicalType::Timestamp };
         let ends = |group: usize| {
             let granularity = self.plan.groups[group].granularity.unwrap_or(steps);

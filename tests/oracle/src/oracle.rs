@@ -169,6 +169,9 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         note_mixed_times(evaluation, &facts, &groups);
     }
     let along = steps::along(evaluation, &facts, &groups, calculation.runs(), !calculation.rolling.is_empty());
+    if let Some(along) = &along {
+        windows::check(evaluation, along, &calculation);
+    }
     if query.compare.is_some() {
         periods::check_compared(evaluation, &facts, &groups, !values.is_empty(), calculation.runs());
     }

@@ -23,7 +23,6 @@ pub(crate) fn windows(
     rows: &BTreeMap<String, Vec<Placed>>,
 ) -> Windows {
     evaluation.uses(Construct::Rolling);
-    check(evaluation, along, calculation);
     let mut windows = Windows { inputs: BTreeMap::new(), columns: along.columns() };
     let steps = span.map(|span| along.steps(span)).unwrap_or_default();
     for (index, window) in &calculation.rolling {
@@ -53,7 +52,7 @@ pub(crate) fn windows(
 }
 
 /// Refuses hours along a column of dates.
-fn check(evaluation: &Evaluation<'_>, along: &Along, calculation: &Calculation<'_, '_>) {
+pub(crate) fn check(evaluation: &Evaluation<'_>, along: &Along, calculation: &Calculation<'_, '_>) {
     for (index, window) in &calculation.rolling {
         let lengths = [&window.trailing, &window.leading];
         let has_hours =

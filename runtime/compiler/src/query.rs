@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use error::{ErrorCode, ExpectedMember, JoinDirection, QueryError, WindowMisfit};
+pub use error::{ErrorCode, ExpectedMember, JoinDirection, QueryError, WindowMismatch};
 pub use fact_match::{FactMatch, Miss, MissReason, Served};
 pub use resolved::{
     Axis, AxisBounds, Bound, Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter,

@@ -31,12 +31,11 @@ use terrane_compiler::types::Granularity;
 use crate::value::Value;
 use crate::world::World;
 use calc::Calculation;
-use facts::Facts;
+use facts::{Facts, Windows};
 use names::Named;
 pub use outcome::{Answer, Code, Construct, Outcome, Settings, Verdict};
 pub use paths::Paths;
 use periods::Period;
-use windows::Windows;
 
 /// One group-by column.
 #[derive(Debug, Clone)]
@@ -169,7 +168,10 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         evaluation.uses(Construct::MetricTime);
         note_mixed_times(evaluation, &facts, &groups);
     }
-    let along = steps::along(evaluation, &facts, &groups, &calculation);
+    let along = steps::along(evaluation, &facts, &groups, calculation.runs(), !calculation.rolling.is_empty());
+    if let Some(along) = &along {
+        windows::check(evaluation, along, &calculation);
+    }
     if query.compare.is_some() {
         periods::check_compared(evaluation, &facts, &groups, !values.is_empty(), calculation.runs());
     }
@@ -213,7 +215,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
                 let rows = facts::placed(evaluation, fact, &groups, &row_filters, Period::Windows(along), &calculation);
                 (fact.clone(), rows)
             };
-            windows = Windows::new(evaluation, along, span, &calculation, &facts.iter().map(placed).collect());
+            windows = windows::windows(evaluation, along, span, &calculation, &facts.iter().map(placed).collect());
         }
         for (index, _) in &calculation.rolling[..selected_rolling] {
             keys.extend(windows.keys(*index).cloned());

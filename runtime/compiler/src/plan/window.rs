@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::{DimensionId, Model, TimeKind};
-use crate::query::{Axis, Bound, Group, QueryError, Test, WindowMisfit};
+use crate::query::{Axis, Bound, Group, QueryError, Test, WindowMismatch};
 use crate::types::{Granularity, LogicalType, RollingWindow, Value, WindowLength, is_utc};
 
 /// The largest number of cubes and windows in one query whose rows are joined with its steps.
@@ -52,10 +52,10 @@ impl Windows<'_> {
         let is_instant = dimension.time == TimeKind::Utc && !is_utc(self.timezone);
         let refused = |reason| Err(QueryError::WindowDoesNotFit { what: Arc::clone(what), reason });
         if finest.is_sub_day() && dimension.column_type == LogicalType::Date {
-            return refused(WindowMisfit::HoursOfDates);
+            return refused(WindowMismatch::HoursOfDates);
         }
         if self.axis.step.is_sub_day() && is_instant && !coarsest.is_sub_day() {
-            return refused(WindowMisfit::DaysOfInstants);
+            return refused(WindowMismatch::DaysOfInstants);
         }
         Ok(())
     }

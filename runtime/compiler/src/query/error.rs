@@ -53,20 +53,20 @@ fn direction(joins: Option<&JoinDirection>) -> String {
 
 /// The reason why a rolling window cannot be measured along the time of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WindowMisfit {
+pub enum WindowMismatch {
     /// Hours or shorter units along a column of dates.
     HoursOfDates,
     /// Days or longer units at steps of an hour or less, in a time zone in which days have different lengths.
     DaysOfInstants,
 }
 
-impl fmt::Display for WindowMisfit {
+impl fmt::Display for WindowMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            WindowMisfit::HoursOfDates => {
+            WindowMismatch::HoursOfDates => {
                 "is measured in hours or less, and the time dimension is a column of dates: choose another time dimension"
             }
-            WindowMisfit::DaysOfInstants => {
+            WindowMismatch::DaysOfInstants => {
                 "is measured in days or more, which have different lengths at steps of an hour or less: choose the \
                  granularity `day` or a coarser one, or the time zone UTC"
             }
@@ -162,7 +162,7 @@ pub enum QueryError {
     #[error("`{what}` needs one time dimension with a granularity; the query has {found}")]
     NeedsOneAxis { what: Arc<str>, found: usize },
     #[error("the rolling window of `{what}` {reason}")]
-    WindowDoesNotFit { what: Arc<str>, reason: WindowMisfit },
+    WindowDoesNotFit { what: Arc<str>, reason: WindowMismatch },
     #[error("the time dimension has more than {limit} steps: ask for a coarser granularity or a shorter range")]
     TooManySteps { limit: u64 },
     #[error("`compare_range` needs one range with both ends, in `time_range` or as a `date_range`")]

@@ -38,7 +38,7 @@ pub enum WindowOffset {
     End,
 }
 
-/// The reason why a text is not the length of a window.
+/// The reason why a string is not the length of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WindowLengthError {
     /// It is not a count and a unit.

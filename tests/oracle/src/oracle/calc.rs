@@ -4,10 +4,9 @@
 
 use terrane_compiler::query::Filter;
 
-use super::facts::Facts;
+use super::facts::{Facts, Windows};
 use super::filters::RowFilter;
 use super::names::Named;
-use super::windows::Windows;
 use super::{Code, Evaluation, operators};
 use crate::value::{Number, Value};
 use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind, NINTH, Window};

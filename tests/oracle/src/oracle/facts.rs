@@ -60,6 +60,29 @@ pub(crate) fn owner_of_dimensions(evaluation: &Evaluation<'_>, groups: &[Group])
     }
 }
 
+/// The inputs by aggregate and group.
+#[derive(Default)]
+pub(crate) struct Windows {
+    pub(crate) inputs: BTreeMap<usize, BTreeMap<Vec<Value>, Vec<Value>>>,
+    /// The columns of the axis.
+    pub(crate) columns: Vec<usize>,
+}
+
+impl Windows {
+    /// Returns the values in the window of a group; `None` for a group without a time.
+    pub(crate) fn inputs(&self, index: usize, key: &[Value]) -> Option<Vec<Value>> {
+        if self.columns.iter().any(|column| key[*column].is_null()) {
+            return None;
+        }
+        Some(self.inputs.get(&index).and_then(|groups| groups.get(key)).cloned().unwrap_or_default())
+    }
+
+    /// Returns the groups whose window contains rows.
+    pub(crate) fn keys(&self, index: usize) -> impl Iterator<Item = &Vec<Value>> {
+        self.inputs.get(&index).into_iter().flat_map(BTreeMap::keys)
+    }
+}
+
 /// A row that passes, and the groups in which it counts.
 pub(crate) struct Placed {
     /// The values of the groups; under windows those beside the axis, and the local time on it.

@@ -9,7 +9,6 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 use terrane_compiler::types::Granularity;
 
-use super::calc::Calculation;
 use super::facts::{Grouped, Measured};
 use super::{Code, Construct, Evaluation, Group, labels, times};
 use crate::value::{Number, Value};
@@ -42,9 +41,9 @@ pub(crate) fn along(
     evaluation: &Evaluation<'_>,
     facts: &[String],
     groups: &[Group],
-    calculation: &Calculation<'_, '_>,
+    runs: bool,
+    has_windows: bool,
 ) -> Option<Along> {
-    let runs = calculation.runs();
     if !runs && !evaluation.query.fill_gaps {
         return None;
     }
@@ -74,7 +73,7 @@ pub(crate) fn along(
     let last = last.and_then(|last| labels::bucket(&last, step, &evaluation.zone).micros());
     let zone = evaluation.zone.clone();
     // Rolling windows have a value at each step of a range.
-    let fills = evaluation.query.fill_gaps || (!calculation.rolling.is_empty() && first.is_some() && last.is_some());
+    let fills = evaluation.query.fill_gaps || (has_windows && first.is_some() && last.is_some());
     Some(Along { group, columns, step, first, last, fills, zone })
 }
 

@@ -8,75 +8,51 @@ use std::collections::{BTreeMap, BTreeSet};
 use terrane_compiler::types::Granularity;
 
 use super::calc::Calculation;
-use super::facts::Placed;
+use super::facts::{Placed, Windows};
 use super::steps::{Along, Span};
 use super::{Code, Construct, Evaluation, labels};
 use crate::value::Value;
 use crate::world::{ColumnType, Expr, Length, Window};
 
-/// The inputs by aggregate and group.
-#[derive(Default)]
-pub(crate) struct Windows {
-    inputs: BTreeMap<usize, BTreeMap<Vec<Value>, Vec<Value>>>,
-    /// The columns of the axis.
-    columns: Vec<usize>,
-}
-
-impl Windows {
-    /// Collects the rows in the windows of all steps. `rows` has the rows of each cube.
-    pub(crate) fn new(
-        evaluation: &Evaluation<'_>,
-        along: &Along,
-        span: Option<Span>,
-        calculation: &Calculation<'_, '_>,
-        rows: &BTreeMap<String, Vec<Placed>>,
-    ) -> Windows {
-        evaluation.uses(Construct::Rolling);
-        check(evaluation, along, calculation);
-        let mut windows = Windows { inputs: BTreeMap::new(), columns: along.columns() };
-        let steps = span.map(|span| along.steps(span)).unwrap_or_default();
-        for (index, window) in &calculation.rolling {
-            let placed = rows.get(&calculation.wanted[*index].cube).map_or(&[][..], Vec::as_slice);
-            let mut groups: BTreeMap<Vec<Value>, Vec<Value>> = BTreeMap::new();
-            for (start, end) in &steps {
-                let (low, high) = ends(window, *start, *end);
-                let is_within = |time: i64| low.is_none_or(|low| low <= time) && high.is_none_or(|high| time < high);
-                for row in placed {
-                    let Some(input) = &row.measured.inputs[*index] else { continue };
-                    let counted: BTreeSet<&Vec<Value>> =
-                        row.places.iter().filter(|(_, time)| time.is_some_and(is_within)).map(|(key, _)| key).collect();
-                    for others in counted {
-                        groups.entry(along.key(others, *start)).or_default().push(input.clone());
-                    }
-                }
-                // A group exists if a row is there, whether the measure takes it or not.
-                for (others, time) in placed.iter().flat_map(|row| &row.places) {
-                    if time.is_some_and(is_within) {
-                        groups.entry(along.key(others, *start)).or_default();
-                    }
+/// Collects the rows in the windows of all steps. `rows` has the rows of each cube.
+pub(crate) fn windows(
+    evaluation: &Evaluation<'_>,
+    along: &Along,
+    span: Option<Span>,
+    calculation: &Calculation<'_, '_>,
+    rows: &BTreeMap<String, Vec<Placed>>,
+) -> Windows {
+    evaluation.uses(Construct::Rolling);
+    let mut windows = Windows { inputs: BTreeMap::new(), columns: along.columns() };
+    let steps = span.map(|span| along.steps(span)).unwrap_or_default();
+    for (index, window) in &calculation.rolling {
+        let placed = rows.get(&calculation.wanted[*index].cube).map_or(&[][..], Vec::as_slice);
+        let mut groups: BTreeMap<Vec<Value>, Vec<Value>> = BTreeMap::new();
+        for (start, end) in &steps {
+            let (low, high) = ends(window, *start, *end);
+            let is_within = |time: i64| low.is_none_or(|low| low <= time) && high.is_none_or(|high| time < high);
+            for row in placed {
+                let Some(input) = &row.measured.inputs[*index] else { continue };
+                let counted: BTreeSet<&Vec<Value>> =
+                    row.places.iter().filter(|(_, time)| time.is_some_and(is_within)).map(|(key, _)| key).collect();
+                for others in counted {
+                    groups.entry(along.key(others, *start)).or_default().push(input.clone());
                 }
             }
-            windows.inputs.insert(*index, groups);
+            // A group exists if a row is there, whether the measure takes it or not.
+            for (others, time) in placed.iter().flat_map(|row| &row.places) {
+                if time.is_some_and(is_within) {
+                    groups.entry(along.key(others, *start)).or_default();
+                }
+            }
         }
-        windows
+        windows.inputs.insert(*index, groups);
     }
-
-    /// Returns the values in the window of a group; `None` for a group without a time.
-    pub(crate) fn inputs(&self, index: usize, key: &[Value]) -> Option<Vec<Value>> {
-        if self.columns.iter().any(|column| key[*column].is_null()) {
-            return None;
-        }
-        Some(self.inputs.get(&index).and_then(|groups| groups.get(key)).cloned().unwrap_or_default())
-    }
-
-    /// Returns the groups whose window contains rows.
-    pub(crate) fn keys(&self, index: usize) -> impl Iterator<Item = &Vec<Value>> {
-        self.inputs.get(&index).into_iter().flat_map(BTreeMap::keys)
-    }
+    windows
 }
 
 /// Refuses hours along a column of dates.
-fn check(evaluation: &Evaluation<'_>, along: &Along, calculation: &Calculation<'_, '_>) {
+pub(crate) fn check(evaluation: &Evaluation<'_>, along: &Along, calculation: &Calculation<'_, '_>) {
     for (index, window) in &calculation.rolling {
         let lengths = [&window.trailing, &window.leading];
         let has_hours =

@@ -47,7 +47,7 @@ pub struct AnomalyRequest {
     pub dimensions: Vec<Arc<str>>,
     /// The first date or timestamp to score; `None` for the first step after `training_size` steps of the data.
     pub from: Option<Arc<str>>,
-    /// The last, inclusive.
+    /// The last, inclusive; `None` for the last step that has ended.
     pub to: Option<Arc<str>>,
     /// The number of steps of one season. `None` uses the default of the granularity.
     pub seasonality: Option<u32>,
@@ -174,7 +174,10 @@ impl AnomalyService {
                 None => AnomalyError::TooManyPoints { limit },
             });
         }
-        let all = series::begun(series::of_batches(&answer.batches, request.dimensions.len())?);
+        let mut all = series::begun(series::of_batches(&answer.batches, request.dimensions.len())?);
+        if request.to.is_none() {
+            series::end_before(&mut all, self.present_step(&session, request.granularity));
+        }
         let parts: Vec<Parts<'_>> = all.iter().map(|series| Parts::of(series, from, request.training_size)).collect();
         if !all.is_empty() && parts.iter().all(|parts| parts.points.is_empty()) {
             return Err(AnomalyError::NothingToJudge { training_size: request.training_size });
@@ -203,6 +206,15 @@ impl AnomalyService {
         let series = series.collect();
         let sensitivity = request.sensitivity.unwrap_or(detector.default_sensitivity);
         Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
+    }
+
+    /// Returns the step that contains the present, whose rows are not complete.
+    fn present_step(&self, session: &QuerySession<'_>, granularity: Granularity) -> Bucket {
+        let now = match granularity.is_sub_day() {
+            true => jiff::tz::TimeZone::UTC.to_datetime(self.clock.now()),
+            false => session.now(),
+        };
+        Bucket::of(now, granularity)
     }
 
     /// Returns the kinds of detectors.

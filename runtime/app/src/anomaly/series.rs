@@ -11,6 +11,8 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, TimeUnit, TimestampMillisecondType};
 
+use super::bucket::Bucket;
+
 type Key = Vec<Option<Arc<str>>>;
 
 /// One series.
@@ -68,6 +70,11 @@ pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {
     let Some(first) = all.iter().filter_map(first_of).min() else { return all };
     all.iter_mut().for_each(|series| series.points.retain(|(at, _)| *at >= first));
     all
+}
+
+/// Removes the steps from one on.
+pub(super) fn end_before(all: &mut [Series], step: Bucket) {
+    all.iter_mut().for_each(|series| series.points.retain(|(at, _)| *at < step.ms()));
 }
 
 fn read(

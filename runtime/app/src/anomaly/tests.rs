@@ -24,6 +24,14 @@ fn bands_include_their_lower_end() {
 }
 
 #[test]
+fn steps_from_the_present_one_on_are_removed() {
+    let day = 86_400_000;
+    let mut all = vec![Series { key: Vec::new(), points: (0..4).map(|index| (index * day, 1.0)).collect() }];
+    series::end_before(&mut all, Bucket::holding("1970-01-03T12:00:00", Granularity::Day).unwrap());
+    assert_eq!(all[0].points, [(0, 1.0), (day, 1.0)]);
+}
+
+#[test]
 fn a_moment_lies_in_a_step_and_steps_go_back_by_the_calendar() {
     let cases = [
         (Granularity::Day, "2013-03-10", "2013-03-10T00:00:00", "2013-03-07T00:00:00"),

@@ -118,7 +118,7 @@ pub struct RunArguments {
     /// The first date to judge; default: the first after the history
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
-    /// The last date to judge, inclusive
+    /// The last date to judge, inclusive; default: the last step that has ended
     #[arg(long, value_name = "DATE")]
     pub to: Option<String>,
     /// Steps of one season, for detectors that know seasons
@@ -196,6 +196,9 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
         "{found} of {points} in {series} are anomalous ({}, sensitivity {}, at most {} steps of history)\n",
         run.detector.kind, run.sensitivity, arguments.training_size
     ));
+    if found > 0 {
+        print_error("raw: the deviation as the detector computes it; score: the deviation from 0 to 1\n");
+    }
     print_unjudged(&run);
     Ok(())
 }

@@ -17,21 +17,21 @@ pub(crate) struct SharedReader<T>(Mutex<Weak<Reader<T>>>);
 
 /// The readings for one follower.
 pub(crate) struct Readings<T> {
-    next: watch::Receiver<Option<Reading<T>>>,
+    next: watch::Receiver<Option<PolledState<T>>>,
     /// The number of the last reading that may be older than the follower.
     before: u64,
     _reader: Arc<Reader<T>>,
 }
 
 #[derive(Clone)]
-struct Reading<T> {
+struct PolledState<T> {
     number: u64,
     result: Result<T, StoreError>,
 }
 
 struct Reader<T> {
     /// The last reading; `None` before the first one.
-    last: watch::Receiver<Option<Reading<T>>>,
+    last: watch::Receiver<Option<PolledState<T>>>,
     /// The number of readings that have begun.
     begun: Arc<AtomicU64>,
     task: AbortHandle,
@@ -78,7 +78,7 @@ impl<T: Send + Sync + 'static> Reader<T> {
                 tokio::time::sleep(TICK).await;
                 let number = count.fetch_add(1, Ordering::SeqCst) + 1;
                 let result = read().await;
-                if sender.send(Some(Reading { number, result })).is_err() {
+                if sender.send(Some(PolledState { number, result })).is_err() {
                     return;
                 }
             }
@@ -96,7 +96,7 @@ impl<T: Clone> Readings<T> {
         loop {
             let is_reading = self.next.changed().await.is_ok();
             let reading = self.next.borrow_and_update().clone().filter(|_| is_reading);
-            let Some(Reading { number, result }) = reading else {
+            let Some(PolledState { number, result }) = reading else {
                 return Err(StoreError { message: "the state is not read any more".to_owned() });
             };
             if number > self.before {

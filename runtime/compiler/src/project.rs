@@ -24,6 +24,7 @@ mod rolling_window;
 pub mod schema;
 mod settings;
 mod sources;
+mod values;
 pub mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

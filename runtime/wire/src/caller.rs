@@ -1,4 +1,4 @@
-//! A caller that a file describes, to try policies as somebody else.
+//! A caller that a file describes, to try policies as another caller.
 //!
 //! In: JSON such as `{"user_id": "u1", "roles": ["manager"], "attributes": {"region": "EU"}}`. Out: the context of its
 //! requests. A caller without `auth_method` is the operator, who acts as it. Not here: reading files.

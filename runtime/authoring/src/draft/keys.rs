@@ -50,7 +50,7 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
         // Any first column is a candidate; a reason is of interest only for one with the name of a key.
         None if total > 1 && is_key_name(table, candidates[0]) => {
             let reason = why_no_key(warehouse, table, candidates[0], &counts).await;
-            notes.push(format!("{}: {reason}, so it is no key and nothing joins to it", table.name));
+            notes.push(format!("{}: {reason}, so it is not a key and nothing joins to it", table.name));
         }
         None => {}
     }

@@ -257,10 +257,10 @@ codes! {
     TooManyFiles = "too-many-files",
     /// A brace in SQL is not closed.
     UnclosedBrace = "unclosed-brace",
-    /// A table has no such column.
-    UnknownColumn = "unknown-column",
     /// Values of a dimension are not among its `accepted_values`.
     UnexpectedValue = "unexpected-value",
+    /// A table has no such column.
+    UnknownColumn = "unknown-column",
     /// A name is not a cube's.
     UnknownCube = "unknown-cube",
     /// `drill_members` names a member that does not exist.

@@ -6,7 +6,7 @@
 use super::cube_keys::{DIMENSION_TEST, DIMENSION_TEST_WORDS, DimensionTestWord};
 use super::definitions::{DimensionTestDefinition, DimensionTestRule};
 use super::fields::{Fields, choice_of, text_of, wrong_type};
-use super::metrics::values;
+use super::values::values;
 use super::yaml::{Node, NodeValue};
 use crate::diagnostic::{Code, Diagnostic};
 

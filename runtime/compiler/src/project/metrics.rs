@@ -2,18 +2,16 @@
 //!
 //! In: the YAML nodes of one list. Out: [`MetricDefinition`]s. Not here: resolving the names in expressions.
 
-use std::sync::Arc;
-
 use super::cube_keys::GRANULARITIES;
 use super::cubes::wording;
-use super::definitions::{LocatedValue, MetricBody, MetricDefinition, MetricFilterDefinition};
+use super::definitions::{MetricBody, MetricDefinition, MetricFilterDefinition};
 use super::fields::Fields;
 use super::jinja::Renderer;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, TITLE, WordList, Words};
-use super::yaml::{Node, NodeValue, Plain};
+use super::values::values;
+use super::yaml::Node;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::SqlText;
-use crate::types::Value;
 use crate::types::{MetricKind, Operator};
 
 pub(super) static METRIC: MappingKeys = MappingKeys {
@@ -156,51 +154,4 @@ fn filter(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> Opti
     let values = fields.nullable("value").map(|node| values(node, fields.diagnostics())).unwrap_or_default();
     let values = (fields.diagnostics().len() == count_before).then_some(values);
     Some(MetricFilterDefinition { member: member?, operator: operator?, values })
-}
-
-/// Reads one value or a list of values.
-pub(super) fn values(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Vec<LocatedValue> {
-    match &node.value {
-        NodeValue::List(items) => items.iter().filter_map(|item| value(item, diagnostics)).collect(),
-        _ => value(node, diagnostics).into_iter().collect(),
-    }
-}
-
-pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<LocatedValue> {
-    let located = |value| Some(LocatedValue { value, origin: node.origin.clone() });
-    match &node.value {
-        NodeValue::Null => located(Value::Null),
-        NodeValue::Scalar { text, plain } => located(scalar(text, *plain)),
-        NodeValue::List(_) | NodeValue::Map(_) => {
-            diagnostics.push(
-                Diagnostic::error(Code::WrongType, "a value must be a string, a number, true, false or null")
-                    .hint("write one plain value, or a flat list of them")
-                    .at(node.origin.span()),
-            );
-            None
-        }
-    }
-}
-
-/// Returns a scalar as a value. Numbers keep their digits; a scalar that is neither a number nor a boolean is a string.
-fn scalar(text: &Arc<str>, plain: Plain) -> Value {
-    let as_number = || {
-        if let Ok(integer) = text.parse::<i64>() {
-            return Some(Value::Integer(integer));
-        }
-        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let is_decimal = !digits.is_empty()
-            && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-            && digits.matches('.').count() <= 1
-            && digits.bytes().any(|b| b.is_ascii_digit());
-        if is_decimal {
-            return Some(Value::Decimal(text.strip_prefix('+').map_or_else(|| Arc::clone(text), Into::into)));
-        }
-        text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::Float)
-    };
-    match plain {
-        Plain::Boolean(value) => Value::Boolean(value),
-        Plain::Integer | Plain::Fraction => as_number().unwrap_or_else(|| Value::Text(Arc::clone(text))),
-        Plain::Text => Value::Text(Arc::clone(text)),
-    }
 }

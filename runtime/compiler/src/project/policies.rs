@@ -7,7 +7,7 @@
 use super::definitions::{LocatedValue, MaskDefinition, MissingAttribute, PolicyCondition, PolicyDefinition};
 use super::fields::{Fields, choice_of, is_snake_case, text_of, wrong_type};
 use super::keys::{DESCRIPTION, Key, Kind, META, MappingKeys, NAME, Words};
-use super::metrics::{value, values};
+use super::values::{value, values};
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::security::{AuthMethod, attribute_value};

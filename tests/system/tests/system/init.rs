@@ -418,7 +418,7 @@ fn reasons_without_a_key_or_a_join_are_noted_with_forms_of_strings() {
     let json = made(&run("init", &project, &["--from", files.path().to_str().unwrap(), "--json"]));
     let notes = texts(&json["notes"]).join("\n");
     for words in [
-        "customers: `Customer ID` has 2 distinct values in 3 rows (`17` is in 2 rows), so it is no key and nothing joins to it",
+        "customers: `Customer ID` has 2 distinct values in 3 rows (`17` is in 2 rows), so it is not a key and nothing joins to it",
         "customers: `Region` has 3 spellings of 2 values, such as `North` and `north`",
         "products: `price` is a string, and its values are numbers with a decimal comma: for a dimension of type `number` \
          write `sql: CAST(replace({CUBE}.price, ',', '.') AS DECIMAL(24, 9))`",

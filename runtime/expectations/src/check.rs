@@ -7,6 +7,7 @@ use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
 use crate::Subject;
+use crate::one_query::is_one_query;
 use crate::read::{Expectation, Expected, problem, refused_problem};
 use crate::refusal::{Refusal, compile, parse};
 use crate::run::{by_hand, other_refusal};
@@ -80,12 +81,10 @@ fn not_refused(
     Some(problem(message, &hint).at(case.expected_at.clone()))
 }
 
-/// Returns a diagnostic if the warehouse cannot read the SELECT of a case. Other statements can't be described on every
-/// engine.
+/// Returns a diagnostic if the warehouse cannot read the query of a case.
 async fn unreadable_sql(subject: Subject<'_>, case: &Expectation, sql: &str) -> Option<Diagnostic> {
-    let text = by_hand(sql).text.to_ascii_lowercase();
-    let is_query = ["select", "with", "from", "values", "("].iter().any(|word| text.starts_with(word));
-    if !is_query || text.contains(';') {
+    if !is_one_query(sql) {
+        // Reported where it is read.
         return None;
     }
     let error = subject.warehouse.describe(by_hand(sql)).await.err()?;

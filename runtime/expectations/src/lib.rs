@@ -10,6 +10,7 @@ mod compare;
 mod dimension_test;
 mod names;
 mod numbers;
+mod one_query;
 mod read;
 mod refusal;
 mod rows;

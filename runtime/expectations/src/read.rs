@@ -17,6 +17,7 @@ use terrane_wire::Code as ErrorCode;
 use terrane_wire::caller::request_of;
 
 use crate::compare::RowOrder;
+use crate::one_query::is_one_query;
 use crate::refusal::{Refusal, parse};
 
 /// The folder of a project for its expectations.
@@ -146,6 +147,11 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         let message = format!("{label} needs exactly one of `sql`, `rows` and `error`");
         let hint = "Write `rows` as a list of mappings, `error` as a mapping with a `code`.";
         diagnostics.push(problem(message, hint).at(place.clone()));
+    }
+    if let Some(sql) = field("sql").filter(|_| text("sql").is_some_and(|sql| !is_one_query(&sql))) {
+        let message = format!("the SQL of {label} is not one query");
+        let hint = "Write one SELECT: a test only reads the warehouse.";
+        diagnostics.push(problem(message, hint).at(sql.origin.span()));
     }
     let is_refusal = matches!(expected, Some([Expected::Error { .. }]));
     let expected_at =

@@ -117,14 +117,14 @@ pub(super) const TEXT_FORMS: [TextForm; 4] = [
         what: "dates",
         ty: "time",
         is_number: false,
-        pattern: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        pattern: "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
         sql: "CAST($column AS DATE)",
     },
     TextForm {
         what: "timestamps",
         ty: "time",
         is_number: false,
-        pattern: "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?",
+        pattern: "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?",
         sql: "CAST($column AS TIMESTAMP)",
     },
     TextForm {

@@ -90,7 +90,7 @@ impl Sample {
             (0, _) => format!("`{column}` is a string, and its values are {what}: {advice}"),
             (others, Some(other)) if form.is_number => format!(
                 "`{column}` is a string because of values such as `{}`, but {found} of {} sampled values are {what}: \
-                 replace the other {others} in the source, or {advice} and make them null",
+                 make the other {others} null in the source or the model, and {advice}",
                 shown(other),
                 self.values
             ),
@@ -108,8 +108,8 @@ async fn spellings(warehouse: &dyn Warehouse, table: &Table, column: usize, samp
         _ => None,
     });
     format!(
-        "`{name}` has {} spellings of {} values{}: they are groups of their own until the source or the `sql` of the \
-         dimension makes them equal",
+        "`{name}` has {} distinct values, and {} without regard to case and outer spaces{}: the others are groups of \
+         their own until the source or the `sql` of the dimension makes them equal",
         sample.distinct,
         sample.folded,
         example.unwrap_or_default()

@@ -12,6 +12,7 @@ pub mod config;
 mod data_source;
 pub mod failure;
 pub mod output;
+pub mod output_file;
 pub mod pictures;
 mod plugin_lines;
 pub mod project;

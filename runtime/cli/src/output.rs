@@ -6,8 +6,6 @@
 mod format;
 mod plot;
 
-use std::path::PathBuf;
-
 use terrane_app::metadata;
 use terrane_app::query::Answer;
 use terrane_compiler::Access;
@@ -18,6 +16,7 @@ use terrane_wire::json::{Numbers, write_rows};
 
 use crate::commands::{Terminal, print, print_error};
 use crate::failure::Failure;
+use crate::output_file::OutputFile;
 use crate::report::plural;
 use crate::table;
 use format::NumberFormat;
@@ -37,7 +36,7 @@ pub struct OutputArguments {
     pub md: bool,
     /// Write the rows to a file as an Arrow stream
     #[arg(long, value_name = "FILE")]
-    pub arrow: Option<PathBuf>,
+    pub arrow: Option<OutputFile>,
     /// Print a table with a bar for each row, and a line of each measure over time
     #[arg(long)]
     pub plot: bool,
@@ -54,10 +53,9 @@ pub(crate) fn write(
     terminal: Terminal,
 ) -> Result<(), Failure> {
     let is_for_people = terminal.is_stdout_terminal || arguments.plot;
-    if let Some(path) = &arguments.arrow {
+    if let Some(file) = &arguments.arrow {
         let bytes = encoded(RowEncoder::arrow(answer.columns.clone(), &answer.schema, Numbers::Plain), answer)?;
-        return std::fs::write(path, bytes)
-            .map_err(|error| Failure::new(format!("{} cannot be written: {error}", path.display())));
+        return file.write(bytes, "--arrow");
     }
     if arguments.csv {
         let bytes = encoded(RowEncoder::csv(answer.columns.clone(), Numbers::Plain), answer)?;

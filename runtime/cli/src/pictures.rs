@@ -6,12 +6,11 @@
 pub(crate) mod join_graph;
 pub(crate) mod member_lineage;
 
-use std::path::{Path, PathBuf};
-
 use terrane_pictures::{Direction, Glyphs, Graph, SvgForm, forest, mermaid, svg};
 
 use crate::commands::{Terminal, print, print_error};
 use crate::failure::Failure;
+use crate::output_file::OutputFile;
 use crate::report::plural;
 
 /// The most nodes of a picture. Larger ones are not readable.
@@ -25,7 +24,7 @@ const MAX_LINES: usize = 2_000;
 pub struct PictureArguments {
     /// Draw an SVG picture into this file; an existing file is replaced
     #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
+    pub svg: Option<OutputFile>,
     /// Print a flowchart in the language of Mermaid
     #[arg(long)]
     pub mermaid: bool,
@@ -79,23 +78,10 @@ pub(crate) fn draw(
         print_error(&format!("the picture shows {MAX_NODES} of {}\n", plural(all, "node")));
     }
     match &arguments.svg {
-        Some(file) => write_file(file, &svg(&graph, SvgForm::File), "--svg"),
+        Some(file) => file.write(svg(&graph, SvgForm::File), "--svg"),
         None => {
             print(&mermaid(&graph));
             Ok(())
         }
     }
-}
-
-/// Writes a file that an option names.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write_file(file: &Path, text: &str, option: &str) -> Result<(), Failure> {
-    std::fs::write(file, text).map_err(|error| unwritable(file, &error.to_string(), option))
-}
-
-pub(crate) fn unwritable(file: &Path, reason: &str, option: &str) -> Failure {
-    Failure::new(format!("{} cannot be written: {reason}", file.display()))
-        .hint(format!("check the path after {option}; its folder must exist"))
 }

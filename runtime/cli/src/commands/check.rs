@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use terrane_app::catalog::Snapshot;
-use terrane_app::data_check::{self, DataReport};
+use terrane_app::data_check::{self, DataReport, DimensionTestRun};
 use terrane_app::introspection::{UNREADABLE_CUBE, is_unread};
 use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::plugins::PluginFault;
@@ -181,7 +181,11 @@ async fn rows(engine: &Services, project: &Project, terminal: Terminal) -> DataR
             print_error(&format!("{CLEAR}checking rows: {} of {}, {}", progress.number, progress.of, progress.cube));
         }
     });
-    let report = report.await;
+    let mut report = report.await;
+    // A test that cannot run has not passed.
+    let tests: HashSet<Span> = DimensionTestRun::all(&snapshot).into_iter().filter_map(|test| test.span).collect();
+    let is_test = |problem: &&mut Diagnostic| problem.span.as_ref().is_some_and(|span| tests.contains(span));
+    report.problems.iter_mut().filter(is_test).for_each(|problem| problem.severity = Severity::Error);
     if terminal.is_stderr_terminal {
         print_error(CLEAR);
     }

@@ -9,6 +9,7 @@ mod contents;
 mod page;
 mod profiles;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use terrane_terminal::TerminalText;
 use super::{print_error, unknown};
 use crate::caller;
 use crate::failure::Failure;
-use crate::pictures::{unwritable, write_file};
+use crate::output_file::OutputFile;
 use crate::project::Project;
 use crate::report::plural;
 use crate::wiring::{self, WarehouseUse};
@@ -52,7 +53,7 @@ pub struct ReportArguments {
     pub dir: PathBuf,
     /// Write the page into this file; an existing file is replaced
     #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
+    pub out: OutputFile,
     /// A cube with a profile and anomalies; can be repeated; default: the first 30
     #[arg(long = "cube", value_name = "CUBE", conflicts_with = "no_data")]
     pub cubes: Vec<String>,
@@ -62,7 +63,7 @@ pub struct ReportArguments {
     /// The detector; `terrane anomaly detectors` lists them
     #[arg(long, default_value = "z_score")]
     pub detector: String,
-    /// The step of measures along time: day, week, month, quarter or year
+    /// The step of measures along time: second, minute, hour, day, week, month, quarter or year
     #[arg(long, default_value_t = Granularity::Day)]
     pub granularity: Granularity,
     /// Make the page for this caller: a JSON file with user_id, email, roles, groups and attributes
@@ -80,25 +81,24 @@ pub async fn run(arguments: &ReportArguments, project: Project) -> Result<(), Fa
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let contents = collect(arguments, &engine, &caller).await?;
     let page = page::render(&contents).map_err(|error| Failure::new(format!("the page: {error}")))?;
-    write_file(&arguments.out, &page, "--out")?;
+    arguments.out.write(&page, "--out")?;
     let (cubes, metrics) = (plural(contents.cubes.len(), "cube"), plural(contents.metrics.len(), "metric"));
     let (profiles, series) = (plural(contents.profiles.len(), "profile"), contents.anomalies.len());
     for note in &contents.notes {
         print_error(&format!("{}\n", TerminalText::line(&note.text)));
     }
-    let out = arguments.out.display();
+    let out = &arguments.out;
     print_error(&format!("wrote {out}: {cubes}, {metrics}, {profiles}, {series} series\n"));
     Ok(())
 }
 
 /// Checks the place of the page before anything is computed.
-fn check_place(file: &Path) -> Result<(), Failure> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return Err(unwritable(file, "its folder does not exist", "--out"));
+fn check_place(file: &OutputFile) -> Result<(), Failure> {
+    if file.path().is_dir() {
+        return Err(file.unwritable("it is a folder", "--out"));
     }
-    if file.is_dir() {
-        return Err(unwritable(file, "it is a folder", "--out"));
+    if !file.path().parent().is_some_and(Path::is_dir) {
+        return Err(file.unwritable("its folder does not exist", "--out"));
     }
     Ok(())
 }
@@ -114,6 +114,7 @@ async fn collect(arguments: &ReportArguments, engine: &Services, caller: &Reques
         ..Contents::default()
     };
     let cubes = cubes(&arguments.cubes, &access)?;
+    check_detector(&arguments.detector, engine).await?;
     catalogue::add(&mut contents, engine, &snapshot, &access).await;
     if arguments.no_data {
         return Ok(contents);
@@ -128,6 +129,15 @@ async fn collect(arguments: &ReportArguments, engine: &Services, caller: &Reques
         anomalies::Settings { detector: arguments.detector.as_str().into(), granularity: arguments.granularity };
     anomalies::add(&mut contents, engine, caller, &access, cubes, &settings).await;
     Ok(contents)
+}
+
+/// Checks that a detector exists before anything is computed.
+async fn check_detector(name: &str, engine: &Services) -> Result<(), Failure> {
+    let list = engine.detectors.kinds().await;
+    match list.kinds.iter().any(|known| &*known.kind == name) {
+        true => Ok(()),
+        false => Err(unknown("detector", name, list.kinds.iter().map(|known| &*known.kind))),
+    }
 }
 
 fn name_of(caller: &RequestContext, is_default: bool) -> String {
@@ -149,5 +159,8 @@ fn cubes(requested: &[String], access: &Access<'_>) -> Result<Vec<Arc<str>>, Fai
         Some(cube) => Ok(Arc::clone(&cube.name)),
         None => Err(unknown("cube", name, metadata::cubes(access).map(|cube| &*cube.name))),
     };
-    requested.iter().map(find).collect()
+    let mut found = requested.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let mut seen = HashSet::new();
+    found.retain(|cube| seen.insert(Arc::clone(cube)));
+    Ok(found)
 }

@@ -2,7 +2,7 @@
 
 mod junit;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,6 +13,7 @@ use terrane_terminal::TerminalText;
 
 use super::{Terminal, print};
 use crate::failure::Failure;
+use crate::output_file::OutputFile;
 use crate::project::Project;
 use crate::report::{self, Style};
 use crate::wiring::{self, WarehouseUse};
@@ -46,7 +47,7 @@ pub struct TestArguments {
     pub json: bool,
     /// Also write the outcomes to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
+    pub junit: Option<OutputFile>,
 }
 
 /// For scripts.
@@ -83,8 +84,9 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
         }
     })
     .await?;
-    if let Some(path) = &arguments.junit {
-        write_junit(path, &outcomes)?;
+    if let Some(file) = &arguments.junit {
+        let report = junit::report(&outcomes).map_err(|error| Failure::new(error.to_string()))?;
+        file.write(report, "--junit")?;
     }
     let failed = outcomes.iter().filter(|outcome| outcome.mismatch.is_some()).count();
     let passed = outcomes.len() - failed;
@@ -97,13 +99,6 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
         print(&format!("\n{passed} passed, {failed} failed, {:.1} s\n", total.as_secs_f64()));
     }
     Ok(failed == 0)
-}
-
-fn write_junit(path: &Path, outcomes: &[ExpectationOutcome]) -> Result<(), Failure> {
-    let report = junit::report(outcomes);
-    report.and_then(|report| std::fs::write(path, report)).map_err(|error| {
-        Failure::new(format!("could not write {}: {error}", path.display())).hint("check the path after --junit")
-    })
 }
 
 /// Runs the cases of a project and the tests of its dimensions one after the other, and reports each when it ends.

@@ -224,7 +224,7 @@ fn rolling_windows_are_carried_over() {
     let cube = imported.file("cubes/orders.yml");
     for measure in [
         "type: count_distinct, sql: customer_id, rolling_window: {trailing: \"28 day\"}}",
-        "type: sum, sql: amount, rolling_window: {trailing: \"1 month\", leading: \"7 day\", offset: start}}",
+        "rolling_window: {trailing: \"1 month\", leading: \"7 day\", offset: start}",
         "type: count, rolling_window: {trailing: unbounded}}",
         "type: running_total, sql: amount, from: all}",
     ] {

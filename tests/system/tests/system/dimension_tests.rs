@@ -35,9 +35,10 @@ const CUSTOMERS: &str = "id,region,email\n1,north,a@x.org\n2,south,b@x.org\n3,Ea
 const ORDERS: &str = "id,customer_id,rating\n1,1,1\n2,2,3\n3,9,4\n4,,2\n5,9,4\n6,4,\n";
 const CASES: &str = r#"tests:
   - name: seller_sees_own_region
+    ordered: false
     as: {user_id: s1, roles: [seller], attributes: {region: north}}
     query: {measures: [orders.count], dimensions: [customers.region]}
-    rows: [{customers.region: north, orders.count: 1}]
+    rows: [{customers.region: north, orders.count: 1}, {customers.region: null, orders.count: 5}]
 "#;
 
 fn project() -> Scratch {

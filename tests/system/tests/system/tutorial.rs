@@ -95,7 +95,7 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("runtime/docs/how-to/deploy.md", 1, 1),
     ("runtime/docs/how-to/find-anomalies.md", 4, 2),
     ("runtime/docs/how-to/share-a-project.md", 5, 2),
-    ("runtime/docs/how-to/test-a-project.md", 5, 4),
+    ("runtime/docs/how-to/test-a-project.md", 6, 5),
     ("runtime/docs/reference/settings.md", 1, 1),
     ("runtime/docs/tutorials/graphql.md", 5, 5),
 ];

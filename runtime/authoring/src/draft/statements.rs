@@ -70,6 +70,17 @@ pub(super) const POSTGRES: CatalogQueries = CatalogQueries {
            ORDER BY n.nspname, c.relname, k.conname, u.position",
 };
 
+/// Returns a statement for expressions over a sample of rows with the given columns.
+fn sampled(of: &Table, columns: &[&Column], expressions: impl Iterator<Item = String>) -> String {
+    let wanted: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+    format!(
+        "SELECT {} FROM (SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) AS s",
+        expressions.collect::<Vec<_>>().join(", "),
+        wanted.join(", "),
+        table(of)
+    )
+}
+
 /// Returns the quoted name of a table, such as `"shop"."orders"`.
 pub(super) fn table(table: &Table) -> String {
     format!("{}.{}", quoted(&table.schema), quoted(&table.name))
@@ -88,13 +99,7 @@ pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
             "count({name}), count(DISTINCT {name}), CAST(min({name}) AS VARCHAR), CAST(max({name}) AS VARCHAR), {digits}"
         )
     });
-    let wanted: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
-    format!(
-        "SELECT {} FROM (SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) AS s",
-        each.collect::<Vec<_>>().join(", "),
-        wanted.join(", "),
-        table(of)
-    )
+    sampled(of, columns, each)
 }
 
 /// A form of strings that stand for other values.
@@ -159,13 +164,7 @@ pub(super) fn texts(of: &Table, columns: &[&Column]) -> String {
             numbers.join(" OR ")
         )
     });
-    let wanted: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
-    format!(
-        "SELECT {} FROM (SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) AS s",
-        each.collect::<Vec<_>>().join(", "),
-        wanted.join(", "),
-        table(of)
-    )
+    sampled(of, columns, each)
 }
 
 /// Returns a statement for two spellings of the value that has the most rows with several.

@@ -53,6 +53,8 @@ pub fn profile() -> Profile {
         .without_features(Feature::GROUPING_SETS | Feature::INTERVAL_ARITHMETIC)
         .ops(OPS)
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
+        // A date as a timestamp; dates and timestamps are compared as strings.
+        .op_for(Op::Cast, LogicalType::Date, "CAST({0} || substr(' 00:00:00', length({0}) - 9) AS {1})")
         .op_with(Op::Concat, 2, "{0} || {1}")
         .op_with(Op::Concat, 3, "{0} || {1} || {2}")
         .without_op(Op::ToTimeZone)

@@ -232,4 +232,13 @@ impl<'a> SqlExpr<'a> {
     pub(crate) fn cast(self, ty: LogicalType) -> Self {
         SqlExpr::op(Op::Cast, vec![self, SqlExpr::TypeName(ty)])
     }
+
+    /// Converts an expression of type `from` if the other type differs. A dialect can have a template for the type that
+    /// is converted.
+    pub(crate) fn cast_from(self, from: LogicalType, ty: LogicalType) -> Self {
+        match from == ty {
+            true => self,
+            false => SqlExpr::Op { op: Op::Cast, ty: Some(from), args: vec![self, SqlExpr::TypeName(ty)] },
+        }
+    }
 }

@@ -127,7 +127,13 @@ impl<'a> Expressions<'a> {
         let (scope, id) = (self.scope(&fact.tree), fact.groups[index]);
         match self.plan.groups[index].granularity {
             Some(granularity) => scope.where_visible(id.cube, |scope| self.time_group(fact, scope, index, granularity)),
-            None => self.shown_in(scope, id),
+            None => {
+                let value = self.shown_in(scope, id);
+                match (self.plan.model.dimension(id).column_type, self.group_type(index)) {
+                    (own @ LogicalType::Date, merged) => value.cast_from(own, merged),
+                    _ => value,
+                }
+            }
         }
     }
 
@@ -146,11 +152,15 @@ impl<'a> Expressions<'a> {
         let (value, bucketed) = self.bucketed(scope, id, granularity);
         let (kind, column_type) = self.time_of(id);
         let mut bucket = self.bucket(value, bucketed, kind, column_type, instants);
-        let ty = self.bucket_type(granularity, dimension);
+        let own = self.bucket_type(granularity, dimension);
+        let ty = self.group_type(index);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
         // The windows of a fact are moved instead of its rows.
         if let Some(shift) = shift.filter(|_| fact.period.is_previous && fact.period.window.is_none()) {
-            bucket = added(granularity, bucket, SqlExpr::Integer(shift.buckets), ty);
+            bucket = added(granularity, bucket, SqlExpr::Integer(shift.buckets), own);
+        }
+        if own == LogicalType::Date {
+            bucket = bucket.cast_from(own, ty);
         }
         let axis = self.plan.axis.as_ref().filter(|_| fact.period.has_history);
         let first = axis.and_then(|axis| {
@@ -235,6 +245,19 @@ impl<'a> Expressions<'a> {
             }
             _ => time(TimeFunction::Trunc, vec![value]),
         }
+    }
+
+    /// Returns the type of a group, in which the values of all facts are merged. Times of different types are merged as
+    /// timestamps: days of an instant are timestamps, days of a date are dates.
+    fn group_type(&self, index: usize) -> LogicalType {
+        let granularity = self.plan.groups[index].granularity;
+        let type_in = |fact: &Fact<'_>| {
+            let dimension = self.plan.model.dimension(fact.groups[index]);
+            granularity.map_or(dimension.column_type, |granularity| self.bucket_type(granularity, dimension))
+        };
+        let mut types = self.plan.facts.iter().map(type_in);
+        let first = types.next().unwrap_or(LogicalType::Unknown);
+        if first != LogicalType::Date { first } else { types.find(|ty| *ty != first).unwrap_or(first) }
     }
 
     /// The type of a time bucket.

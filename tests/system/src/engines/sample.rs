@@ -131,6 +131,12 @@ pub fn small_tables() -> Vec<Table> {
         ),
         Table::new("things", THINGS, rows(THING_ROWS)),
         clicks(),
+        // Has the plain name of a query that the compiler adds.
+        Table::new(
+            "steps",
+            &[("id", Type::Integer), ("day", Type::Date), ("number", Type::Integer)],
+            rows(&[&["1", "2024-03-09", "4"], &["2", "2024-03-11", "8"], &["3", "2024-03-11", "16"]]),
+        ),
     ]
 }
 

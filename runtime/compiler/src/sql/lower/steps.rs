@@ -12,12 +12,12 @@ use crate::sql::dialect_profile::Op;
 use crate::sql::expression::added;
 use crate::types::LogicalType;
 
-pub(super) const PARTS: &str = "parts";
+pub(super) const PARTS: &str = "terrane_parts";
 /// The part of `parts` that is known before the steps, if some facts have windows.
-const OWN_PARTS: &str = "own_parts";
-pub(super) const STEPS: &str = "steps";
+const OWN_PARTS: &str = "terrane_own_parts";
+pub(super) const STEPS: &str = "terrane_steps";
 const KEYS: &str = "step_keys";
-const DIGITS: &str = "digits";
+const DIGITS: &str = "terrane_digits";
 const NUMBERS: &str = "numbers";
 const BOUNDS: &str = "bounds";
 const STEP: &str = "step";
@@ -207,9 +207,11 @@ impl<'a> Lowering<'a> {
         self.has_lookups().then(is_selected).into_iter().collect()
     }
 
-    /// Returns the dimension of the axis in the first fact.
-    fn axis_dimension(&self, axis: &Axis) -> &'a Dimension {
-        self.plan.model.dimension(self.plan.facts[0].groups[axis.groups[0]])
+    /// Returns the dimension of the axis in the first fact whose buckets have the type of the merged groups.
+    pub(super) fn axis_dimension(&self, axis: &Axis) -> &'a Dimension {
+        let all = || self.plan.facts.iter().map(|fact| self.plan.model.dimension(fact.groups[axis.groups[0]]));
+        let is_widest = |d: &&Dimension| self.expressions.bucket_type(axis.step, d) != LogicalType::Date;
+        all().find(is_widest).unwrap_or_else(|| self.plan.model.dimension(self.plan.facts[0].groups[axis.groups[0]]))
     }
 
     /// Selects a row for each step, with a column for each group of the axis.

@@ -27,7 +27,15 @@ const NAMES: [&str; MAX_WINDOWS] = [
     "terrane_rows_8",
 ];
 /// The names of all stacks of groups but the last.
-const STACKS: [&str; MAX_WINDOWS - 1] = ["parts_1", "parts_2", "parts_3", "parts_4", "parts_5", "parts_6", "parts_7"];
+const STACKS: [&str; MAX_WINDOWS - 1] = [
+    "terrane_parts_1",
+    "terrane_parts_2",
+    "terrane_parts_3",
+    "terrane_parts_4",
+    "terrane_parts_5",
+    "terrane_parts_6",
+    "terrane_parts_7",
+];
 /// The column with the time of a row.
 const TIME: &str = "row_time";
 
@@ -188,7 +196,7 @@ impl<'a> Lowering<'a> {
         let anchor = if window.offset == WindowOffset::Start { start } else { end };
         let time = || {
             let column = SqlExpr::Derived(ROWS, Name::Fixed(TIME));
-            if self.own_bucket_type(fact) == ty { column } else { column.cast(ty) }
+            column.cast_from(self.own_bucket_type(fact), ty)
         };
         let edge = |length: WindowLength, sign: i64| match length {
             WindowLength::Zero => Some(anchor.clone()),
@@ -208,14 +216,13 @@ impl<'a> Lowering<'a> {
     fn ends_of_step(&self, fact: &'a Fact<'a>) -> (SqlExpr<'a>, SqlExpr<'a>, LogicalType) {
         let steps = self.axis_granularity();
         let own = self.own_bucket_type(fact);
-        let shown =
-            self.expressions.bucket_type(steps, self.plan.model.dimension(self.axis_time_of(&self.plan.facts[0])));
+        let shown = self.shown_bucket_type();
         let ty = if own == shown { own } else { LogicalType::Timestamp };
         let ends = |group: usize| {
             let granularity = self.plan.groups[group].granularity.unwrap_or(steps);
             let mut start = SqlExpr::Derived(STEPS, Name::Numbered('g', group));
             if own != shown {
-                start = start.cast(ty);
+                start = start.cast_from(shown, ty);
             }
             let shift = self.plan.shifts.iter().find(|shift| shift.group == group && fact.period.is_previous);
             if let Some(shift) = shift.filter(|shift| shift.buckets != 0) {
@@ -241,6 +248,12 @@ impl<'a> Lowering<'a> {
 
     fn axis_time_of(&self, fact: &'a Fact<'a>) -> DimensionId {
         fact.groups[self.starting_groups()[0]]
+    }
+
+    /// The type of the steps.
+    fn shown_bucket_type(&self) -> LogicalType {
+        let mut types = self.plan.facts.iter().map(|fact| self.own_bucket_type(fact));
+        types.find(|ty| *ty != LogicalType::Date).unwrap_or(LogicalType::Date)
     }
 
     fn own_bucket_type(&self, fact: &'a Fact<'a>) -> LogicalType {

@@ -29,7 +29,7 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for subject in ["shop", "things", "zones", "flights", "policies"] {
+    for subject in ["shop", "things", "zones", "times", "flights", "policies"] {
         let file = path(PROJECT).join("queries").join(subject).with_extension("json");
         let text = fs::read_to_string(&file).expect("a file of queries");
         let listed: Vec<Value> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{subject}: {error}"));

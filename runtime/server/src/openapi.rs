@@ -278,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn bodies_require_only_fields_without_a_default() {
+        let document = document(&routes(), "1", AnonymousCallers::MayRead);
+        let schemas = &document["components"]["schemas"];
+        for (schema, required) in [
+            ("DaxExecution", json!(["query"])),
+            ("EscalationRequest", json!(["after_minutes"])),
+            ("NaturalLanguageQuery", json!(["query"])),
+            ("Search", json!(["query"])),
+        ] {
+            assert_eq!(schemas[schema]["required"], required, "{schema}");
+        }
+    }
+
+    #[test]
     fn alternatives_and_items_are_named() {
         let document = document(&routes(), "1", AnonymousCallers::MayRead);
         let mut found = Vec::new();

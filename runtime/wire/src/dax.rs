@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use terrane_app::dax::{DaxAnswer, DaxError, Parameters, sessions};
 use terrane_app::security::Scopes;
 use terrane_compiler::Access;
@@ -38,7 +38,7 @@ pub struct DaxQuery {
 
 /// A DAX query with the values of its parameters.
 #[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, extend("required" = json!(["query"])))]
 pub struct DaxExecution {
     pub query: String,
     /// The value of each `@name` of the query, by its name: a string, a number, a boolean or null.

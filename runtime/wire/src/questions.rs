@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use terrane_app::query::Answer;
 use terrane_app::questions::{Method, QuestionAnswer, WordedQuestion};
 
@@ -24,7 +24,7 @@ const METHOD: &str = "`auto`, `grammar` or `model`";
 
 /// A question in words.
 #[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, extend("required" = json!(["query"])))]
 pub struct NaturalLanguageQuery {
     /// The question, at most 500 characters and 60 words.
     pub query: String,

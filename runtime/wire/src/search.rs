@@ -4,7 +4,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use terrane_app::ports::governance_records::{ArtifactType, CertificationStatus};
 use terrane_app::search::{
     DEFAULT_LIMIT, DEFAULT_SUGGESTIONS, Hit, Hits, MAX_LIMIT, MarkedField, Marks, SearchRequest, SuggestionRequest,
@@ -29,7 +29,7 @@ const LIMIT: &str = "an integer from 1 to 100";
 
 /// Words to search for.
 #[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, extend("required" = json!(["query"])))]
 pub struct Search {
     /// Words of names, titles, synonyms, tags and descriptions. At most 300 characters and 16 words.
     pub query: String,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use terrane_app::anomaly::{SeriesKey, TRAINING_SIZE};
 use terrane_app::monitors::{ScoredRange, SeenAlert, SeenDetection};
 use terrane_app::ports::channels::{Channel, ChannelType};
@@ -93,7 +93,7 @@ pub struct AlertRules {
 
 /// An alert that is not acknowledged is escalated.
 #[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, extend("required" = json!(["after_minutes"])))]
 pub struct EscalationRequest {
     /// Minutes after the alert was triggered, 1–10080.
     pub after_minutes: u32,

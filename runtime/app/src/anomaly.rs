@@ -102,7 +102,7 @@ pub enum AnomalyError {
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// The series of the failed call. It shares the limits of time and fuel with the calls before it.
+        /// The series of the failed call. Detector calls of one run share the limits of time and fuel.
         series: Vec<SeriesKey>,
     },
     #[error("cube `{cube}` has no primary time dimension")]

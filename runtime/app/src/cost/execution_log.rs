@@ -157,12 +157,12 @@ impl ExecutionLog {
         self.prices.cost_micros(warehouse)
     }
 
-    /// Returns what statements took lately.
+    /// Returns the cost model of the newest statements.
     pub fn model(&self) -> &Arc<CostModel> {
         &self.model
     }
 
-    /// Learns what statements took from the newest records of the history.
+    /// Adds the durations of the newest statements in the history to the cost model.
     ///
     /// # Errors
     /// The state database is unavailable.

@@ -11,7 +11,7 @@ use crate::ports::audit::Details;
 use crate::ports::budgets::BudgetPeriod;
 use crate::ports::guardrails::Guardrails;
 
-/// The way in which a limit acts.
+/// The way in which a limit is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuardrailClass {
     /// The query is ended when it reaches the limit.

@@ -64,7 +64,7 @@ pub struct RootCause {
     pub warnings: Vec<String>,
 }
 
-/// A cause in the data, not in what they measure.
+/// A cause in the number of rows, rather than in the values of the measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DataCause {
     /// The step has no rows.
@@ -84,11 +84,11 @@ pub enum Moved {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RootSlice {
     pub filters: Vec<SliceFilter>,
-    /// `None`: the slice has no value on this side.
+    /// The value before; `None` if the slice did not have one.
     pub before: Option<f64>,
     pub after: Option<f64>,
     pub moved: Moved,
-    /// The share of the gap.
+    /// The share of the gap between the expected and the actual value.
     pub share: f64,
     /// The share of the expected value, or of the usual rows of a measure that does not add up.
     pub support: f64,

@@ -44,7 +44,7 @@ impl Marker {
 pub struct BuiltRelation {
     pub schema: Arc<str>,
     pub name: Arc<str>,
-    /// Else it is a table.
+    /// True for a view, false for a table.
     pub is_view: bool,
     pub marker: Marker,
 }

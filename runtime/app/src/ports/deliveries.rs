@@ -1,8 +1,8 @@
 //! The port to deliveries: messages that wait for their channel, or that were sent.
 //!
-//! In: the results of attempts. Out: the messages that are due. A message is written in the transaction that changes its
-//! alerts (`MonitorRecords`). The messages of a monitor to a channel are sent in their order, and a channel that
-//! fails is left alone for a while. Absent: the rules of both (`monitors::delivery`).
+//! In: the results of attempts. Out: the messages that are due. A message is written in the transaction that changes
+//! its alerts (`MonitorRecords`). The messages of a monitor to a channel are sent in their order, and a channel that
+//! fails is paused. Absent: the rules of order and pauses (`monitors::delivery`).
 
 use std::sync::Arc;
 

@@ -79,7 +79,7 @@ pub enum ModelDraft {
         query: Box<SemanticQuery>,
         words: Vec<WordMeaning>,
     },
-    /// The model asks back.
+    /// The question is unclear, and the model asks for a clarification.
     Unclear {
         message: String,
         choices: Vec<Arc<str>>,

@@ -164,7 +164,7 @@ pub struct Alert {
     /// The first and the last anomalous step, in milliseconds since 1970-01-01T00:00:00.
     pub first_step_ms: i64,
     pub last_step_ms: i64,
-    /// The newest step that was judged.
+    /// The start of the newest evaluated step, in milliseconds since 1970-01-01T00:00:00.
     pub judged_until_ms: i64,
     /// The number of anomalous steps.
     pub detections: u64,

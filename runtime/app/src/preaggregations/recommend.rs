@@ -105,7 +105,7 @@ impl Draft {
         }
     }
 
-    /// Returns whether the draft can serve a shape too without growing too much.
+    /// Returns whether the draft can also serve a shape without exceeding the limit of dimensions.
     fn can_take(&self, shape: &QueryShape) -> bool {
         let has_same_time = match (&self.time, &shape.time) {
             (Some((own, own_step)), Some((other, step))) => own == other && nest(*own_step, *step).is_some(),

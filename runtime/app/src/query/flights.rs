@@ -69,7 +69,7 @@ pub(super) struct Waiter {
 #[derive(Clone)]
 pub(super) struct Executor {
     pub(super) runner: Arc<StatementRunner>,
-    /// Fastest first.
+    /// The tiers of the result cache, fastest first.
     pub(super) tiers: Arc<[Arc<dyn ResultCache>]>,
     /// The largest size of a stored result, in bytes.
     pub(super) max_entry: u64,

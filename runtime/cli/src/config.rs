@@ -195,7 +195,7 @@ pub struct AnomalyConfig {
     pub channels: ChannelSettings,
 }
 
-/// The settings of profiles.
+/// The settings of profiling.
 #[derive(Debug, Clone)]
 pub struct ProfilingConfig {
     pub enabled: bool,

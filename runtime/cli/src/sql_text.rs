@@ -54,11 +54,11 @@ struct Block {
 }
 
 struct Scan {
-    /// In the order of their first lines.
+    /// The blocks, in the order of their first lines.
     blocks: Vec<Block>,
     /// The innermost block of each line. Empty lines, closing lines and literals have none.
     owners: Vec<Option<usize>>,
-    /// The line begins inside a string or a block comment.
+    /// For each line, true if it begins inside a string or a block comment.
     is_literal: Vec<bool>,
 }
 

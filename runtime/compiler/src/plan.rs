@@ -73,10 +73,10 @@ pub struct Fact<'m> {
     pub period: Period,
     /// The dimensions of the plan's groups for this fact.
     pub groups: Vec<DimensionId>,
-    /// ANDed.
+    /// The filters of the rows, combined with AND.
     pub row_filters: Vec<Predicate>,
     pub segments: Vec<(NodeId, &'m Snippet)>,
-    /// ANDed with the filters.
+    /// The semi-joins, combined with the filters by AND.
     pub semi_joins: Vec<SemiJoin<'m>>,
     /// The key that distinguishes the fact's rows, if joins repeat them, so that each counts once in a group.
     pub distinct: Option<RowKey>,

@@ -91,11 +91,11 @@ codes! {
     ExtendsCycle = "extends-cycle",
     /// The chain of `extends` of a cube is too long.
     ExtendsLimit = "extends-limit",
-    /// A file lies where nothing reads it.
+    /// A file is in a place that Terrane does not read.
     FileNotRead = "file-not-read",
     /// A file is larger than the limit.
     FileTooLarge = "file-too-large",
-    /// A folder lies where nothing reads it.
+    /// A folder is in a place that Terrane does not read.
     FolderNotRead = "folder-not-read",
     /// A name has characters that names cannot have.
     InvalidName = "invalid-name",

@@ -24,7 +24,7 @@ pub struct RunnableModel {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Returns every model, in dependency order.
+/// Returns every model with its complete text and diagnostics, in dependency order.
 pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
     let queries = ModelQueries::new(definitions);
     let indexes = 0..definitions.models.len();

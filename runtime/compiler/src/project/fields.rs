@@ -452,7 +452,7 @@ pub(super) fn snake_case(text: &str) -> Option<String> {
 /// The known key that the author most likely meant by an unknown one.
 #[derive(Clone, Copy)]
 enum Meant {
-    /// A typing mistake, or the name that another tool uses.
+    /// The unknown key is a typing mistake, or the name that another tool uses for this key.
     Certain(&'static str),
     Likely(&'static str),
     Nothing,

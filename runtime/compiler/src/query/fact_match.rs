@@ -25,7 +25,7 @@ pub struct Served {
     pub rollup: Arc<str>,
     pub generation: u64,
     pub tables: usize,
-    /// Rows of the tables.
+    /// The number of rows in the tables.
     pub rows: u64,
     /// The time at which the oldest table was read from the cube.
     pub built_at: Timestamp,

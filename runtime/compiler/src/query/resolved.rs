@@ -215,9 +215,9 @@ pub struct OrderKey {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderTarget {
-    /// Index into `groups`.
+    /// A group-by column, by its index in `groups`.
     Group(usize),
-    /// Index into `values`.
+    /// A selected value, by its index in `values`.
     Selected(usize),
     /// A value that is computed only for the order.
     Value(ValueId),
@@ -243,7 +243,7 @@ impl Group {
     /// Returns the dimension that a fact is grouped by.
     ///
     /// # Errors
-    /// `metric_time` of a cube without a primary time.
+    /// The group is `metric_time`, and the cube has no primary time.
     pub fn dimension(&self, model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
         self.by.dimension(model, fact)
     }
@@ -253,7 +253,7 @@ impl GroupBy {
     /// Returns the dimension that a group refers to in a fact.
     ///
     /// # Errors
-    /// `metric_time` of a cube without a primary time.
+    /// The group is `metric_time`, and the cube has no primary time.
     pub fn dimension(self, model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
         match self {
             GroupBy::Dimension(id) => Ok(id),

@@ -137,7 +137,7 @@ impl TimeAxis<'_> {
         Ok(range(low, high))
     }
 
-    /// A stretch of local time.
+    /// Returns the test for a half-open range of local time.
     pub(super) fn between(&self, start: DateTime, end: DateTime) -> Test {
         let moment = Moment::Stretch { start, end: Some(end) };
         range(self.low(&moment), self.high(&moment))

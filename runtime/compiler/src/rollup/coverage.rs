@@ -225,7 +225,7 @@ impl<'r> Timed<'r> {
 /// The parts of a stretch that no piece covers, as pieces are added in the order of time.
 struct Gaps {
     wanted: Stretch,
-    /// The end of what is covered from the start on; at first the start itself.
+    /// The end of the part that is covered without gaps so far; initially the start of `wanted`.
     covered: Option<i64>,
     is_first: bool,
 }

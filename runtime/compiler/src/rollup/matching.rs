@@ -29,7 +29,7 @@ use crate::resolve::{after, first};
 use crate::sql::dialect_profile::DialectProfile;
 use crate::types::{Granularity, LogicalType, TimeKind, is_utc};
 
-/// The demands of a request on pre-aggregations.
+/// The requirements of a request for pre-aggregations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RollupRequest {
     pub(crate) mode: PreAggregations,

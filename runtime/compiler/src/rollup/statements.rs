@@ -15,7 +15,7 @@ use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower_rollup, lower_stored_totals, print};
 use crate::types::{Granularity, LogicalType};
 
-/// Counts up if the stored columns change their meaning.
+/// The version of the stored format. Increase the number if the meaning of stored columns changes.
 const FORMAT: &str = "rollup 1";
 
 /// The reason why a rollup does not have a statement.

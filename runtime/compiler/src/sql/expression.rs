@@ -121,8 +121,8 @@ impl<'a> Expressions<'a> {
         if ty == LogicalType::Unknown { bucket } else { bucket.cast(ty) }
     }
 
-    /// Returns the n-th group-by column of a fact. It is moved if the fact is of the compared period, and set to the
-    /// first step if it is before a range whose history counts.
+    /// Returns the n-th group-by column of a fact. For a fact of the compared period, the time bucket is shifted to the
+    /// current period. If windows read rows before the first step, these rows belong to the first step.
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
         let (scope, id) = (self.scope(&fact.tree), fact.groups[index]);
         match self.plan.groups[index].granularity {

@@ -35,7 +35,7 @@ impl<'a> Lowering<'a> {
         self.axis().is_some_and(|axis| axis.groups.contains(&group))
     }
 
-    /// `parts`, `digits` and `steps`.
+    /// Returns the named queries: `parts`, `digits` and `steps`.
     pub(super) fn named_queries(&self) -> Vec<(&'static str, Query<'a>)> {
         let digit = |digit| Select::new(vec![(SqlExpr::Integer(digit), Name::Fixed("d"))], None);
         let digits = (DIGITS, Query::UnionAll((0..10).map(digit).collect()));

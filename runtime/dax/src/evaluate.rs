@@ -251,7 +251,7 @@ impl<'q> Evaluator<'q> {
         Ok(FinishedTable { columns, rows, warnings: self.warnings.take() })
     }
 
-    /// Returns the expression of a table that has a name.
+    /// Returns the expression of a table's column with this name; `None` if the column is not computed in the query.
     fn expression_of_column<'t>(&self, table: &'t Table, name: &ColumnName) -> Option<&'t Scalar> {
         let ColumnName::Named(text) = name else { return None };
         let (of, values) = match &table.kind {

@@ -188,7 +188,7 @@ impl Parser {
         self.problem(ProblemKind::Expected { expected, found }, place);
     }
 
-    /// Refuses the rest of the text.
+    /// Reports a problem, and skips the rest of the text.
     fn stop(&mut self, kind: ProblemKind, place: Place) {
         self.problem(kind, place);
         self.is_stopped = true;

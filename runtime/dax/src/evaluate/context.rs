@@ -16,7 +16,7 @@ use crate::bound::Relationship;
 pub(super) struct FilterContext {
     pub filters: Rc<FilterList>,
     pub pins: Rc<[Pin]>,
-    /// The joins that filters follow, in place of others to the same tables.
+    /// The joins that filters follow instead of others to the same tables.
     pub relationships: Rc<[Relationship]>,
 }
 

@@ -55,7 +55,7 @@ pub struct GraphQlServices {
     pub(crate) warehouse: Arc<dyn Warehouse>,
     pub(crate) access: Arc<AccessRecorder>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// `None` on the command line.
+    /// The use cases of the server; `None` on the command line.
     pub(crate) server: Option<ServerUseCases>,
 }
 

@@ -13,7 +13,7 @@ use crate::draft::{CubeDraft, JOINS, Reference};
 use crate::finding::changed;
 
 pub(super) struct ProjectScope {
-    /// In the order of the files.
+    /// The cubes, in the order of the files.
     cubes: Vec<CubeNames>,
     /// The position of each model in `cubes`.
     by_model: HashMap<String, usize>,

@@ -16,9 +16,9 @@ use super::relation_catalog::RelationCatalog;
 use crate::spelling::Spelling;
 use terrane_compiler::snippet::column_name;
 
-/// The work that one text may cost: columns looked at, origins copied.
+/// The largest amount of work for one text: columns looked at, and origins copied.
 const FUEL: usize = 20_000_000;
-/// Columns of one relation.
+/// The largest number of columns of one relation.
 pub(super) const MAX_SLOTS: usize = 5_000;
 
 /// The place of a problem of the whole query.

@@ -32,7 +32,7 @@ pub(crate) struct Layout {
 pub(crate) struct Route {
     /// True if the edge leads from right to left.
     pub(crate) is_turned: bool,
-    /// Pairs of points: the end of one layer and the begin of the next.
+    /// Pairs of points: the end of one layer and the beginning of the next.
     pub(crate) points: Vec<(f64, f64)>,
 }
 

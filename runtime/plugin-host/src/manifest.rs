@@ -61,11 +61,11 @@ impl Capability {
 /// Limits that the author or the operator sets. The smaller one applies; none is above the host's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AskedLimits {
-    /// Processor time of a call.
+    /// The limit of the processor time of a call, in milliseconds.
     pub time_ms: Option<u64>,
-    /// Fuel of a call.
+    /// The limit of the fuel of a call.
     pub fuel: Option<u64>,
-    /// Memory of an instance.
+    /// The limit of the memory of an instance, in MiB.
     pub memory_mb: Option<u64>,
 }
 

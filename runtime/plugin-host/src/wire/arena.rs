@@ -106,7 +106,7 @@ fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
     })
 }
 
-/// Reads trees of checked shape.
+/// Reads the trees of an arena whose shape was checked.
 struct ArenaReader<'a> {
     arena: &'a Arena,
     /// Each literal once, shared by all references to it.

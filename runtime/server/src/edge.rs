@@ -86,7 +86,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Creates a server of protocols, whose routes are in the router.
+    /// Creates an edge that serves the protocols. `router` contains their routes.
     pub(crate) fn of(app: App, protocols: Protocols, router: Router) -> Self {
         let answers = compression::compressing(Answers { app: app.clone(), router });
         Edge { app, protocols, answers, ids: Arc::new(correlation::Ids::new()) }

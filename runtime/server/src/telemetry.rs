@@ -34,7 +34,7 @@ pub struct LogSettings {
     pub level: LogLevel,
     pub format: LogFormat,
     pub timestamps: bool,
-    /// File and line of the code in each record.
+    /// Adds the file and line of the code to each record.
     pub caller: bool,
     pub output: LogOutput,
     /// The two events of each request.
@@ -155,7 +155,7 @@ impl LogGuard {
     }
 }
 
-/// The lines that were lost: the buffer was full, or they could not be written.
+/// Counts the log lines that were lost because the buffer was full or writing failed.
 #[derive(Debug, Clone)]
 pub struct DroppedLines(Sink);
 

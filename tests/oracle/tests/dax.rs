@@ -521,7 +521,7 @@ fn tables_of_one_value_are_values() {
     assert!(error.contains("expected a scalar expression"), "{error}");
 }
 
-/// Deals that people are in two roles of.
+/// A project in which a deal has two joins to people: the buyer and the seller.
 const DEALS: &str = r#"
 cubes:
   - name: people

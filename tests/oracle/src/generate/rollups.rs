@@ -198,7 +198,7 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
     Some(Json::Object(query))
 }
 
-/// Sets the zone of a query, which its own generator seldom makes that of a pre-aggregation.
+/// Sets the time zone of a query, often to that of a pre-aggregation, which the generator of queries seldom chooses.
 pub fn zone_of_query(generator: &mut Generator, world: &World, query: &mut Json) {
     if world.rollups.is_empty() || !generator.random.chance(35) {
         return;

@@ -54,7 +54,7 @@ struct Untyped;
 
 impl Type<Postgres> for Untyped {
     fn type_info() -> PgTypeInfo {
-        /// `unknown` in `pg_type`.
+        /// The OID of the type `unknown` in `pg_type`.
         const UNKNOWN: Oid = Oid(705);
         PgTypeInfo::with_oid(UNKNOWN)
     }

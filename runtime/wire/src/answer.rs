@@ -50,7 +50,7 @@ pub struct QueryMeta {
     pub totals: Option<Row>,
     /// The rows were computed before, for this or another query.
     pub cached: bool,
-    /// A digest of the statements. Equal statements with equal values have the same.
+    /// A digest of the statements and their values. Equal statements with equal values have the same digest.
     pub cache_key: String,
     /// The rows are at least as new as the data was at this time.
     #[schemars(schema_with = "schema::timestamp")]

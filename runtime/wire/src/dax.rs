@@ -254,7 +254,7 @@ pub fn position_from_wire(body: &[u8]) -> Result<(String, usize), FieldError> {
     Ok((query.to_owned(), offset))
 }
 
-/// Returns a session.
+/// Converts a session to the object that the interface sends.
 pub fn session(session: &sessions::DaxSession) -> DaxSession {
     DaxSession {
         session_id: session.id.to_string(),

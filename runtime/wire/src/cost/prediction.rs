@@ -27,7 +27,8 @@ pub struct PredictionRequest {
 pub struct CostPrediction<'a> {
     /// Names the statement with placeholders, as `sql_hash` does in the log.
     pub query_hash: &'a str,
-    /// `history`: the statement ran before; `statistics`: other queries of the cube ran before; `none`.
+    /// The source of the prediction: `history` if the statement ran before, `statistics` if only other queries of the
+    /// cube ran before, else `none`.
     pub basis: &'static str,
     /// The number of queries that the prediction is made from.
     pub samples: usize,

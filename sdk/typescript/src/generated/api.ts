@@ -296,7 +296,7 @@ export interface components {
             totals?: components["schemas"]["Row"] | null;
             /** @description The rows were computed before, for this or another query. */
             cached: boolean;
-            /** @description A digest of the statements. Equal statements with equal values have the same. */
+            /** @description A digest of the statements and their values. Equal statements with equal values have the same digest. */
             cache_key: string;
             /**
              * Format: date-time

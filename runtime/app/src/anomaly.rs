@@ -37,7 +37,7 @@ pub struct AnomalyRequest {
     /// A measure of the cube, with or without the cube's name.
     pub measure: Arc<str>,
     pub detector: Arc<str>,
-    /// `None`: the detector's default.
+    /// The sensitivity; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     pub training_size: u32,
     pub granularity: Granularity,
@@ -60,7 +60,7 @@ pub struct AnomalyRun {
     pub sensitivity: f64,
     pub granularity: Granularity,
     pub time_dimension: Arc<str>,
-    /// By the values of their dimensions.
+    /// The series, ordered by the values of their dimensions.
     pub series: Vec<JudgedSeries>,
 }
 

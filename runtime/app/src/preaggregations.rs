@@ -80,7 +80,7 @@ pub struct PreaggregationBackend {
 /// The ports of pre-aggregations.
 #[derive(Clone)]
 pub struct PreaggregationPorts {
-    /// `None`: pre-aggregations are switched off.
+    /// The backend; `None` if pre-aggregations are switched off.
     pub backend: Option<PreaggregationBackend>,
     pub warehouse: Arc<dyn Warehouse>,
     pub catalog: Arc<Catalog>,

@@ -58,7 +58,7 @@ pub struct ProjectPorts {
 pub struct ProjectService {
     ports: ProjectPorts,
     approvals: ApprovalService,
-    /// Locked while the served project changes; contains the texts of that project.
+    /// The texts of the served project. The lock is held while the project changes.
     changing: tokio::sync::Mutex<ProjectTexts>,
     status: Mutex<ServedStatus>,
 }

@@ -61,7 +61,7 @@ pub struct WordedQuestion {
     /// The code of the language; `None`: English.
     pub language: Option<String>,
     pub method: Method,
-    /// Run the query too.
+    /// True to run the query as well.
     pub runs: bool,
 }
 

@@ -71,7 +71,7 @@ pub trait Task: Send + Sync {
 /// The times at which a task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schedule {
-    /// Once per period.
+    /// The task runs once per period.
     Interval(Duration),
     /// The task runs when [`Task::next_due`] says so, which is polled at this interval.
     DueTime { poll: Duration },
@@ -81,7 +81,7 @@ pub enum Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Complete,
-    /// More work is left; the task runs again soon.
+    /// The task left some work, and runs again soon.
     Incomplete,
 }
 

@@ -93,7 +93,7 @@ impl Bucket {
         instant.map_or(i64::MIN, |instant| instant.as_millisecond())
     }
 
-    /// As queries take it.
+    /// Returns the start of the bucket as text, in the form that queries accept.
     pub(crate) fn text(self) -> Arc<str> {
         self.0.to_string().into()
     }

@@ -27,7 +27,7 @@ pub(crate) struct Series {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
 pub struct Unreadable {
-    /// From 1.
+    /// The number of the column, from 1.
     pub column: usize,
     pub found: String,
     pub wanted: &'static str,

@@ -50,7 +50,7 @@ pub struct BudgetLedger {
 
 struct LocalAccount {
     account: BudgetAccount,
-    /// Held while the state database is asked.
+    /// A lock that is held while the state database is queried.
     claiming: tokio::sync::Mutex<()>,
     state: Mutex<AccountState>,
 }

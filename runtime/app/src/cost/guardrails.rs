@@ -30,7 +30,7 @@ pub enum GuardrailExceeded {
     #[error("the query asks for {} rows; guardrail `max_rows_returned` allows {limit}", rows_text(*requested))]
     Rows {
         limit: u64,
-        /// `None`: all rows.
+        /// The requested number of rows; `None` for all rows.
         requested: Option<u64>,
     },
     #[error("guardrail `require_time_filter` needs a lower bound on time for `{}`", cubes.join("`, `"))]

@@ -33,7 +33,7 @@ pub enum PredictionBasis {
     History,
     /// Other queries of the cube ran before.
     Statistics,
-    /// Nothing is known.
+    /// No query of the cube ran before.
     None,
 }
 
@@ -55,7 +55,7 @@ pub struct StatementPrediction {
     pub seconds: Option<Range>,
     /// `None` if the warehouse does not report bytes.
     pub scan_bytes: Option<Range>,
-    /// In the currency of the prices; `None` without prices.
+    /// The cost in the currency of the prices; `None` without prices.
     pub cost: Option<Range>,
 }
 

@@ -51,7 +51,7 @@ pub struct CostRecommendation {
     pub queries: u64,
     /// The time that the warehouse took for them.
     pub warehouse: Duration,
-    /// In millionths; `None` if it is unknown.
+    /// The cost in millionths; `None` if it is unknown.
     pub cost_micros: Option<u64>,
     /// `None` if it is unknown.
     pub saving: Option<Saving>,

@@ -7,7 +7,7 @@ pub enum Scope {
     Read,
     /// Modify definitions, run models.
     Write,
-    /// Everything, including security.
+    /// Do everything, including the management of security.
     Admin,
 }
 

@@ -74,7 +74,7 @@ pub struct LinkRequest {
 #[derive(Debug, Clone, Default)]
 pub struct TermFilter {
     pub category: Option<String>,
-    /// `None`: all but archived terms.
+    /// The status of the terms; `None` for all except archived terms.
     pub status: Option<TermStatus>,
 }
 

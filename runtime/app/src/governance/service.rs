@@ -83,7 +83,7 @@ pub struct GovernanceService {
     pub(super) ports: GovernancePorts,
     pub(super) settings: GovernanceSettings,
     state: RwLock<Arc<GovernanceState>>,
-    /// Held while this process decides and writes a change.
+    /// A lock that is held while this process decides about a change and writes it.
     changing: tokio::sync::Mutex<()>,
     pub(super) definitions: DefinitionCache,
 }

@@ -96,7 +96,7 @@ pub struct RootSlice {
     pub query: SemanticQuery,
 }
 
-/// Everything that the statements of one explanation share.
+/// The inputs that all statements of one explanation share.
 struct Question<'q> {
     session: QuerySession<'q>,
     cube: Arc<str>,

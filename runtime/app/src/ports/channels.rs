@@ -66,7 +66,7 @@ pub struct Channel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredChannel {
     pub kind: ChannelType,
-    /// `None`: the target is an address, as for `email` and `sms`.
+    /// The configured name; `None` if the target is an address, as for `email` and `sms`.
     pub name: Option<Arc<str>>,
     /// The receiver may get numbers and the values of dimensions.
     pub is_cleared: bool,

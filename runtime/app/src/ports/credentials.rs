@@ -105,13 +105,13 @@ pub enum Rotation {
 pub trait Credentials: Send + Sync {
     async fn add_key(&self, key: &ApiKey, entry: AuditEntry) -> Result<(), StoreError>;
     async fn key(&self, id: &str) -> Result<Option<ApiKey>, StoreError>;
-    /// Newest first.
+    /// Returns all keys, newest first.
     async fn keys(&self) -> Result<Vec<ApiKey>, StoreError>;
     /// Replaces a key by one with the same id, secret and time of creation. Returns false, and changes nothing, if the
     /// stored key is not equal to `before`.
     async fn replace_key(&self, before: &ApiKey, after: &ApiKey, entry: AuditEntry) -> Result<bool, StoreError>;
 
-    /// False where the name is taken.
+    /// Adds a user. Returns false if the name is taken.
     async fn add_user(&self, user: &User, entry: AuditEntry) -> Result<bool, StoreError>;
     async fn user(&self, username: &str) -> Result<Option<User>, StoreError>;
     async fn users(&self) -> Result<Vec<User>, StoreError>;

@@ -19,7 +19,7 @@ use super::store::StoreError;
 pub enum DeliveryState {
     Waiting,
     Delivered,
-    /// It is stored and can be sent again by a caller.
+    /// The delivery failed. It remains stored, and a caller can send it again.
     Failed,
 }
 

@@ -106,7 +106,7 @@ pub struct DetectorKind {
     pub version: Arc<str>,
 }
 
-/// Many series as columns. Series `i` is the points from `offsets[i]` up to `offsets[i + 1]`.
+/// A batch of series, stored as columns. Series `i` is the points from `offsets[i]` up to `offsets[i + 1]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesBatch {
     /// Has one entry more than there are series. Starts with 0, ends with the number of points, and never decreases.
@@ -148,7 +148,7 @@ pub struct DetectorParams {
     pub training_size: u32,
     /// Points of one season, at least 2.
     pub seasonality: Option<u32>,
-    /// Further settings, as JSON values by name.
+    /// The other settings, as JSON values by name.
     pub extra: Vec<(String, String)>,
 }
 

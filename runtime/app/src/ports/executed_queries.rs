@@ -111,7 +111,7 @@ pub struct StatementTotals {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterTotals {
     pub cube: Arc<str>,
-    /// As in [`ExecutedQuery::filters`].
+    /// The filters in the form of [`ExecutedQuery::filters`].
     pub filters: Arc<str>,
     pub queries: u64,
     pub warehouse: Duration,

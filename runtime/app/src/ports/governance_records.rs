@@ -433,7 +433,7 @@ pub struct RecordChange {
 /// One change in the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryEntry {
-    /// From 1, without gaps.
+    /// The number of the change, counted from 1 without gaps.
     pub sequence: u64,
     pub at: Timestamp,
     pub actor: Arc<str>,

@@ -79,9 +79,9 @@ impl fmt::Display for GuardrailSubject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardrailRecord {
     pub subject: GuardrailSubject,
-    /// `None`: the guardrails were removed.
+    /// The guardrails; `None` if they were removed.
     pub limits: Option<Guardrails>,
-    /// From 1; removals count too.
+    /// The version, counted from 1. Removals count as well.
     pub version: u64,
     pub updated_by: Arc<str>,
     pub updated_at: Timestamp,

@@ -44,7 +44,7 @@ pub struct RefusedReply {
     pub reason: String,
 }
 
-/// Everything that a model receives about a question.
+/// The input of a language model for one question.
 #[derive(Debug, Clone)]
 pub struct ModelQuestion {
     pub text: Arc<str>,

@@ -26,7 +26,7 @@ pub struct MonitorDefinition {
     /// The name of a measure within the cube.
     pub measure: Arc<str>,
     pub detector: Arc<str>,
-    /// `None`: the detector's default.
+    /// The sensitivity; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     /// One series for each combination of their values.
     pub dimensions: Vec<Arc<str>>,
@@ -48,7 +48,7 @@ pub struct AlertConfig {
     pub min_severity: FindingSeverity,
     /// The number of normal steps after which an alert is resolved.
     pub resolve_after_steps: u32,
-    /// Ascending in time.
+    /// The escalation rules, in ascending order of time.
     pub escalations: Vec<EscalationRule>,
     /// The channels that messages go to. Each alert is listed by this server as well.
     pub channels: Vec<Channel>,
@@ -176,7 +176,7 @@ pub struct Alert {
     pub acknowledged_at: Option<Timestamp>,
     pub acknowledged_by: Option<Arc<str>>,
     pub resolved_at: Option<Timestamp>,
-    /// `None`: normal steps resolved it.
+    /// The user who resolved the alert; `None` if normal steps resolved it.
     pub resolved_by: Option<Arc<str>>,
     /// The number of escalations.
     pub escalations: u32,
@@ -190,7 +190,7 @@ pub struct Alert {
 pub struct MonitorRound {
     pub monitor_id: Arc<str>,
     pub run: MonitorRun,
-    /// `None`: the monitor does not run again by itself.
+    /// The time of the next run; `None` if the monitor does not run again by itself.
     pub next_run_at: Option<Timestamp>,
     /// The judged steps of all series, each ascending in time.
     pub steps: Vec<ScoredStep>,

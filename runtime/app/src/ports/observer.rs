@@ -76,7 +76,7 @@ impl TaskOutcome {
 pub struct Step<'a> {
     /// The trace of its request.
     pub trace: Option<TraceContext>,
-    /// As of [`EndedQuery`].
+    /// The cube, as in [`EndedQuery`].
     pub cube: &'a str,
     pub duration: Duration,
     pub outcome: QueryOutcome,
@@ -89,7 +89,7 @@ pub struct Executed<'a> {
     pub warehouse: &'a str,
     /// Names the statement as the log does.
     pub sql_hash: &'a str,
-    /// As far as they were read.
+    /// The number of rows that were read.
     pub rows: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct EndedQuery<'a> {
     pub kind: QueryKind,
     pub outcome: QueryOutcome,
     pub duration: Duration,
-    /// `None`: the warehouse was not asked.
+    /// The warehouse's part; `None` if no statement was sent to the warehouse.
     pub warehouse: Option<WarehouseShare<'a>>,
 }
 

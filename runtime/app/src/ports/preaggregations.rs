@@ -142,7 +142,7 @@ pub struct PublishedTable {
 /// The end of a build without a published generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildEnding {
-    /// Nothing had changed.
+    /// The data had not changed.
     Unchanged,
     /// The build is pending again, and may start at this time.
     Retry {
@@ -165,7 +165,7 @@ pub struct QueryShape {
     pub measures: Vec<Arc<str>>,
     /// Groups and filters as `cube.dimension`, sorted.
     pub dimensions: Vec<Arc<str>>,
-    /// As `cube.segment`.
+    /// The segments as `cube.segment`.
     pub segments: Vec<Arc<str>>,
     /// The time dimension as `cube.dimension`, with its finest step.
     pub time: Option<(Arc<str>, Granularity)>,

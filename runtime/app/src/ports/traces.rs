@@ -61,6 +61,6 @@ pub trait Traces: Send + Sync {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub waiting: u64,
-    /// Since the start.
+    /// The number of spans that were dropped since the start.
     pub dropped: u64,
 }

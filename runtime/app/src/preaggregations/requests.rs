@@ -26,9 +26,9 @@ const MAX_NAMED_PARTITIONS: usize = 1_000;
 /// The rollups and partitions to build.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefreshRequest {
-    /// `None`: all cubes.
+    /// The name of the cube; `None` for all cubes.
     pub cube: Option<String>,
-    /// `None`: all rollups of the cubes.
+    /// The name of the rollup; `None` for all rollups of the cubes.
     pub name: Option<String>,
     /// Dates or times such as `2026-01` or `2026-01-31T08:00`, each of which lies in the partition that it means, in
     /// the rollup's zone. Empty: all.

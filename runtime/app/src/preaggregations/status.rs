@@ -27,7 +27,7 @@ const RECENT_BUILDS: u32 = 5_000;
 /// The relation of a rollup's tables to its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServedState {
-    /// Nothing was published.
+    /// No generation has been published.
     NotBuilt,
     Ready,
     /// The generation is of other definitions, and no query reads it.

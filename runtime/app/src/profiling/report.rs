@@ -56,7 +56,7 @@ pub struct ColumnProfile {
     /// The standard deviation of the population.
     pub stddev: Option<f64>,
     pub skewness: Option<f64>,
-    /// From 0 to 100.
+    /// The percentiles as pairs of a percentage, from 0 to 100, and a value.
     pub percentiles: Vec<(f64, f64)>,
     pub outlier_count: Option<u64>,
     pub histogram: Vec<Bin>,

@@ -25,7 +25,7 @@ use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 /// A request to compile models.
 #[derive(Debug, Clone, Default)]
 pub struct CompileRequest {
-    /// `None`: the project that is served.
+    /// The path of the project; `None` for the served project.
     pub path: Option<String>,
     /// The models to report; the models that they read are also checked. `None` stands for all models.
     pub models: Option<Vec<String>>,

@@ -36,7 +36,7 @@ pub struct Overloaded {
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimiter(Arc<Mutex<FairQueue>>);
 
-/// Permission to run one query; returned when it is dropped. A stream holds its permit until it ends.
+/// The right to run one query, returned when it is dropped. A stream holds its permit until it ends.
 #[derive(Debug)]
 pub struct Permit {
     limiter: ConcurrencyLimiter,

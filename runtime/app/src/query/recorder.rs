@@ -36,7 +36,7 @@ pub(super) struct StatementOrigin {
 pub(super) struct QueryRecorder {
     pub(super) origin: StatementOrigin,
     pub(super) kind: QueryKind,
-    /// `None`: no history is written.
+    /// The record for the history; `None` if no history is written.
     pub(super) history: Option<HistoryEntry>,
     /// The parts of budgets that the query may use.
     pub(super) reservations: Mutex<Vec<Reservation>>,

@@ -45,7 +45,7 @@ pub enum ModelUse {
     /// Questions that the grammar cannot read.
     #[default]
     Unclear,
-    /// All. The grammar answers if the model does not.
+    /// All questions. The grammar answers if the model does not.
     Always,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Frame {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Slice {
     pub(super) key: Key,
-    /// `None`: the group has no value on this side.
+    /// The value before; `None` if the group did not have one.
     pub(super) before: Option<f64>,
     pub(super) after: Option<f64>,
     /// The difference that the slice made to the measure.

@@ -205,7 +205,7 @@ pub struct ProfilingConfig {
 #[derive(Debug, Clone)]
 pub struct SearchConfig {
     pub enabled: bool,
-    /// `None`: questions are read by the grammar only.
+    /// The language model; `None` if only the grammar reads questions.
     pub language_model: Option<LanguageModelConfig>,
 }
 

@@ -21,7 +21,7 @@ use crate::config::{Config, Place, SecurityConfig};
 const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` into service_project.yml: \
                     anybody on this machine may then read";
 
-/// Everything that stands against serving.
+/// Returns the problems of the configuration for which the server must not start.
 pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     let security = &config.security;
     let mut refused = Vec::new();

@@ -80,7 +80,7 @@ const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
 pub struct Loaded {
     pub snapshot: Snapshot,
     pub ports: ServicePorts,
-    /// `None`: pre-aggregations are switched off.
+    /// The tables of pre-aggregations; `None` if they are switched off.
     pub rollups: Option<Arc<dyn RollupTables>>,
 }
 

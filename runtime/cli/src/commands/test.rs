@@ -50,7 +50,7 @@ pub struct TestArguments {
     pub junit: Option<OutputFile>,
 }
 
-/// For scripts.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct TestJson<'a> {
     ok: bool,

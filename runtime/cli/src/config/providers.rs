@@ -19,7 +19,7 @@ pub(super) const DEFAULT_ALGORITHMS: &[SignatureAlgorithm] = &[SignatureAlgorith
 pub struct OAuthConfig {
     pub place: Option<Place>,
     pub enabled: Option<bool>,
-    /// This server, as browsers reach it.
+    /// The URL at which browsers reach this server.
     pub public_url: Option<WithPlace<String>>,
     /// The URL of a server that listens on a loopback address; set once the address is known.
     pub default_public_url: Option<String>,

@@ -13,13 +13,13 @@ const PLACES: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberFormat {
     Unchanged,
-    /// With separated thousands.
+    /// A number with thousands separators.
     Number,
     /// Two decimal places.
     Currency,
     /// A share in percent with two decimal places.
     Percent,
-    /// So many decimal places.
+    /// A number with this many decimal places.
     Places(usize),
 }
 

@@ -55,7 +55,7 @@ struct Column {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Rows {
-    /// In lower case.
+    /// The name of a table, in lower case.
     Table(String),
     Cube(CubeId),
 }

@@ -83,7 +83,7 @@ pub struct ExplainedJoin {
 /// The reason why a path of joins was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathReason {
-    /// It is the only path.
+    /// The cubes are connected by one path only.
     OnlyPath,
     /// Other paths have more joins. Contains the cubes from which they join.
     FewestHops { others: Vec<Arc<str>> },

@@ -100,7 +100,7 @@ pub struct Cube {
     pub dimensions: Vec<Dimension>,
     pub segments: Vec<Segment>,
     pub rollups: Vec<Rollup>,
-    /// In the order of `joins:`; the position decides ties between paths.
+    /// The joins, in the order of `joins:`. The position decides ties between paths.
     pub joins: Vec<Join>,
     /// Indexes into `dimensions`; several form one key.
     pub primary_key: Vec<u32>,
@@ -216,7 +216,7 @@ pub struct Dimension {
     pub primary_key: bool,
     /// The table is partitioned by it, so a filter on it reads a part of the table.
     pub is_partition: bool,
-    /// Only for [`DimensionType::Time`].
+    /// The kind of time. It has a meaning only for [`DimensionType::Time`].
     pub time: TimeKind,
     /// Allowed granularities, finest first. All eight if the author named none; empty for other types than time.
     pub granularities: Vec<Granularity>,
@@ -275,7 +275,7 @@ pub struct Metric {
     pub kind: MetricKind,
     /// The expression. It refers to measures and metrics; a ratio is one [`SqlPart::Divide`].
     pub body: Snippet,
-    /// ANDed into each aggregate.
+    /// The filters that restrict each aggregate, combined with AND.
     pub filters: Vec<MetricFilter>,
     /// The finest grain at which the metric makes sense.
     pub time_grain: Option<Granularity>,

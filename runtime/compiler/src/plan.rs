@@ -49,7 +49,7 @@ pub struct LogicalPlan<'m> {
     pub running: Vec<usize>,
     /// The selected measures and metrics, in output order.
     pub values: Vec<PlannedValue<'m>>,
-    /// ANDed, evaluated on finished groups.
+    /// The filters of finished groups, combined with AND.
     pub group_filters: Vec<GroupPredicate<'m>>,
     pub metric_filters: Vec<(MetricId, Vec<Predicate>)>,
     pub order: Vec<PlannedOrder<'m>>,
@@ -125,13 +125,13 @@ pub enum ArgumentForm {
     Measure,
     /// A statistic of a profile. It discloses values, so none of them may be closed to the caller.
     Statistic,
-    /// For profiles: the distance of the argument from a number, raised to a power.
+    /// A moment, for profiles: the distance of the argument from a number, raised to a power.
     Moment { about: Value, power: u32 },
-    /// For profiles: a quantile, with its fraction as decimal digits.
+    /// A quantile, for profiles. The fraction is written in decimal digits.
     Quantile { fraction: Box<str> },
-    /// For profiles: an aggregate of the values that pass a test, as doubles.
+    /// An aggregate, for profiles, of the values that pass a test, as doubles.
     Passing(Test),
-    /// For profiles: an aggregate of the rows that meet a condition.
+    /// An aggregate, for profiles, of the rows that meet a condition.
     Where(Predicate),
 }
 

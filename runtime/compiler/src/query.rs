@@ -38,16 +38,16 @@ pub struct SemanticQuery {
     pub dimensions: Vec<MemberRef>,
     pub time_dimensions: Vec<TimeDimension>,
     pub time_range: Option<TimeRange>,
-    /// ANDed.
+    /// The filters, combined with AND.
     pub filters: Vec<Filter>,
     pub segments: Vec<MemberRef>,
     pub order: Vec<OrderBy>,
-    /// `None`: the caller's default.
+    /// The largest number of rows; `None` for the caller's default.
     pub limit: Option<u64>,
     pub offset: u64,
     /// The IANA name of the time zone; `None` for the project's zone (UTC unless set).
     pub timezone: Option<Arc<str>>,
-    /// False: `total_rows` is left unknown.
+    /// True to leave `total_rows` unknown, unless it is known without a further statement.
     pub skip_total: bool,
     /// Each measure without dimensions as well.
     pub totals: bool,

@@ -743,7 +743,7 @@ impl Random {
     }
 }
 
-/// Whatever policies that name cubes hide or close, the same for all cubes hides or closes.
+/// Tests that a policy for all cubes hides and closes all that equal policies for the named cubes hide and close.
 #[test]
 fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     let mut random = Random(7);

@@ -34,7 +34,7 @@ pub struct MemberUse {
     pub ty: LogicalType,
     pub is_measure: bool,
     pub usage: Usage,
-    /// From the member's `meta`.
+    /// The tags from the member's `meta`.
     pub tags: Vec<Arc<str>>,
     pub pii: bool,
     pub classification: Option<Arc<str>>,

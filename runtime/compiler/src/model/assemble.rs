@@ -22,9 +22,9 @@ use crate::types::LogicalType;
 /// The treatment of cubes whose relation cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WithoutRelation {
-    /// They are left out of the model.
+    /// Leaves the cubes out of the model.
     Omitted,
-    /// A table of the cube's name stands for the relation, so that members are checked.
+    /// Gives each cube a table of its name as its relation, so that its members are checked.
     Substituted,
 }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic, Span, Step, cycle_path};
 
-/// Anything that has SQL.
+/// A part of a project that contains SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Item {
     Dimension(DimensionId),

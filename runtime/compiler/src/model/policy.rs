@@ -13,7 +13,7 @@ use crate::types::{Granularity, Value};
 #[derive(Debug, PartialEq)]
 pub struct Policy {
     pub name: Arc<str>,
-    /// `None`: everyone.
+    /// The condition that selects callers; `None` for all callers.
     pub when: Option<PolicyCondition>,
     pub cubes: Vec<CubePolicy>,
     /// The place of its row filter.

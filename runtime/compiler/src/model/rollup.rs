@@ -61,7 +61,7 @@ pub struct Rollup {
     /// The conditions of its rows, ANDed.
     pub filters: Vec<Snippet>,
     pub time: Option<RollupTime>,
-    /// When it is computed again.
+    /// The rule for recomputing the rollup; `None` without one.
     pub refresh: Option<Refresh>,
     /// The time before the newest row in which rows may still change.
     pub update_window: Option<Duration>,

@@ -28,7 +28,7 @@ pub(crate) struct Tables {
     is_made: bool,
     /// A view that the connection's statements create.
     is_view: bool,
-    /// `None`: it may read anything.
+    /// The names of the tables that it reads; `None` if it may read any table.
     read: Option<BTreeSet<String>>,
     /// The names of the tables that the models behind it are built as.
     built: BTreeSet<String>,

@@ -31,7 +31,7 @@ pub(super) struct Walk<'w> {
     text: &'w str,
     parts: Vec<SqlPart>,
     problems: Vec<Problem>,
-    /// Something that has been reported elsewhere.
+    /// True if the text has a problem that was reported elsewhere.
     is_broken: bool,
     subqueries: usize,
     /// True if there was any.

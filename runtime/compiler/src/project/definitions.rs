@@ -390,9 +390,9 @@ pub struct LocatedValue {
 pub struct PolicyDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
-    /// `None`: all cubes.
+    /// The names of the cubes; `None` for all cubes.
     pub cubes: Option<Vec<Text>>,
-    /// `None`: everyone.
+    /// The condition that selects callers; `None` for all callers.
     pub when: Option<PolicyCondition>,
     /// Holds `{{ user.… }}`, which stay parameters.
     pub row_filter: Option<SqlText>,

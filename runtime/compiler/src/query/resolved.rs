@@ -73,7 +73,7 @@ pub struct RowFilter {
 /// A range of a time dimension.
 #[derive(Debug, Clone)]
 pub struct RangeFilter {
-    /// As for [`RowFilter`].
+    /// The only fact that the filter applies to, as in [`RowFilter`].
     pub fact: Option<CubeId>,
     pub dimension: DimensionId,
     pub test: Test,
@@ -118,7 +118,7 @@ pub struct SelectedValue {
     pub value: ValueId,
 }
 
-/// Something computed per group.
+/// A value that is computed for each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueId {
     Measure(MeasureId),
@@ -152,7 +152,7 @@ pub enum Operand {
         id: DimensionId,
         granularity: Option<Granularity>,
     },
-    /// In filters on groups: the group-by column of the granularity.
+    /// The group-by column of `metric_time` with the granularity, in filters on groups.
     MetricTime {
         granularity: Option<Granularity>,
     },
@@ -178,7 +178,7 @@ pub enum Test {
         values: Vec<Value>,
         or_null: bool,
     },
-    /// At least one end is given.
+    /// A range with at least one end.
     Range {
         low: Option<Bound>,
         high: Option<Bound>,

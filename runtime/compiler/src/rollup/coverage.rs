@@ -70,7 +70,7 @@ struct Timed<'r> {
 struct Piece<'r> {
     partition: &'r ReadyPartition,
     moments: Stretch,
-    /// `None`: the whole table.
+    /// The buckets that are read; `None` for the whole table.
     buckets: Option<Stretch>,
 }
 

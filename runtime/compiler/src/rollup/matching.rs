@@ -222,7 +222,7 @@ struct Candidate<'c, 'p, 'm> {
 enum Availability {
     Stored,
     Missing,
-    /// It is stored as other joins find it.
+    /// The dimension is stored, but its values were found through other joins.
     OtherPath,
 }
 

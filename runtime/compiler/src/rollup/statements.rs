@@ -41,9 +41,9 @@ pub struct RollupStatement {
 /// Two statements of one row each, whose values are equal if a table holds the totals of the rows it was made of.
 #[derive(Debug, Clone)]
 pub struct RollupTotals {
-    /// Over the cube's rows.
+    /// The statement over the cube's rows.
     pub base: String,
-    /// Over the table.
+    /// The statement over the table.
     pub stored: String,
     /// The columns of both. The first is the number of rows.
     pub columns: Vec<TotalColumn>,
@@ -54,7 +54,7 @@ pub struct RollupTotals {
 pub struct TotalColumn {
     /// The name of the column in both results.
     pub name: String,
-    /// False: a sum of doubles, which is equal within 1e-9 of its size.
+    /// False for a sum of doubles, which counts as equal within 1e-9 of its size.
     pub is_exact: bool,
 }
 

@@ -83,7 +83,7 @@ struct Names {
     bound: Vec<BTreeSet<String>>,
     /// Queries in string literals, such as `query('SELECT …')`.
     nested: Vec<String>,
-    /// Which table is read is computed.
+    /// True if the name of a table is computed, so that the table is unknown.
     is_unknown: bool,
     has_escapes: bool,
     /// True if the relation that is visited next is a function call.

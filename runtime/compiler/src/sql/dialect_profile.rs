@@ -173,8 +173,9 @@ pub struct RawProfile {
 #[derive(Debug, Clone)]
 pub struct TimeTemplates {
     pub trunc: Template,
-    /// For granularities of an hour and less, outside UTC: {0} is an instant and {1} the same time as local time; the
-    /// result is the start of the local bucket as an instant. `None` if truncating the instant has the same result.
+    /// The template that truncates to an hour or less outside UTC: `{0}` is an instant and `{1}` the same time as local
+    /// time; the result is the start of the local bucket as an instant. `None` if truncating the instant has the same
+    /// result.
     pub trunc_instant: Option<Template>,
     pub add: Template,
     pub diff: Template,
@@ -219,9 +220,9 @@ pub struct DialectProfile {
     pub(crate) digest: u64,
     /// The overloads by operator, so that a lookup visits few of them.
     pub(super) ops: Vec<Vec<OpOverload>>,
-    /// By granularity.
+    /// The templates of time functions, by granularity.
     pub(super) times: Vec<TimeTemplates>,
-    /// By logical type.
+    /// The names of types, by logical type.
     pub(super) types: Vec<String>,
 }
 

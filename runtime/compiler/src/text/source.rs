@@ -24,7 +24,7 @@ pub struct Origin {
     pub offset: u32,
     pub line: u32,
     pub column: u32,
-    /// In characters, at least 1.
+    /// The length in characters, at least 1.
     pub length: u32,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Case {
     byte_order_mark: bool,
     #[serde(default)]
     edits: Vec<Edit>,
-    /// More files.
+    /// The additional files of the project.
     #[serde(default)]
     files: BTreeMap<String, String>,
     pub(crate) reported: Vec<ExpectedDiagnostic>,
@@ -41,7 +41,7 @@ enum LineEnds {
 #[serde(deny_unknown_fields)]
 struct Edit {
     file: String,
-    /// Stands once in the file.
+    /// The text to replace, which occurs once in the file.
     replace: String,
     by: String,
 }

@@ -61,7 +61,7 @@ pub fn bind(query: &Query, access: &Access<'_>) -> Bound {
 #[derive(Debug, Clone, Copy)]
 enum State {
     Open,
-    /// It is being bound: a reference to it is a cycle.
+    /// The definition is being bound; a reference to it is a cycle.
     Binding,
     Variable(VariableId),
     Measure(QueryMeasureId),
@@ -86,7 +86,7 @@ struct Binder<'q> {
     bound: BoundQuery,
     problems: Vec<Problem>,
     definitions: Vec<(&'q Definition, State)>,
-    /// By [`QueryMeasureId`]; `None` while it is being bound.
+    /// The measures by [`QueryMeasureId`]; `None` while a measure is being bound.
     measures: Vec<Option<QueryMeasure>>,
     /// The definitions that are being bound, outermost first.
     open: Vec<usize>,

@@ -100,7 +100,7 @@ pub enum ScalarKind {
     },
     Negate(Box<Scalar>),
     Not(Box<Scalar>),
-    /// From left to right. BLANK counts as 0 in sums, and makes products BLANK.
+    /// Operations of equal precedence, from left to right. BLANK counts as 0 in sums, and makes products BLANK.
     Arithmetic {
         first: Box<Scalar>,
         rest: Vec<(Operator, Scalar)>,
@@ -187,7 +187,7 @@ pub enum BlankRule {
     Zero,
     EmptyText,
     False,
-    /// By the type of each value of the other side.
+    /// The blank value of the type that each value of the other side has.
     ByValue,
     /// BLANK equals only BLANK.
     Strict,

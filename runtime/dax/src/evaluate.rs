@@ -166,7 +166,7 @@ type Result<T, E = Halt> = std::result::Result<T, E>;
 /// The measure, the pinned columns, and the list of filters of an index.
 type IndexKey = (Item, Vec<DimensionId>, u32);
 
-/// Something that was computed from a table, with the table.
+/// A table, and a value that was computed from it.
 type OfTable<T> = (Rc<Rows>, Rc<T>);
 type RowSet = HashSet<Rc<[Datum]>>;
 

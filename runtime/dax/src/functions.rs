@@ -14,7 +14,7 @@ pub use table::FUNCTIONS;
 /// A function of DAX.
 #[derive(Debug)]
 pub struct Function {
-    /// In upper case.
+    /// The name in upper case.
     pub name: &'static str,
     pub category: Category,
     pub parameters: &'static [Parameter],

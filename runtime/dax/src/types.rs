@@ -17,9 +17,9 @@ pub enum Type {
     Double,
     Boolean,
     DateTime,
-    /// Only BLANK.
+    /// The type of an expression that is always BLANK.
     Blank,
-    /// Known only for each value, such as a parameter's.
+    /// A type that only each value has, such as that of a parameter.
     Variant,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Frame {
 pub(super) struct Binding {
     pub id: VariableId,
     pub environment: Environment,
-    /// Also the reason why it has none.
+    /// The value, or the error that its evaluation ended with.
     pub value: OnceCell<Result<Value>>,
     pub outer: Option<Rc<Binding>>,
 }

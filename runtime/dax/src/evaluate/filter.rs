@@ -542,9 +542,9 @@ impl<'q> Evaluator<'q> {
 /// The table of the model whose rows a table expression has.
 #[derive(Debug, Clone, Copy)]
 enum SourceTable {
-    /// As the filters around it leave them.
+    /// The rows that the surrounding filters leave.
     Seen(CubeId),
-    /// All of them.
+    /// All rows.
     All(CubeId),
 }
 

@@ -25,7 +25,7 @@ use crate::types::Type;
 /// The columns of the row that a condition is evaluated in.
 pub(super) struct Row<'r> {
     pub context: u32,
-    /// `None`: a column that no filter can name.
+    /// The sources of the columns; `None` for a column that no filter can name.
     pub columns: &'r [Option<Source>],
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Compared {
 struct Member {
     name: MemberRef,
     ty: Type,
-    /// It is 0 where DAX has BLANK.
+    /// True for a count, which is 0 where DAX has BLANK.
     is_count: bool,
 }
 

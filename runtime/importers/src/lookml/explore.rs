@@ -54,7 +54,7 @@ pub(super) enum RuleKind {
 
 struct Join {
     relationship: &'static str,
-    /// `None`: it has no counterpart, and a finding says so.
+    /// The condition; `None` if it has no counterpart, which a finding reports.
     condition: Option<Translated>,
 }
 

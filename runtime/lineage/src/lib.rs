@@ -111,7 +111,7 @@ enum Subject {
 /// A table to ask the warehouse about.
 #[derive(Debug, Clone)]
 pub struct IncompleteTable {
-    /// For [`KnownColumns::inspected`].
+    /// The name, to be passed to [`KnownColumns::inspected`].
     pub name: Arc<str>,
     /// The parts of the name in its first occurrence.
     pub written: Vec<ColumnName>,

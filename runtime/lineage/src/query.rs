@@ -42,7 +42,7 @@ use terrane_compiler::snippet::{ColumnName, grammar, offset_of};
 /// The columns of a query, and the columns that its rows depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryColumns {
-    /// In order.
+    /// The columns of the result, in order.
     pub outputs: Vec<Output>,
     /// Columns that decide rows or their order, wherever in the query.
     pub uses: BTreeSet<(Use, TableColumn)>,

@@ -11,7 +11,7 @@ use terrane_compiler::Access;
 /// The nodes that a caller may see.
 #[derive(Debug)]
 pub struct Sight {
-    /// `None`: all.
+    /// For each node, true if the caller may see it; `None` if the caller may see all nodes.
     seen: Option<Vec<bool>>,
 }
 

@@ -24,9 +24,9 @@ pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 /// The weight of the faults that open a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultWeight {
-    /// Only timeouts, which do not count towards a quarantine.
+    /// All faults are timeouts, which do not count towards a quarantine.
     Light,
-    /// At least one trap or invalid answer.
+    /// At least one fault is a trap or an invalid answer.
     Severe,
 }
 

@@ -23,7 +23,7 @@ const POOL_INSTANCES: u32 = 64;
 /// together keep 32 MiB.
 const RESIDENT_BYTES: usize = 512 * 1024;
 
-/// This machine can't run WebAssembly.
+/// The error if this machine cannot run WebAssembly.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot run WebAssembly on this machine: {message}")]
 pub struct EngineError {

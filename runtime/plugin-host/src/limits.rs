@@ -41,7 +41,7 @@ impl Default for GuestLimits {
 /// The limits of one call, including its instantiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// About one per WebAssembly instruction.
+    /// The fuel of a call. One WebAssembly instruction consumes about one unit.
     pub fuel: u64,
     /// The processor time of a call. The elapsed time may be ten times as long (`watchdog`).
     pub time_ms: u64,

@@ -24,7 +24,7 @@ pub struct Manifest {
     pub version: String,
     /// A name for people; may be empty.
     pub display_name: String,
-    /// At least one.
+    /// The roles of the plugin, at least one.
     pub roles: Vec<PluginRole>,
     /// The contract that it was built against, such as `terrane:plugins@0.1.0`.
     pub api: String,

@@ -151,7 +151,7 @@ fn size(key: &str, entry: &Entry) -> usize {
     key.len() + entry.value.len() + ENTRY_BYTES
 }
 
-/// Without a partition, nothing is stored; the interface is linked only if the plugin has the grant.
+/// Implements the interface, which is linked only if the plugin has the grant. Without a partition, nothing is stored.
 impl Host for Guest {
     fn get(&mut self, key: String) -> Option<Vec<u8>> {
         let handle = self.memo.as_ref()?;

@@ -37,7 +37,7 @@ const OPS: &[(Op, &str)] = &[
     (Op::Stddev, "stddev_pop(CAST({0} AS DOUBLE))"),
 ];
 
-/// As they stand in a cast.
+/// The types as MySQL writes them in a CAST.
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "CHAR"),
     (LogicalType::Integer, "SIGNED"),

@@ -100,7 +100,7 @@ impl Unit {
 /// A part of the question, and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub text: String,
     pub meaning: String,
     /// The members that were meant, if there are several.

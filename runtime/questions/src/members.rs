@@ -58,7 +58,7 @@ pub struct MemberEntry {
     pub cube: Option<Arc<str>>,
     /// Names and titles, in the order of their importance.
     pub phrases: Vec<Arc<str>>,
-    /// Further names, which count less than the own names of other members.
+    /// The synonyms, which count less than the names of other members.
     pub synonyms: Vec<Arc<str>>,
     pub unit: Option<Unit>,
     /// The measure that counts the rows of a cube.

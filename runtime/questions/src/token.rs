@@ -23,11 +23,11 @@ pub enum QuestionError {
 /// A part of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub(crate) text: String,
-    /// In lower case.
+    /// The text in lower case.
     pub(crate) lower: String,
-    /// Without its ending.
+    /// The word without its ending.
     pub(crate) stem: String,
     pub(crate) kind: TokenKind,
 }

@@ -11,7 +11,7 @@ use crate::token::{Token, TokenKind};
 /// A part of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub(super) text: String,
     pub(super) kind: ItemKind,
 }

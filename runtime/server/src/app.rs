@@ -127,7 +127,7 @@ pub struct Anonymous {
 #[derive(Clone)]
 pub struct App(Arc<State>);
 
-/// Behind [`App`].
+/// The state of the server that all clones of [`App`] share.
 pub struct State {
     pub services: ServerServices,
     pub settings: HttpSettings,

@@ -74,7 +74,7 @@ pub enum LogFormat {
     Json,
     /// `time LEVEL event name=value …` on one line.
     Console,
-    /// As `Console`, with colours and a line for each field.
+    /// Like `Console`, with colours and a line for each field.
     Pretty,
 }
 

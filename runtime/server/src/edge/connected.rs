@@ -45,7 +45,7 @@ pub(crate) struct ConnectedCaller {
     pub(crate) context: RequestContext,
     /// The id of the caller's key or session.
     pub(crate) credential: Arc<str>,
-    /// `None`: the caller is anonymous.
+    /// The secret of the caller's credential; `None` for an anonymous caller.
     pub(super) secret: Option<String>,
 }
 

@@ -80,7 +80,7 @@ fn zstd_decoder<'a, R: BufRead>(body: R) -> io::Result<zstd::Decoder<'a, R>> {
     Ok(decoder)
 }
 
-/// `None`: there is more.
+/// Decodes a body; `None` if it is larger than `max_bytes`.
 fn read_within(decoder: impl Read, max_bytes: usize) -> io::Result<Option<Bytes>> {
     let mut decoded = Vec::new();
     decoder.take(max_bytes as u64 + 1).read_to_end(&mut decoded)?;

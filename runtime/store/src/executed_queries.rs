@@ -147,7 +147,7 @@ fn selection(filter: &HistoryFilter, mut query: Statement) -> Statement {
     query
 }
 
-/// In the order of [`COLUMNS`].
+/// Returns the values of a query, in the order of [`COLUMNS`].
 fn values(query: &ExecutedQuery) -> Vec<Bound> {
     vec![
         (&*query.id).into(),

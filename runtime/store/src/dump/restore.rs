@@ -52,7 +52,7 @@ pub enum RestoreError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     pub rows: u64,
-    /// Without the record of the restoration.
+    /// The number of restored audit records, without the record of the restoration.
     pub audit_records: u64,
 }
 

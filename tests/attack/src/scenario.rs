@@ -64,7 +64,7 @@ impl Default for Constructs {
 /// The projects and data of two servers.
 #[derive(Debug)]
 pub struct Scenario {
-    /// On both sides.
+    /// The files that both sides have.
     pub files: Files,
     pub left: Files,
     pub right: Files,

@@ -119,7 +119,7 @@ pub struct World {
     pub hooks: Vec<FakeHook>,
     /// The models whose builds the warehouse refuses.
     pub refused_models: Vec<String>,
-    /// It builds none.
+    /// True if the warehouse builds no models.
     pub is_read_only: bool,
     /// The origins whose pages may read answers; `*` allows all.
     pub cors: Vec<String>,
@@ -269,12 +269,12 @@ impl World {
         self.edge_with(Security::of_anonymous())
     }
 
-    /// With credentials to check.
+    /// Returns an edge that checks credentials.
     pub fn edge_with(&self, security: Security) -> Edge {
         self.edge_watched(security, Watch::default(), false)
     }
 
-    /// With metrics and traces.
+    /// Returns an edge with metrics and traces.
     pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
         let snapshot = match self.has_tables {
             true => project::snapshot_with_tables(),

@@ -23,9 +23,9 @@ pub struct FakeHook {
     pub id: String,
     pub is_optional: bool,
     pub is_monitored: bool,
-    /// It breaks off.
+    /// True if each call of the hook fails.
     pub faults: bool,
-    /// Its code.
+    /// The code with which the hook denies each query; `None` if it denies none.
     pub denies: Option<String>,
     /// A dimension such as `orders.status`, whose rows must be `open`.
     pub filters: Option<String>,

@@ -127,7 +127,7 @@ impl Plugins for OneDialect {
     }
 }
 
-/// It is always the same moment.
+/// A clock that always returns the same time.
 struct Stopped(Timestamp);
 
 impl Clock for Stopped {

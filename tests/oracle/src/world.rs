@@ -208,7 +208,7 @@ pub enum Relationship {
 pub struct Metric {
     pub name: String,
     pub kind: MetricKind,
-    /// As JSON: `{member, operator, value}`.
+    /// The filters as JSON: `{member, operator, value}`.
     #[serde(default)]
     pub filters: Vec<serde_json::Value>,
 }

@@ -69,7 +69,7 @@ impl Tables {
         }
     }
 
-    /// As the warehouse would tell them.
+    /// Returns the columns that the warehouse would report.
     fn inspected(&self) -> KnownColumns {
         let mut known = KnownColumns::default();
         for (table, columns) in &self.columns {

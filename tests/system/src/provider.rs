@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::engines::Missing;
 use crate::{Answer, path};
 
-/// Longer than a sign-in needs.
+/// The largest number of steps of a sign-in, more than one needs.
 const MAX_STEPS: usize = 20;
 
 /// A provider that runs; it is stopped when this is dropped.

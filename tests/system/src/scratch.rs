@@ -42,7 +42,7 @@ impl Scratch {
         self.with_bytes(name, text.as_bytes())
     }
 
-    /// As [`Scratch::with`], for bytes.
+    /// Adds a file like [`Scratch::with`], from bytes.
     #[must_use]
     pub fn with_bytes(self, name: &str, bytes: &[u8]) -> Self {
         let file = self.path().join(name);

@@ -12,7 +12,7 @@ pub enum Measure {
     Orders,
     Revenue,
     Smallest,
-    /// It counts the orders that meet a condition.
+    /// The number of orders that meet a condition.
     Gifts,
     TotalCredit,
     Refunded,

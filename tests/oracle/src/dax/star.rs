@@ -105,7 +105,8 @@ pub enum RowPolicy {
     CustomersWithCredit,
     OrdersWithStatus(&'static str),
     OrdersWithAmount,
-    /// Through the customer of an order, if the caller sees this customer: filters apply wherever a table occurs.
+    /// The orders whose customer is in a region and visible to the caller. Row filters apply to every table that a
+    /// query reads.
     OrdersOfRegion(&'static str),
 }
 

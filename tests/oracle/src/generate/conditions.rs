@@ -168,7 +168,7 @@ impl Generator {
         }
     }
 
-    /// As `date_range` or `time_range` takes it.
+    /// Draws a value for `date_range` or `time_range`.
     pub(super) fn date_range(&mut self) -> Json {
         if self.random.chance(40) {
             return json!(self.random.of(WORDS));

@@ -18,15 +18,15 @@ use super::times::{self, Shift, Stretch};
 use super::{Code, Construct, Evaluation, Group, labels};
 use crate::value::Value;
 
-/// Which stretch rows are taken from.
+/// The range of time from which rows are taken.
 #[derive(Clone, Copy)]
 pub(crate) enum Period<'a> {
     Now,
     /// The range that the query compares with.
     Previous,
-    /// Before the range of the axis.
+    /// The time before the range of the axis.
     History(&'a Along),
-    /// Everything on the axis, for rolling windows.
+    /// All steps of the axis, for rolling windows.
     Windows(&'a Along),
 }
 

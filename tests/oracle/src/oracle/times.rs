@@ -52,7 +52,7 @@ impl Stretch {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shift {
     pub(crate) span: Span,
-    /// By months, quarters or years.
+    /// True if the span is in months, quarters or years.
     pub(crate) is_by_months: bool,
 }
 

@@ -21,7 +21,7 @@ pub enum Type {
     Date,
     /// A wall clock.
     Timestamp,
-    /// Written in UTC.
+    /// An instant, written in UTC.
     Instant,
 }
 

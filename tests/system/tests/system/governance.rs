@@ -13,7 +13,7 @@ use terrane_system_tests::{Program, Scratch, Server, download, path, request};
 
 use crate::{BINARY, program, run};
 
-/// In every hidden row.
+/// A string that every hidden row contains.
 const HIDDEN: &str = "HIDDEN";
 
 const WAREHOUSE: &str = r#"name: shop

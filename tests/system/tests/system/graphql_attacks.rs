@@ -25,7 +25,7 @@ const MIB: u64 = 1024 * 1024;
 const MAX_GROWTH: u64 = 64 * MIB;
 const IDLE_SOCKETS: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(100);
-/// About 6 MB of rows.
+/// A subscription whose rows are about 6 MB.
 const MANY_ROWS: &str = "subscription { queryResult(limit: 50000, dimensions: [\"flights.carrier\", \
                          \"flights.flight_number\", \"flights.origin\", \"flights.dest\", \"flights.tailnum\", \
                          \"flights.departs_at\"]) { data } }";

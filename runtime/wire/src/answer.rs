@@ -42,7 +42,7 @@ pub struct QueryMeta {
     /// The number of rows before paging; null if it was not asked for.
     pub total_rows: Option<u64>,
     pub returned_rows: u64,
-    /// There are rows after this page; null if that is not known.
+    /// True if rows follow after this page; null if that is unknown.
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
     /// Each measure without dimensions, if the query requests totals.

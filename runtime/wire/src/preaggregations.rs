@@ -54,7 +54,7 @@ pub struct PreaggregationStatus {
     /// The time at which the rows of the cube were last compared with the tables.
     pub checked_at: Option<String>,
     pub next_refresh_at: Option<String>,
-    /// For administrators.
+    /// The number of rows, for administrators only.
     pub rows: Option<u64>,
     /// The size in bytes, for administrators, if the warehouse knows it.
     pub size_bytes: Option<u64>,
@@ -73,7 +73,7 @@ pub struct PreaggregationPartition {
     /// The rows are at least as new as the data at this time.
     #[schemars(schema_with = "schema::timestamp")]
     pub built_at: String,
-    /// For administrators.
+    /// The number of rows, for administrators only.
     pub rows: Option<u64>,
     /// The size in bytes, for administrators, if the warehouse knows it.
     pub size_bytes: Option<u64>,
@@ -112,7 +112,7 @@ pub struct PreaggregationBuild {
     pub generation: Option<u64>,
     /// The code of the last failure, such as `NOT_VERIFIED`.
     pub error_code: Option<String>,
-    /// For administrators.
+    /// The message of the last failure, for administrators only.
     pub error_message: Option<String>,
 }
 

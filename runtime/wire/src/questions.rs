@@ -83,7 +83,7 @@ pub struct QuestionResult<'a> {
 /// A part of a question, and its meaning.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QuestionPart<'a> {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub text: &'a str,
     pub meaning: &'a str,
 }

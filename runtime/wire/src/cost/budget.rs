@@ -19,13 +19,13 @@ pub struct BudgetUsage<'a> {
     pub period: &'static str,
     #[schemars(schema_with = "schema::timestamp")]
     pub starts_at: String,
-    /// Not part of the period.
+    /// The exclusive end of the period.
     #[schemars(schema_with = "schema::timestamp")]
     pub ends_at: String,
     pub amount_spent: f64,
     /// Null without a budget.
     pub budget_limit: Option<f64>,
-    /// At least 0; null without a budget.
+    /// The rest of the budget, at least 0; null without a budget.
     pub remaining: Option<f64>,
     pub percent_used: Option<f64>,
     pub query_count: u64,

@@ -18,7 +18,7 @@ const PREDICTION: &[&str] = &["query", "include_preagg_analysis"];
 #[schemars(deny_unknown_fields)]
 pub struct PredictionRequest {
     pub query: ModuleQuery,
-    /// `false`: `preagg_match` is null.
+    /// True to analyze pre-aggregations; if false, `preagg_match` is null.
     pub include_preagg_analysis: Option<bool>,
 }
 

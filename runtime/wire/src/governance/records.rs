@@ -33,7 +33,7 @@ const MAX_NODES: usize = 20_000_000;
 /// A problem of a file of records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordsProblem {
-    /// Such as `terms[3].name`; empty for the whole file.
+    /// The place, such as `terms[3].name`; empty for the whole file.
     pub place: String,
     pub message: String,
 }

@@ -29,7 +29,7 @@ export interface components {
             dimensions?: components["schemas"]["MemberRef"][] | null;
             filters?: components["schemas"]["Filter"][] | null;
             order_by?: components["schemas"]["OrderBy"][] | null;
-            /** @description As `order_by`. */
+            /** @description The same as `order_by`. */
             order?: components["schemas"]["OrderBy"][] | null;
             limit?: number | null;
             offset?: number | null;
@@ -44,12 +44,12 @@ export interface components {
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
             timezone?: string | null;
-            /** @description `false`: `meta.total_rows` may be null. */
+            /** @description False if `meta.total_rows` is not needed; it may then be null. */
             total?: boolean | null;
             /** @description True to add the total of each measure, over all groups, as `meta.totals`. */
             totals?: boolean | null;
             numbers?: components["schemas"]["NumberForm"] | null;
-            /** @description `false`: the rows are computed now. */
+            /** @description False to compute the rows now instead of reading cached ones. */
             cache?: boolean | null;
             /** @description The longest time since cached rows were read from the warehouse, in seconds. */
             max_age?: number | null;
@@ -162,7 +162,7 @@ export interface components {
             dimensions?: components["schemas"]["MemberRef"][] | null;
             filters?: components["schemas"]["Filter"][] | null;
             order_by?: components["schemas"]["OrderBy"][] | null;
-            /** @description As `order_by`. */
+            /** @description The same as `order_by`. */
             order?: components["schemas"]["OrderBy"][] | null;
             limit?: number | null;
             offset?: number | null;
@@ -177,12 +177,12 @@ export interface components {
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
             timezone?: string | null;
-            /** @description `false`: `meta.total_rows` may be null. */
+            /** @description False if `meta.total_rows` is not needed; it may then be null. */
             total?: boolean | null;
             /** @description True to add the total of each measure, over all groups, as `meta.totals`. */
             totals?: boolean | null;
             numbers?: components["schemas"]["NumberForm"] | null;
-            /** @description `false`: the rows are computed now. */
+            /** @description False to compute the rows now instead of reading cached ones. */
             cache?: boolean | null;
             /** @description The longest time since cached rows were read from the warehouse, in seconds. */
             max_age?: number | null;
@@ -289,7 +289,7 @@ export interface components {
             total_rows: number | null;
             /** Format: uint64 */
             returned_rows: number;
-            /** @description There are rows after this page; null if that is not known. */
+            /** @description True if rows follow after this page; null if that is unknown. */
             truncated: boolean | null;
             warnings: string[];
             /** @description Each measure without dimensions, if the query requests totals. */
@@ -647,7 +647,7 @@ export interface components {
         };
         /** @description A part of a question, and its meaning. */
         QuestionPart: {
-            /** @description As it was written. */
+            /** @description The text as the user wrote it. */
             text: string;
             meaning: string;
         };

@@ -20,7 +20,7 @@ pub const MAX_NAME: usize = 256;
 /// An element.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Element {
-    /// Without its prefix.
+    /// The name without its prefix.
     pub name: String,
     /// Values by local names.
     pub attributes: Vec<(String, String)>,

@@ -57,11 +57,11 @@ pub struct Execute {
 /// A value of an `@name` of the statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Without the `@`.
+    /// The name without the `@`.
     pub name: String,
     /// The local name of the type, such as `int`; empty if none is given.
     pub ty: String,
-    /// `None`: the value is null.
+    /// The value; `None` for null.
     pub value: Option<String>,
 }
 

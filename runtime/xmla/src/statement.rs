@@ -17,7 +17,7 @@ pub enum Statement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsetQuery {
     pub rowset: String,
-    /// In their order; `None` is all columns.
+    /// The columns in the order of the statement; `None` for all columns.
     pub columns: Option<Vec<String>>,
     /// A row passes if it meets all of them.
     pub conditions: Vec<Condition>,

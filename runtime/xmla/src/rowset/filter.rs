@@ -28,7 +28,7 @@ struct Test {
 
 #[derive(Debug, PartialEq)]
 enum Expected {
-    /// In lower case.
+    /// A string in lower case.
     Text(String),
     Integer(i64),
     Mask(i64),

@@ -23,11 +23,11 @@ use crate::domain::{RequestContext, Scope};
 use crate::metadata;
 use crate::ports::executed_queries::{FilterTotals, HistoryFilter, QueryOwner};
 
-/// The fewest queries that a recommendation is made from.
+/// The smallest number of queries on which a recommendation is based.
 const MIN_QUERIES: u64 = 3;
-/// Recommendations of one kind.
+/// The largest number of recommendations of one kind.
 const MAX_OF_KIND: usize = 10;
-/// Groups of the history that are read, the costliest first.
+/// The largest number of groups that are read from the history, costliest first.
 const MAX_TOTALS: u32 = 5_000;
 
 /// The kinds of recommendations.

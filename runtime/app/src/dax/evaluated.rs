@@ -23,9 +23,9 @@ use crate::query::{
     Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext,
 };
 
-/// The evaluations that run at once. Each holds at most 256 MiB.
+/// The largest number of evaluations that run at once. Each uses at most 256 MiB.
 const MAX_EVALUATIONS: usize = 4;
-/// The evaluations that wait for others.
+/// The largest number of evaluations that wait for others.
 const MAX_WAITING: usize = 256;
 /// The time that an evaluation waits for others.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -31,11 +31,11 @@ use crate::query::{QueryRunError, QueryService, QuerySession};
 
 /// The largest number of dimensions that are looked at.
 const MAX_DIMENSIONS: usize = 20;
-/// A dimension with more values is left out.
+/// The largest number of values of a dimension. A dimension with more values is left out.
 const MAX_VALUES: u64 = 1_000;
-/// The dimensions whose pairs are looked at.
+/// The number of dimensions whose pairs are examined.
 const PAIRED: usize = 3;
-/// The steps of history that expected values are means of, at most.
+/// The largest number of steps of history whose mean is the expected value.
 const MAX_HISTORY: u32 = 28;
 /// The share of the usual rows below which rows are missing.
 const FEW_ROWS: f64 = 0.5;

@@ -23,7 +23,7 @@ use crate::ports::store::StoreError;
 use crate::ports::warehouse::{ResultSet, Statement, WarehouseError};
 use crate::worker::TaskError;
 
-/// Starts of one build before it counts as failed.
+/// The number of times that a build is started before it counts as failed.
 const MAX_ATTEMPTS: u32 = 5;
 /// The time before the second attempt; it doubles with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_secs(30);

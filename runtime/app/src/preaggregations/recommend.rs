@@ -19,9 +19,9 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 use crate::ports::store::StoreError;
 use crate::query::member_named;
 
-/// Dimensions of one recommendation. Each further one multiplies the rows.
+/// The largest number of dimensions of a recommendation. Each dimension multiplies the rows.
 const MAX_DIMENSIONS: usize = 6;
-/// Recommendations in all.
+/// The largest number of recommendations.
 const MAX_RECOMMENDATIONS: usize = 10;
 const MAX_DEPTH: usize = 50;
 

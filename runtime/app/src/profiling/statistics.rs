@@ -11,7 +11,7 @@ use terrane_compiler::types::{LogicalType, Value};
 use super::answers::Answers;
 use crate::ports::checks::{CheckAggregate, CheckRequest};
 
-/// Columns of one statement, and values bound to it: every engine takes so many.
+/// The largest numbers of columns and of bound values in one statement. Every engine accepts this many.
 const MAX_COLUMNS: usize = 100;
 const MAX_VALUES: usize = 400;
 

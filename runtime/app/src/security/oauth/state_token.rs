@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::security::api_key::{base64url, hash, is_equal};
 
-/// A sign-in may take this long.
+/// The longest time that a sign-in may take, in seconds.
 pub(super) const LIFETIME_SECONDS: i64 = 600;
 /// The length in base64url of 32 bytes.
 const BINDING_LETTERS: usize = 43;

@@ -156,7 +156,7 @@ impl SecurityConfig {
     }
 }
 
-/// 100 years.
+/// The longest lifetime: 100 years.
 const MAX_LIFETIME_SECONDS: u64 = 3_155_760_000;
 
 pub(super) fn read(s: &mut Section<'_>) -> SecurityConfig {

@@ -8,7 +8,7 @@ use super::{BucketRange, RollupOf};
 use crate::calendar::Calendar;
 use crate::resolve::{bucket_start, span_of};
 
-/// Partitions that a rollup may have.
+/// The largest number of partitions of a rollup.
 pub const MAX_PARTITIONS: usize = 1_000;
 
 /// The rollup would have more than [`MAX_PARTITIONS`] partitions.

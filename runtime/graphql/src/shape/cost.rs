@@ -24,7 +24,7 @@ const QUERIES: &[(&str, &str, u64)] = &[
 const WRITES_ROWS: &[&str] = &["data", "rows"];
 /// The items of a list of the model, for its cost.
 const LIST_ITEMS: u64 = 10;
-/// The lists of introspection that may be nested. Tools nest two: the fields of all types, and their arguments.
+/// The deepest nesting of lists in introspection. Tools nest two: the fields of all types, and their arguments.
 const MAX_INTROSPECTION_LISTS: usize = 2;
 
 /// Checks the cost of a shape, whose fields are those of `root`.

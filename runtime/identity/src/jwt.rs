@@ -20,7 +20,7 @@ use crate::application::ApplicationSettings;
 use crate::checks::{Expected, MAX_TOKEN_BYTES, header_of, invalid};
 use crate::claims::{Claims, ClaimsMapping};
 
-/// RFC 7518, section 3.2: a key at least as long as the hash.
+/// The smallest size of a secret, which must be at least as long as the hash (RFC 7518, section 3.2).
 pub const MIN_SECRET_BYTES: usize = 32;
 
 /// The key that signs and verifies tokens.

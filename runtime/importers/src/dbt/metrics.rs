@@ -15,7 +15,7 @@ use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
 use crate::finding::left_out;
 
-/// The depth of metrics that are computed from metrics.
+/// The deepest nesting of metrics that are computed from metrics.
 const MAX_DEPTH: usize = 32;
 /// The length of an expression. Inputs with filters are repeated in each metric that uses them.
 const MAX_CHARACTERS: usize = 20_000;

@@ -26,7 +26,7 @@ pub struct HostLimits {
     pub waiting: usize,
 }
 
-/// The engine's pool has instances for these.
+/// The largest numbers of short and long calls at once. The engine's pool has an instance for each.
 const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 

@@ -18,7 +18,7 @@ use crate::database::Transaction;
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
-/// One row of a dump is smaller.
+/// The largest size of a line in bytes. A row of a dump is smaller.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The reason why nothing was restored.

@@ -31,7 +31,7 @@ pub(crate) const VOLATILE_FIELDS: &[&str] = &[
 const HISTORY: &str = "/api/v1/optimization/history";
 /// Fields of a record of the history that differ between any two servers.
 const VOLATILE_HISTORY_FIELDS: &[&str] = &["id", "at", "seconds", "warehouse_seconds", "queries"];
-/// The parts of a long answer that a report quotes.
+/// The largest number of characters of an answer that a report quotes.
 const MAX_QUOTED: usize = 4_000;
 
 /// A rule that an answer breaks.

@@ -48,7 +48,7 @@ use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
 };
 
-/// The bytes of cached results of one world.
+/// The size of the cache of results of one world, in bytes.
 const CACHE_SIZE: u64 = 4 * 1024 * 1024;
 
 /// The result that a client gets.

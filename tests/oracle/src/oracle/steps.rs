@@ -13,7 +13,7 @@ use super::facts::{Grouped, Measured};
 use super::{Code, Construct, Evaluation, Group, labels, times};
 use crate::value::{Number, Value};
 
-/// Rows that may be added.
+/// The largest number of rows that are added.
 const MAX_ADDED: usize = 100_000;
 
 /// The group-by columns along the time axis: one time dimension with all its granularities.

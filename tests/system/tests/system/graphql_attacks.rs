@@ -21,7 +21,7 @@ use crate::clients::Service;
 use crate::program;
 
 const MIB: u64 = 1024 * 1024;
-/// Allowed growth of the resident memory. Pools, caches and the allocator's own pages need some of it.
+/// The largest growth of the resident memory. Pools, caches and the allocator's own pages need some.
 const MAX_GROWTH: u64 = 64 * MIB;
 const IDLE_SOCKETS: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(100);

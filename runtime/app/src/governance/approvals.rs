@@ -31,7 +31,7 @@ pub struct HookFinding {
 }
 
 impl Approval {
-    /// The step may be taken.
+    /// Returns whether the step may be taken: every hook responded, and no finding is blocking.
     pub fn is_open(&self) -> bool {
         self.unavailable.is_empty() && !self.findings.iter().any(|found| found.finding.is_blocking)
     }
@@ -69,7 +69,7 @@ impl ApprovalService {
     }
 }
 
-/// The name that hooks see.
+/// Returns the name of a time zone for hooks.
 pub(crate) fn zone_name(zone: &TimeZone) -> String {
     zone.iana_name().unwrap_or("UTC").to_owned()
 }

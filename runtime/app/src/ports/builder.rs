@@ -31,7 +31,7 @@ impl fmt::Display for Marker {
 }
 
 impl Marker {
-    /// `None` for any other comment.
+    /// Parses the comment of a relation; `None` if it is not a marker.
     pub fn parse(comment: &str) -> Option<Marker> {
         let (model, fingerprint) = comment.strip_prefix(MARKER_PREFIX)?.split_once(", definition ")?;
         let (project, model) = model.split_once('.')?;

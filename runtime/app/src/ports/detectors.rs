@@ -120,7 +120,7 @@ pub struct SeriesBatch {
 }
 
 impl SeriesBatch {
-    /// No series yet.
+    /// Creates a batch without series.
     pub fn new(step_ms: Option<u64>) -> SeriesBatch {
         SeriesBatch { offsets: vec![0], timestamps_ms: Vec::new(), values: Vec::new(), step_ms }
     }

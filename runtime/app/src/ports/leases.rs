@@ -23,7 +23,7 @@ pub struct Lease {
 /// Leases by name.
 #[async_trait]
 pub trait Leases: Send + Sync {
-    /// `None` while another process holds it.
+    /// Acquires the lease; `None` while another process holds it.
     async fn acquire(&self, name: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
     /// Extends the lease to `ttl` from now. Returns false if it has expired and another holder may have it.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<bool, StoreError>;

@@ -15,7 +15,7 @@ pub trait Observer: Send + Sync {
     fn compiled(&self, step: &Step<'_>);
     /// Reports the result of a statement in the warehouse.
     fn executed(&self, step: &Step<'_>, statement: &Executed<'_>);
-    /// A query is over.
+    /// Reports that a query has ended.
     fn query_ended(&self, query: &EndedQuery<'_>);
     /// Reports that a credential was accepted, with the authentication method.
     fn authenticated(&self, method: &'static str);

@@ -91,7 +91,7 @@ impl Answers {
         Some(self.rows().saturating_sub(self.count(column, &Statistic::Values)?))
     }
 
-    /// The standard deviation of the population.
+    /// Returns the standard deviation of the population.
     pub(super) fn deviation(&self, column: usize) -> Option<f64> {
         self.moment(column, 2).map(f64::sqrt)
     }

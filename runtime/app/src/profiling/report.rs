@@ -96,13 +96,13 @@ impl Insight {
 }
 
 impl ColumnProfile {
-    /// (total − nulls) / total; `None` without rows.
+    /// Returns the share of values that are not null; `None` without rows.
     pub fn completeness(&self) -> Option<f64> {
         let values = self.total_count.saturating_sub(self.null_count?);
         (self.total_count > 0).then(|| values as f64 / self.total_count as f64)
     }
 
-    /// Different values by rows.
+    /// Returns the number of distinct values for each row; `None` without rows.
     pub fn cardinality_ratio(&self) -> Option<f64> {
         let distinct = self.distinct_count?;
         (self.total_count > 0).then(|| distinct as f64 / self.total_count as f64)

@@ -80,7 +80,7 @@ impl StateTokenKey {
 }
 
 impl StateToken {
-    /// RFC 7636, section 4.2, `S256`.
+    /// Returns the code challenge of the method `S256` (RFC 7636, section 4.2).
     pub(super) fn code_challenge(&self) -> String {
         base64url(&Sha256::digest(self.code_verifier.as_bytes()))
     }

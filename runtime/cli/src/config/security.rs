@@ -269,7 +269,7 @@ pub(super) fn scope_roles(s: &mut Section<'_>) -> ScopeRoleNames {
 }
 
 impl ClaimNames {
-    /// Each name, else the other's.
+    /// Returns these names, with those of `other` for the missing ones.
     pub fn or(self, other: ClaimNames) -> ClaimNames {
         ClaimNames {
             user_id: self.user_id.or(other.user_id),

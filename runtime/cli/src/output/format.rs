@@ -67,7 +67,7 @@ pub(super) fn apply(rows: &Rows, formats: &[NumberFormat]) -> Rows {
     Rows { columns: rows.columns.clone(), is_double: rows.is_double.clone(), rows: rows.rows.iter().map(row).collect() }
 }
 
-/// A number as digits: the sign, the digits, and the number of those behind the point.
+/// Splits a number into its sign, its digits, and the number of digits behind the point; `None` for other texts.
 fn parts(text: &str) -> Option<(bool, Vec<u8>, i64)> {
     let (text, exponent) = match text.split_once(['e', 'E']) {
         Some((text, exponent)) => (text, exponent.parse::<i64>().ok().filter(|e| e.abs() < 400)?),

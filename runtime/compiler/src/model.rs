@@ -120,7 +120,7 @@ pub struct TableName {
 }
 
 impl TableName {
-    /// The parts to print in SQL.
+    /// Returns the parts of the name that are printed in SQL.
     pub fn printed(&self) -> &[ColumnName] {
         self.catalog_name.as_deref().unwrap_or(&self.parts)
     }

@@ -76,7 +76,7 @@ pub enum PreAggregations {
 impl PreAggregations {
     pub const ALL: [PreAggregations; 3] = [PreAggregations::Off, PreAggregations::Auto, PreAggregations::Only];
 
-    /// The word on the wire.
+    /// Returns the name of the mode in requests.
     pub fn as_str(self) -> &'static str {
         match self {
             PreAggregations::Off => "off",
@@ -169,12 +169,12 @@ impl MemberRef {
         self.cube_end.is_none() && self.member() == METRIC_TIME
     }
 
-    /// The part before the first dot.
+    /// Returns the part before the first dot; `None` without one.
     pub fn cube(&self) -> Option<&str> {
         self.cube_end.map(|end| &self.text[..end as usize])
     }
 
-    /// The member's own name.
+    /// Returns the name of the member without cube and granularity.
     pub fn member(&self) -> &str {
         let start = self.cube_end.map_or(0, |end| end as usize + 1);
         &self.text[start..self.member_end as usize]

@@ -206,7 +206,7 @@ impl<'m> MemberUses<'m> {
         }
     }
 
-    /// False where it was there already.
+    /// Adds the use of a member. Returns false if it is already recorded.
     fn add(
         &mut self,
         cube: CubeId,

@@ -91,7 +91,7 @@ pub(super) fn of_cube(cube: &Cube) -> Vec<Edge> {
     edges
 }
 
-/// The metrics that refer to anything.
+/// Returns the references of metrics.
 pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
     let mut edges = Vec::new();
     for (index, metric) in (0u32..).zip(&model.metrics) {

@@ -124,7 +124,7 @@ impl RollupTime {
         model.dimension(self.dimension).time == TimeKind::Utc && !self.step(model).is_sub_day()
     }
 
-    /// The type of the stored bucket.
+    /// Returns the type of the stored bucket.
     pub fn stored_type(&self, model: &Model) -> LogicalType {
         match model.dimension(self.dimension).column_type {
             LogicalType::TimestampTz if !self.is_local(model) => LogicalType::TimestampTz,
@@ -154,7 +154,7 @@ impl Rollup {
     }
 }
 
-/// The type of a stored state.
+/// Returns the type of a stored state.
 pub(crate) fn state_type(state: &Aggregate) -> LogicalType {
     match state.function {
         AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {

@@ -105,7 +105,7 @@ pub(super) struct Readers<'t> {
 }
 
 impl<'t> Readers<'t> {
-    /// `tables`: those of each cube.
+    /// Indexes the cubes by the tables that they read. `tables` contains one entry for each cube.
     pub(super) fn of(tables: &'t [Tables]) -> Readers<'t> {
         let mut readers = Readers { tables, by_name: HashMap::with_capacity(tables.len()), of_any_name: Vec::new() };
         for (id, read) in (0u32..).map(CubeId).zip(tables) {

@@ -94,7 +94,7 @@ impl<'w> Walk<'w> {
         self.part(SqlPart::Column { cube, name: column_name(ident) })
     }
 
-    /// A name on its own.
+    /// Visits an unqualified name. Returns its replacement, if it has one.
     fn bare(&mut self, ident: &Ident) -> Option<Ident> {
         if let Some(index) = stand_in(ident, REFERENCE) {
             let reference = &self.braces[index];

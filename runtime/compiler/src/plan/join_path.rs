@@ -44,7 +44,7 @@ impl<'m> JoinTree<'m> {
         JoinTree { cube, joins: Vec::new() }
     }
 
-    /// The cube of every node.
+    /// Returns the cube of every node.
     pub fn cubes(&self) -> impl Iterator<Item = CubeId> {
         (0..=self.joins.len()).map(|node| self.cube_of(node))
     }

@@ -71,7 +71,7 @@ macro_rules! reasons {
         impl MissReason {
             pub const ALL: &'static [MissReason] = &[$(MissReason::$name,)+];
 
-            /// The code on the wire.
+            /// Returns the code of the reason in responses.
             pub fn as_str(self) -> &'static str {
                 match self { $(MissReason::$name => $code,)+ }
             }

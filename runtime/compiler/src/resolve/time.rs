@@ -61,7 +61,7 @@ impl TimeAxis<'_> {
         Ok(moment)
     }
 
-    /// `equals`
+    /// Returns the test of the operator `equals`.
     pub(super) fn equals(&self, text: &str) -> Result<Test, QueryError> {
         let moment = self.moment(text)?;
         let (low, high) = (self.low(&moment), self.high(&moment));
@@ -96,7 +96,7 @@ impl TimeAxis<'_> {
         Ok(range(None, start.map(|start| Bound { inclusive: !start.inclusive, ..start })))
     }
 
-    /// `date_range`, `time_range`, `between`, `inDateRange`.
+    /// Returns the test of a range: `date_range`, `time_range`, `between` or `inDateRange`.
     pub(super) fn within(&self, given: &DateRange) -> Result<Test, QueryError> {
         let (start, end) = match given {
             DateRange::Between(start, end) => (start.clone(), end.clone()),

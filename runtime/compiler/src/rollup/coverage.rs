@@ -161,7 +161,7 @@ impl<'r> Timed<'r> {
         })
     }
 
-    /// The whole buckets of partitions that lie in the stretch, in the order of time.
+    /// Returns the parts of partitions whose whole buckets are in the wanted range, in the order of time.
     fn pieces(&self) -> impl Iterator<Item = Piece<'r>> {
         let near = self.timeline.near(self.wanted).unwrap_or_default();
         near.iter().filter_map(|timed| self.piece(&self.partitions[timed.position], timed.moments))
@@ -200,7 +200,8 @@ impl<'r> Timed<'r> {
         StoredTable { relation: piece.partition.relation.clone(), cut }
     }
 
-    /// The condition of the rows in the gaps, and of those without a time if no range leaves them out.
+    /// Returns the condition that selects the rows in the gaps, and the rows without a time unless a range excludes
+    /// them.
     fn remainder(&self) -> Option<Predicate> {
         if self.planted.is(Flaw::ReadTwice) {
             return Some(Predicate::And(Vec::new()));

@@ -304,12 +304,12 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         own.map(|(index, planned)| (index, planned.aggregate))
     }
 
-    /// The names of members, if the request shows them.
+    /// Returns the name of a member, if the request shows names.
     fn named(&self, name: impl FnOnce() -> String) -> Vec<String> {
         if self.matcher.request.names_members() { vec![name()] } else { Vec::new() }
     }
 
-    /// The dimensions of a filter that are not stored, if the request shows them.
+    /// Returns the dimensions of a filter that are not stored, if the request shows names.
     fn unstored(&self, filter: &Predicate) -> Vec<DimensionId> {
         let mut found = Vec::new();
         if !self.matcher.request.names_members() {
@@ -330,7 +330,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if self.matcher.request.names_members() { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
     }
 
-    /// A refusal for dimensions that are not stored. Stored times would be many groups, so none is recommended.
+    /// Returns a refusal because of dimensions that are not stored. Times are not recommended, because storing them
+    /// would make many groups.
     fn lacks(&self, reason: MissReason, ids: &[DimensionId]) -> Refusal {
         if !self.matcher.request.names_members() {
             return reason.into();
@@ -455,7 +456,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if is_stored { Ok(()) } else { Err(self.lacks(MissReason::DimensionNotStored, &missing)) }
     }
 
-    /// The time of the fact's rows, by its filters.
+    /// Returns the range of time to which the fact's filters restrict its rows.
     fn stretch(&self) -> Stretch {
         let ranges = self.fact.row_filters.iter().filter_map(|filter| self.range(filter));
         ranges.fold(Stretch::default(), |all, range| Stretch {

@@ -175,7 +175,7 @@ impl<'m> RollupOf<'m> {
         self.rollup.time.as_ref().map(|time| time.step(self.model))
     }
 
-    /// A statement over the cube's rows.
+    /// Returns a statement over the cube's rows.
     fn base(
         &self,
         profile: &DialectProfile,
@@ -189,7 +189,7 @@ impl<'m> RollupOf<'m> {
         Ok(print(&lowered, profile, Parameters::Inline)?.0)
     }
 
-    /// The plan of a statement over the cube's rows.
+    /// Returns the plan of a statement over the cube's rows.
     fn secured<'a>(
         &'a self,
         range: Option<BucketRange>,

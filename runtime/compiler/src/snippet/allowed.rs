@@ -126,7 +126,7 @@ pub enum NotAllowed {
     Function { name: String },
 }
 
-/// The functions that [`check_expression`] lets through.
+/// Returns the names of the functions that [`check_expression`] accepts.
 pub fn allowed_functions() -> &'static [&'static str] {
     FUNCTIONS
 }

@@ -56,7 +56,7 @@ impl Problem {
         self.at(offset, length)
     }
 
-    /// The whole text is meant.
+    /// Returns the problem with the whole text as its place.
     pub(crate) fn whole(self) -> Problem {
         self.at(0, usize::MAX)
     }

@@ -18,7 +18,7 @@ macro_rules! ops {
         impl Op {
             pub const ALL: &'static [Op] = &[$(Op::$variant),*];
 
-            /// The contract's kebab-case name.
+            /// Returns the kebab-case name in the contract.
             pub fn name(self) -> &'static str {
                 match self { $(Op::$variant => $name),* }
             }

@@ -64,7 +64,7 @@ impl<'a> Expressions<'a> {
         Expressions { stored: Some(rollup), ..self.clone() }
     }
 
-    /// The rows of a tree.
+    /// Returns the scope of the rows of a join tree.
     pub(super) fn scope(&self, tree: &'a JoinTree<'a>) -> RowScope<'a> {
         RowScope::new(self.plan.model, tree, self.protection, self.texts).over(self.stored)
     }
@@ -260,7 +260,7 @@ impl<'a> Expressions<'a> {
         if first != LogicalType::Date { first } else { types.find(|ty| *ty != first).unwrap_or(first) }
     }
 
-    /// The type of a time bucket.
+    /// Returns the type of a time bucket.
     pub(super) fn bucket_type(&self, granularity: Granularity, dimension: &Dimension) -> LogicalType {
         match dimension.column_type {
             LogicalType::Date if !granularity.is_sub_day() => LogicalType::Date,
@@ -359,7 +359,7 @@ fn moment<'a>(value: SqlExpr<'a>, about: &'a Value, power: u32) -> SqlExpr<'a> {
     (1..power).fold(distance.clone(), product)
 }
 
-/// `bucket` moved by so many buckets.
+/// Returns `bucket` moved by `count` buckets.
 pub(super) fn added<'a>(
     granularity: Granularity,
     bucket: SqlExpr<'a>,
@@ -378,7 +378,7 @@ pub(super) fn micros_as(micros: i64, ty: LogicalType) -> Value {
     }
 }
 
-/// The operator of an aggregate function.
+/// Returns the operator of an aggregate function.
 pub(super) fn op_of(function: AggregateFunction) -> Op {
     match function {
         AggregateFunction::Count => Op::Count,

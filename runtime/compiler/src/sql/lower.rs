@@ -128,7 +128,7 @@ impl<'a> Lowering<'a> {
         Lowering { plan: secured.plan(), protection: secured.protection(), expressions }
     }
 
-    /// All groups with their values, unordered.
+    /// Returns the SELECT of all groups with their values, unordered.
     fn answer(&self) -> Select<'a> {
         match (self.level(), &self.plan.facts[..]) {
             (Level::Flat, [fact]) => self.flat(fact),
@@ -171,7 +171,7 @@ impl<'a> Lowering<'a> {
         self.plan.facts.iter().any(|f| !f.is_selected)
     }
 
-    /// The branches of facts without windows.
+    /// Returns the branches of facts without windows.
     fn branches(&self) -> Vec<Select<'a>> {
         let facts = self.plan.facts.iter().enumerate().filter(|(_, fact)| fact.period.window.is_none());
         facts.map(|(index, fact)| self.branch(fact, Some(index))).collect()

@@ -46,13 +46,13 @@ impl InstantRange {
 }
 
 impl<'a> Zone<'a> {
-    /// `None` in UTC.
+    /// Returns the time zone of a plan; `None` for UTC.
     pub(super) fn of(plan: &'a LogicalPlan<'a>, profile: &DialectProfile) -> Option<Self> {
         let name = plan.timezone.iana_name().filter(|_| !is_utc(&plan.timezone))?;
         Some(if has_zones(profile) { Zone::Named(name) } else { Zone::Offsets(&plan.timezone) })
     }
 
-    /// The wall clock of `instant`.
+    /// Returns the local time of `instant`.
     pub(super) fn local(self, instant: SqlExpr<'a>, column_type: LogicalType, instants: InstantRange) -> SqlExpr<'a> {
         match self {
             Zone::Named(name) => in_zone(instant, name, column_type),

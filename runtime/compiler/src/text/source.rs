@@ -35,7 +35,7 @@ impl fmt::Debug for Origin {
 }
 
 impl Origin {
-    /// The beginning of a file.
+    /// Returns the origin at the beginning of a file.
     pub fn start_of(file: &Arc<SourceFile>) -> Origin {
         Origin { file: Arc::clone(file), offset: 0, line: 1, column: 1, length: 1 }
     }

@@ -139,7 +139,7 @@ pub(crate) fn cases(area: &str) -> Vec<Case> {
     sorted(&root().join("cases").join(area)).iter().map(read).collect()
 }
 
-/// The project without mistakes.
+/// Returns the project without mistakes.
 pub(crate) fn base() -> SourceTree {
     fn add(root: &Path, folder: &Path, files: &mut BTreeMap<Arc<str>, Arc<str>>) {
         for path in sorted(folder) {

@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
         named
     }
 
-    /// The named query from which the steps are made.
+    /// Returns the name of the query from which the steps are computed.
     fn base(&self) -> &'static str {
         if self.windowed().next().is_some() { OWN_PARTS } else { PARTS }
     }

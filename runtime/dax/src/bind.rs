@@ -294,7 +294,7 @@ impl<'q> Binder<'q> {
         self.scopes.len() > self.hidden
     }
 
-    /// The row contexts that are visible, innermost first, with their numbers.
+    /// Returns the visible row contexts with their numbers, innermost first.
     fn visible_scopes(&self) -> impl Iterator<Item = (u32, &RowContext)> {
         (self.hidden..self.scopes.len()).rev().map(|at| (at as u32, &self.scopes[at]))
     }

@@ -309,7 +309,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A dot belongs to a name when another part follows it at once: `NORM.S.INV`.
+    /// Reads a name. A dot belongs to it if another part follows directly, as in `NORM.S.INV`.
     fn identifier(&mut self) {
         self.take_while(is_name_part);
         while self.rest().starts_with('.') && self.peek_second().is_some_and(is_name_part) {

@@ -96,7 +96,7 @@ impl Parser {
         self.tokens[self.at].place
     }
 
-    /// The place of the token before this one.
+    /// Returns the place of the previous token.
     fn place_before(&self) -> Place {
         self.tokens[self.at.saturating_sub(1)].place
     }

@@ -24,7 +24,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The word in results.
+    /// Returns the name of the type in results.
     pub fn as_str(self) -> &'static str {
         match self {
             Type::Text => "String",

@@ -83,7 +83,7 @@ impl Environment {
         self.frames.get(number as usize)?.as_ref()
     }
 
-    /// The visible row contexts, outermost first.
+    /// Returns the visible row contexts, outermost first.
     pub(super) fn visible_frames(&self) -> impl Iterator<Item = &Frame> {
         self.frames[self.hidden.min(self.frames.len())..].iter().flatten()
     }

@@ -293,7 +293,8 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
-    /// A row is filtered by its key, which stands for all of its columns: they are removed together.
+    /// Refuses to remove only some columns of a filter by rows. Such a filter compares the rows' key, which stands for
+    /// all columns.
     fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
         let columns = match of {
             AllOf::Columns(columns) => columns,
@@ -469,7 +470,7 @@ impl<'q> Evaluator<'q> {
         surroundings.fresh.iter().any(|pin| applies(self.model, pin.column, source.cube()))
     }
 
-    /// A table of the model as a filter needs only its key.
+    /// Returns the columns that a table needs as a filter. A table of the model needs only its key.
     fn key_need(&self, table: &Table) -> Need {
         match table.kind {
             TableKind::Model(_) | TableKind::Filter { .. } => {

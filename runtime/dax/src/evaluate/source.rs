@@ -192,7 +192,8 @@ impl<'q> Evaluator<'q> {
         Ok(all)
     }
 
-    /// A filter by rows of a table is one of the tables on its one side too.
+    /// Refuses a filter by rows of a table if the aggregated tables share a table on the one side of its joins. In DAX,
+    /// the filter restricts that table as well.
     fn check_expanded(&self, table: CubeId, facts: &[CubeId], place: Place) -> Result<()> {
         let shares = |cube: CubeId| {
             cube != table

@@ -141,7 +141,7 @@ impl Planner<'_> {
         Ok(constant_date(&parts, place))
     }
 
-    /// IN compares strictly: BLANK is only BLANK.
+    /// Plans IN, which compares strictly: BLANK equals only BLANK.
     fn is_in(&self, values: &[Scalar], table: &Table, row: &Row<'_>, used: &mut Compared) -> Result<Filter, Problem> {
         let TableKind::Rows(rows) = &table.kind else {
             return Err(not_supported("IN a table that is not written as `{…}`", table.place));

@@ -118,12 +118,12 @@ impl CubeDraft {
         format!("cubes/{}.yml", self.name)
     }
 
-    /// The file of its policies.
+    /// Returns the path of the file with the cube's policies.
     pub(crate) fn policy_file(&self) -> String {
         format!("policies/{}.yml", self.name)
     }
 
-    /// Dimensions, measures and segments.
+    /// Returns the dimensions, measures and segments.
     fn members(&self) -> impl Iterator<Item = &Member> {
         [DIMENSIONS, MEASURES, SEGMENTS].into_iter().flat_map(|list| &self.lists[list])
     }

@@ -121,7 +121,7 @@ fn words(schema: &Schema, path: &[String]) -> Vec<CompletionItem> {
     words.iter().map(|word| item(word, CompletionItemKind::ENUM_MEMBER, None)).collect()
 }
 
-/// The values of a caller that a row filter may use.
+/// Returns completions for the attributes of a caller that a row filter may use.
 fn user_values() -> Vec<CompletionItem> {
     let names = ["user.user_id", "user.email", "user.roles", "user.groups", "user.auth_method", "user.attributes."];
     names.iter().map(|name| item(name, CompletionItemKind::VARIABLE, None)).collect()

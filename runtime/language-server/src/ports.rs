@@ -16,7 +16,7 @@ pub trait Projects {
 
 /// The files of one project on disk, and the checks that the compiler does not do.
 pub trait ProjectFiles {
-    /// The absolute path of the project's folder.
+    /// Returns the absolute path of the project's folder.
     fn root(&self) -> PathBuf;
 
     /// Reads all YAML and SQL files of the project, tests included, by their paths in it. Also returns the problems of

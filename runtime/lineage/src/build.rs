@@ -102,7 +102,7 @@ impl Building<'_> {
         read
     }
 
-    /// The node of an origin.
+    /// Returns the node of an origin, and adds it if it is new.
     fn origin(&mut self, origin: ColumnOrigin) -> u32 {
         if let Some(at) = self.origins.get(&origin) {
             return *at;

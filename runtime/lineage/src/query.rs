@@ -210,7 +210,7 @@ impl Shown<'_> {
     }
 }
 
-/// The place in the text.
+/// Returns the range of a place in the text, in bytes.
 pub(super) fn bytes(place: &Place, sql: &str) -> Option<Range<usize>> {
     if place.at.line == 0 {
         return None;

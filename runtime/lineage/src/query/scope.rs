@@ -141,7 +141,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         [ColumnOrigin::Unresolved(self.arena.unresolved(reason, at, length))].into()
     }
 
-    /// A name on its own.
+    /// Returns the origins of an unqualified name.
     pub(super) fn bare(&mut self, ident: &Ident, clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let key = self.key(ident);
         if self.parameters.contains(&key) {
@@ -323,7 +323,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         None
     }
 
-    /// A column of one relation.
+    /// Returns the origins of a column of one relation.
     pub(super) fn member_of(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend(slots.len())?;
         let key = self.key(ident);

@@ -49,7 +49,7 @@ fn hooks() -> Hooks {
     Hooks::new(Arc::new(PluginHost::new(settings).unwrap()))
 }
 
-/// A query of 20 members.
+/// Returns the facts of a query with 20 members.
 fn facts() -> QueryFacts {
     let member = |number: usize| MemberUse {
         cube: "orders".into(),

@@ -72,7 +72,7 @@ impl Guest<'_> {
     }
 }
 
-/// The contract's folder.
+/// Returns the contract's folder.
 pub(crate) fn wit() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
 }

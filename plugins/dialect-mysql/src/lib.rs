@@ -51,7 +51,7 @@ const TYPES: &[(LogicalType, &str)] = &[
 /// The reserved words of both manuals.
 const RESERVED: &str = include_str!("reserved.txt");
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("mysql")
         .quoting(|quoting| {

@@ -44,7 +44,7 @@ const RESERVED: &str = "\
     rlike rollback rollup row rows select set skip some substring table tablesample then time timestamp to trim true \
     try_cast uescape union unnest update user using values when where window with within xor";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("trino")
         .quoting(|quoting| quoting.folding = CaseFolding::ToLower)

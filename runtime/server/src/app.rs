@@ -150,7 +150,7 @@ impl App {
         App::watched(services, settings, Watchers::default())
     }
 
-    /// The server counts as started now.
+    /// Creates the state of a server that starts now.
     pub fn watched(services: ServerServices, settings: HttpSettings, watchers: Watchers) -> Self {
         let started = services.clock.elapsed();
         let rates = RateLimits::new(&settings.rates, &services.clock);

@@ -73,7 +73,7 @@ impl Metrics {
         prometheus::TEXT_FORMAT
     }
 
-    /// The exposition.
+    /// Returns the metrics in Prometheus's text format.
     pub(crate) fn expose(&self, reading: &ScrapedValues) -> Result<Vec<u8>, prometheus::Error> {
         // A counter or gauge is whole after any panic.
         let mut pulled = self.pulled.lock().unwrap_or_else(PoisonError::into_inner);

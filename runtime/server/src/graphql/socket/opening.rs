@@ -24,7 +24,7 @@ pub(super) struct OpeningLimit<S> {
 }
 
 impl<S> OpeningLimit<S> {
-    /// `limit` is the maximum length of a message in bytes.
+    /// Limits the messages of a stream. `limit` is the maximum length of a message in bytes.
     pub(super) fn new(stream: S, limit: usize) -> Self {
         OpeningLimit { stream, frames: Some(FrameScan::new(limit as u64)) }
     }

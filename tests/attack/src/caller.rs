@@ -39,7 +39,7 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// The text of the key.
+    /// Returns the text of the caller's API key.
     pub fn key(self) -> String {
         self.new_key().text
     }

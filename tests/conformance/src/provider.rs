@@ -93,7 +93,7 @@ impl ProviderServer {
         self.outgoing().endpoint(&format!("http://{}{path}", self.address)).expect("a URL")
     }
 
-    /// Its keys at `/keys`.
+    /// Returns the keys that the server provides at `/keys`.
     pub fn keys(&self, clock: Arc<SteppedClock>) -> RemoteKeys {
         RemoteKeys::new(self.outgoing(), self.endpoint("/keys"), clock, RefreshSettings::default())
     }

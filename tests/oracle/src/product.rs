@@ -351,7 +351,7 @@ impl Served<'_> {
         self.product.runtime.block_on(self.services.versions.invalidate_all());
     }
 
-    /// The text that runs, for reports.
+    /// Returns the SQL that a query runs, for reports.
     pub fn sql(&self, query: &SemanticQuery) -> String {
         let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);

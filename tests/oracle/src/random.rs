@@ -24,7 +24,7 @@ impl Random {
         (self.draw() % bound as u64) as usize
     }
 
-    /// Both ends included.
+    /// Returns a number between two bounds, both included.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low + (self.draw() % (high - low + 1) as u64) as i64
     }

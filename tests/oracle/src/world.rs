@@ -243,7 +243,7 @@ impl Relationship {
 }
 
 impl Join {
-    /// The cube whose rows are joined.
+    /// Returns the cube whose rows are joined.
     pub fn target(&self) -> &str {
         self.cube.as_deref().unwrap_or(&self.name)
     }

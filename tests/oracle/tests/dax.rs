@@ -569,7 +569,7 @@ fn filters_follow_the_relationship_that_a_query_names() {
     assert_eq!(answers(both), [[json!(3.0)]]);
 }
 
-/// A bounded part of what `terrane-fuzz --dax` runs.
+/// Runs a bounded part of the comparisons of `terrane-fuzz --dax`.
 fn random_queries(seed: u64, worlds: u64) {
     let mut open = on_duckdb(Product::start(settings()).unwrap());
     let report = run(Run { seed, worlds, queries: 40 }, &mut open).unwrap();

@@ -181,7 +181,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The number of its process.
+    /// Returns the process id of the server.
     pub fn process(&self) -> u32 {
         self.child.id()
     }

@@ -181,7 +181,7 @@ impl Browser {
     }
 }
 
-/// A header's value.
+/// Returns a header's value.
 pub fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)

@@ -219,7 +219,7 @@ impl World<'_, '_> {
         }
     }
 
-    /// A query of any shape may need what is not supported.
+    /// Compares a query of any shape, which may need unsupported features.
     fn random(&mut self, query: &super::expression::Query) {
         let text = query.dax();
         let (is_denied, has_masks) = (self.is_denied(&text), !self.policies.masks.is_empty());

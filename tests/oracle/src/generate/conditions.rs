@@ -73,7 +73,7 @@ const WORDS: &[&str] = &[
 ];
 
 impl Generator {
-    /// One condition on a dimension.
+    /// Draws a condition on a dimension.
     pub(super) fn dimension_condition(&mut self, member: &str, cube: &Cube, name: &str) -> Json {
         let Some(dimension) = cube.dimension(name) else { return json!({}) };
         let column = match &dimension.sql {

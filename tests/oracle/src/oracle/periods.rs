@@ -116,7 +116,7 @@ fn previous(evaluation: &Evaluation<'_>, range: &DateRange, axis: Axis) -> Optio
     }
 }
 
-/// `1 year`, `4 weeks`.
+/// Reads the length of a shift, such as `1 year` or `4 weeks`.
 fn shift(evaluation: &Evaluation<'_>, text: &str) -> Option<Shift> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [count, unit] = words[..] else {

@@ -47,7 +47,7 @@ impl Table {
         Table { name, columns, rows }
     }
 
-    /// The statements that make it.
+    /// Returns the statements that create the table.
     pub fn statements(&self, kind: Kind) -> Vec<String> {
         let name = self.name;
         let columns = self.columns.iter().map(|column| format!("{} {}", column.name, type_name(kind, column.ty)));

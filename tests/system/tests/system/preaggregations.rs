@@ -115,7 +115,7 @@ fn by_month() -> Value {
     })
 }
 
-/// The same query without pre-aggregations.
+/// Returns the same query without pre-aggregations.
 pub(crate) fn off(query: &Value) -> Value {
     let mut query = query.clone();
     query["pre_aggregations"] = "off".into();

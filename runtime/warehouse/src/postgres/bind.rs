@@ -33,7 +33,7 @@ pub(super) fn arguments(params: &[Value]) -> Result<PgArguments, BoxDynError> {
     Ok(arguments)
 }
 
-/// The types that [`arguments`] sends.
+/// Returns the types that [`arguments`] sends.
 pub(super) fn types(params: &[Value]) -> Vec<PgTypeInfo> {
     let ty = |value: &Value| match value {
         Value::Null => Untyped::type_info(),

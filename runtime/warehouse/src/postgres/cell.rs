@@ -78,7 +78,7 @@ fn uuid(bytes: [u8; 16]) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// Microseconds, days, months.
+/// Decodes an interval from microseconds, days and months.
 fn interval(bytes: [u8; 16]) -> Result<IntervalMonthDayNano, CellError> {
     let micros = i64::from_be_bytes(fixed(&bytes[..8])?);
     let days = i32::from_be_bytes(fixed(&bytes[8..12])?);

@@ -1,10 +1,10 @@
 //! Attempts to deliver messages: the rules after an attempt, and the worker's task.
 //!
-//! In: deliveries that are due. Out: their states, and the states of channels. Messages are sent at least once, with an id
-//! that stays the same. A channel that fails is left alone for 10 s, then twice as long after each failure up to an hour,
-//! or as long as the receiver asks. A message that is not accepted for 24 hours has failed; it is stored, and a caller can
-//! send it again. A receiver that refuses all messages disables its channel. Different channels are sent to side by side,
-//! so that a slow one delays no other.
+//! In: deliveries that are due. Out: their states, and the states of channels. Messages are sent at least once, with an
+//! id that stays the same. A channel that fails is paused for 10 s, then twice as long after each failure up to an
+//! hour, or as long as the receiver asks. A message that is not accepted for 24 hours has failed; it is stored, and a
+//! caller can send it again. A receiver that refuses all messages disables its channel. Different channels are sent to
+//! side by side, so that a slow one delays no other.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -49,7 +49,7 @@ pub struct BuiltRelation {
     pub marker: Marker,
 }
 
-/// A relation to build, in place of the one of its name.
+/// A relation to build. It replaces the relation of its name.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRelation<'a> {
     pub schema: &'a str,

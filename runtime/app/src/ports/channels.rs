@@ -116,7 +116,7 @@ impl MessageKind {
 /// the same text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertMessage {
-    /// The receiver can tell repeated attempts by it.
+    /// The id by which the receiver can recognize repeated attempts.
     pub id: Arc<str>,
     pub kind: MessageKind,
     pub at: Timestamp,

@@ -1,5 +1,4 @@
-//! Compiles a project: the warehouse checks the SQL of every model, then the project is served in place of the previous
-//! one.
+//! Compiles a project: the warehouse checks the SQL of every model, then the project replaces the served one.
 //!
 //! A model whose text has not changed since the warehouse last accepted it is not checked again, except in a full
 //! compilation. On request the models are also built (`build`).
@@ -50,7 +49,7 @@ pub struct Compiled {
 #[derive(Debug, Clone)]
 pub struct CompiledModel {
     pub name: String,
-    /// A query that runs as it stands.
+    /// The complete query, which can be run unchanged.
     pub sql: String,
     pub warnings: Vec<Diagnostic>,
     pub elapsed: Duration,

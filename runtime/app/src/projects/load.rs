@@ -1,4 +1,4 @@
-//! Loads a project: reads the files, builds the model, and serves it in place of the previous one.
+//! Loads a project: reads the files, builds the model, and serves it instead of the previous one.
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::soften_registered;

@@ -80,7 +80,7 @@ pub struct Model {
     pub(crate) shared_rows: Vec<OnceLock<SharedRows>>,
 }
 
-/// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
+/// A cube, or a role-playing alias of one. An alias has its own members, whose SQL refers to the alias.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cube {
     pub id: CubeId,
@@ -90,7 +90,7 @@ pub struct Cube {
     /// False if only joins, metrics and policies may use the cube: it is not listed, and queries cannot name it.
     pub public: bool,
     pub alias_of: Option<CubeId>,
-    /// A policy that might speak of it could not be read: it is closed to everyone.
+    /// True if the cube is closed to everyone, because a policy that may apply to it could not be read.
     pub is_guarded: bool,
     pub relation: Relation,
     /// The models that the relation refers to by name and text, if tables of some are read where they were built.

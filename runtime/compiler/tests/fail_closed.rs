@@ -605,7 +605,7 @@ fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
     assert!(found.iter().all(|found| found.code != Code::ClosedCube));
 }
 
-/// A writer defines members of the names that a policy speaks of, over a protected table.
+/// Tests a writer who defines members with the names in a policy, over a protected table.
 #[test]
 fn no_member_of_a_registered_cube_stands_for_one_that_a_policy_means() {
     let shadows = "{\"name\": \"tenant\", \"type\": \"string\", \"sql\": \"'mine'\"}, \

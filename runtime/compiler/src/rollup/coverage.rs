@@ -18,7 +18,7 @@ use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyPartition, ReadyTables, Stret
 pub(super) struct Refusal {
     pub(super) reason: MissReason,
     pub(super) members: Vec<String>,
-    /// The line of the definition that would help, if members alone do not tell it.
+    /// The line of the definition that would help, if it does not follow from the members.
     pub(super) fix: Option<String>,
 }
 

@@ -214,7 +214,7 @@ impl<'a> Expressions<'a> {
     fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, requested: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
             let (dimension, coarser) = (self.plan.model.dimension(id), requested.max(*most));
-            // A month would tell the parts of a week from one another.
+            // A month would distinguish the parts of a week.
             let is_nested = coarser == *most || *most != Granularity::Week;
             if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(requested, dimension) {
                 return (scope.comparable(id), coarser);

@@ -204,7 +204,7 @@ impl<'q> Evaluator<'q> {
         })
     }
 
-    /// Adds filters, each in place of those that it replaces.
+    /// Adds filters to a context. Each replaces the filters that it names.
     fn with_filters(&self, context: &FilterContext, new: Vec<NewFilter>) -> Result<FilterContext> {
         let mut inner = context.clone();
         for NewFilter { restriction, replaced, place } in &new {

@@ -66,7 +66,7 @@ pub enum OutputName {
     Named(Arc<str>),
     /// The engine makes a name up.
     Unnamed,
-    /// Columns that are not known, in place of a star.
+    /// The unknown columns of a star.
     Star,
 }
 

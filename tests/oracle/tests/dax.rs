@@ -423,7 +423,8 @@ fn callers_without_keys_get_answers_without_them() {
             assert_eq!(json!(found), expected, "{query}, {policies:?}");
         }
     }
-    // A row is the values that the caller sees: who may not tell two customers apart does not see their orders apart.
+    // A row consists of the values that the caller sees. A caller who cannot distinguish two customers does not see
+    // their orders separately.
     let by_customer =
         "EVALUATE SELECTCOLUMNS(FILTER(customers, customers[credit] = 100), \"r\", [revenue]) ORDER BY [r]";
     assert_eq!(json!(answers(&open, by_customer).unwrap()), json!([[1.0], [30.5]]));

@@ -1,6 +1,6 @@
 //! Adds the periods without data, and computes running totals over them (rule 8, and `fill_gaps` of the decisions).
 //!
-//! In: the groups that have data. Out: these groups and the added ones, with running totals in place of sums. Periods
+//! In: the groups that have data. Out: these groups and the added ones, with running totals instead of sums. Periods
 //! shorter than a day are not supported.
 
 use std::collections::{BTreeMap, BTreeSet};

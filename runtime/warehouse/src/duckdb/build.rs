@@ -1,6 +1,6 @@
 //! Builds models: one transaction for each, on its own connection and thread.
 //!
-//! In: a relation and its query. Out: the new relation in place of the old one. DuckDB's transactions include
+//! In: a relation and its query. Out: the new relation, which replaces the old one. DuckDB's transactions include
 //! definitions: readers see the old relation until the commit, and running statements finish with it. A build that
 //! fails, is interrupted or killed leaves nothing behind. Builds do not use the connections of queries.
 

@@ -108,7 +108,7 @@ pub struct QuerySettings {
     pub timezone: TimeZone,
     pub limiter: LimiterSettings,
     pub cache: CacheSettings,
-    /// Queries may read pre-aggregations.
+    /// True if queries may read pre-aggregations.
     pub pre_aggregations: bool,
     /// The limits of every query.
     pub guardrails: Guardrails,

@@ -178,9 +178,9 @@ pub struct ServerSettings {
     pub governance: Option<GovernanceSettings>,
     /// False to switch search off.
     pub search: bool,
-    /// Profiles of cubes are on.
+    /// True if profiles of cubes are on.
     pub profiling: bool,
-    /// Monitors of measures are on.
+    /// True if monitors of measures are on.
     pub monitors: bool,
     /// The time for which ended records are kept.
     pub retention: Duration,

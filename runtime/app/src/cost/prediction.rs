@@ -69,7 +69,7 @@ pub struct CostPrediction {
     pub without_tables: Option<StatementPrediction>,
     pub guardrails: Guardrails,
     pub has_price: bool,
-    /// The history did not answer in time.
+    /// True if the history did not answer in time.
     pub is_late: bool,
 }
 

@@ -48,7 +48,7 @@ pub type SliceFilter = (Arc<str>, Option<Arc<str>>);
 pub struct RootCause {
     pub expected: f64,
     pub actual: f64,
-    /// The measure adds up, so shares are exact.
+    /// True if the measure adds up, so that shares are exact.
     pub is_exact: bool,
     pub data_causes: Vec<DataCause>,
     /// The smallest set of slices that explains at least four fifths of the gap; empty for a broad change.
@@ -109,7 +109,7 @@ struct Question<'q> {
     step: DateRange,
     history: DateRange,
     is_exact: bool,
-    /// The measure is the number of rows itself.
+    /// True if the measure is the number of rows itself.
     is_row_count: bool,
 }
 

@@ -68,7 +68,7 @@ pub struct ConfiguredChannel {
     pub kind: ChannelType,
     /// The configured name; `None` if the target is an address, as for `email` and `sms`.
     pub name: Option<Arc<str>>,
-    /// The receiver may get numbers and the values of dimensions.
+    /// True if the receiver may get numbers and the values of dimensions.
     pub is_cleared: bool,
 }
 

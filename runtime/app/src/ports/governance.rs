@@ -202,6 +202,6 @@ pub struct GateFinding {
     pub severity: FindingSeverity,
     /// The problem, and what to do.
     pub message: String,
-    /// The step is refused.
+    /// True if the finding refuses the step.
     pub is_blocking: bool,
 }

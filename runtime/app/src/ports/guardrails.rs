@@ -20,9 +20,9 @@ pub struct Guardrails {
     pub max_execution: Option<Duration>,
     /// The number of rows of one answer.
     pub max_rows_returned: Option<u64>,
-    /// Every cube whose rows are read needs a lower bound on one of its times.
+    /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: bool,
-    /// Every partitioned cube whose rows are read needs a filter on one of its partitions.
+    /// True if every partitioned cube whose rows are read needs a filter on one of its partitions.
     pub require_partition_filter: bool,
     /// The predicted cost of a query, in millionths.
     pub max_cost_micros: Option<u64>,

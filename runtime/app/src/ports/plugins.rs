@@ -72,7 +72,7 @@ pub struct PluginStatus {
     pub is_required: bool,
     /// True if its responses are logged and not obeyed.
     pub is_monitored: bool,
-    /// The operator names it; else it was found in a component folder.
+    /// True if the operator names the plugin; false if it was found in a component folder.
     pub is_listed: bool,
     pub grants: Vec<&'static str>,
     /// The capabilities that it asks for beyond its grants.
@@ -141,7 +141,7 @@ pub struct ExportStatus {
 pub struct PreviousPlugin {
     pub version: String,
     pub digest: String,
-    /// Calls are still under way.
+    /// True if calls are still under way.
     pub is_draining: bool,
 }
 

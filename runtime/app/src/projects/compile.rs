@@ -30,7 +30,7 @@ pub struct CompileRequest {
     pub models: Option<Vec<String>>,
     /// True to compile everything again, without results of the served project.
     pub is_full: bool,
-    /// Builds the compiled models in the warehouse.
+    /// True to build the compiled models in the warehouse.
     pub builds_models: bool,
 }
 

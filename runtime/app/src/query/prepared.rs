@@ -66,7 +66,7 @@ pub struct PlannedQuery {
     pub exceeded: Vec<GuardrailExceeded>,
     /// The cubes that are read without a lower bound on time.
     pub without_time_bound: Vec<Arc<str>>,
-    /// Policies or hooks hide something from the caller.
+    /// True if policies or hooks hide something from the caller.
     pub has_policies: bool,
 }
 

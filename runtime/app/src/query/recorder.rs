@@ -63,7 +63,7 @@ pub(super) struct ExecutedStatement {
     query_hash: String,
     /// The first pre-aggregation that the statement reads, `cube.name`.
     pre_aggregation: Option<Arc<str>>,
-    /// Some rows are from pre-aggregated tables.
+    /// True if some rows are from pre-aggregated tables.
     uses_tables: bool,
 }
 

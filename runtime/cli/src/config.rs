@@ -176,13 +176,13 @@ pub struct OptimizationConfig {
 #[derive(Debug, Clone)]
 pub struct GovernanceConfig {
     pub enabled: bool,
-    /// Changes of existing records must name a version.
+    /// True if changes of existing records must name a version.
     pub require_if_match: bool,
     /// The effect of a changed definition on a certificate.
     pub on_change: OnChange,
     /// The number of days after the end of a certificate at which the artifact is deprecated; 0: never.
     pub auto_deprecate_after_days: u64,
-    /// The caller who submitted an artifact may certify it.
+    /// True if the caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
     pub reviewer_roles: Vec<String>,
 }
@@ -190,7 +190,7 @@ pub struct GovernanceConfig {
 /// The settings of monitors.
 #[derive(Debug, Clone)]
 pub struct AnomalyConfig {
-    /// Monitors, detections and alerts.
+    /// True to serve monitors, detections and alerts.
     pub enabled: bool,
     pub channels: ChannelSettings,
 }
@@ -256,7 +256,7 @@ pub struct ServerConfig {
     pub docs: bool,
     /// Folders that may contain projects loaded through the API, besides the folder of the served project.
     pub project_roots: Vec<String>,
-    /// Reloads the project when its files change.
+    /// True to reload the project when its files change.
     pub watch: bool,
 }
 

@@ -47,7 +47,7 @@ struct Block {
     first: usize,
     /// The line of the closing bracket; `None` for a block that is not closed.
     end: Option<usize>,
-    /// The closing bracket begins its line.
+    /// True if the closing bracket begins its line.
     closes_line: bool,
     /// The number of open brackets inside.
     depth: usize,

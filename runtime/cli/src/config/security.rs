@@ -35,7 +35,7 @@ pub struct JwtConfig {
     pub claims_place: Option<Place>,
     pub claims_mapping_place: Option<Place>,
     pub scope_mapping_place: Option<Place>,
-    /// Accepts tokens without a session that an application signs with the key of this server.
+    /// True to accept tokens without a session that an application signs with the key of this server.
     pub application_tokens: bool,
     pub application_tokens_place: Option<Place>,
     /// The longest lifetime of such a token, in seconds.

@@ -69,7 +69,7 @@ pub struct Model {
     pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
     pub policies: Vec<Policy>,
-    /// A file could not be read, and every cube is closed for the policies that it may hold.
+    /// True if a file could not be read. Every cube is then closed, because the file may contain policies.
     pub(crate) has_unread_files: bool,
     pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
@@ -174,9 +174,9 @@ pub struct Presentation {
     pub title: Arc<str>,
     pub description: Option<Arc<str>>,
     pub format: Option<Arc<str>>,
-    /// Metadata does not list the member.
+    /// True if metadata does not list the member.
     pub hidden: bool,
-    /// Queries can't name the member; other members, joins, metrics and policies can.
+    /// True if queries cannot name the member. Other members, joins, metrics and policies can.
     pub is_private: bool,
     pub drill_members: Vec<Arc<str>>,
     pub governed: Governed,
@@ -214,7 +214,7 @@ pub struct Dimension {
     pub ty: DimensionType,
     pub sql: Snippet,
     pub primary_key: bool,
-    /// The table is partitioned by it, so a filter on it reads a part of the table.
+    /// True if the table is partitioned by the dimension, so that a filter on it reads a part of the table.
     pub is_partition: bool,
     /// The kind of time. It has a meaning only for [`DimensionType::Time`].
     pub time: TimeKind,

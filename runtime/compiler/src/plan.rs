@@ -58,7 +58,7 @@ pub struct LogicalPlan<'m> {
     pub fill_gaps: bool,
     /// The shifts of the groups of facts over the compared period.
     pub shifts: Vec<GroupShift>,
-    /// Rows as they are.
+    /// True if the result is rows instead of groups.
     pub ungrouped: bool,
     pub limit: u64,
     pub offset: u64,
@@ -177,7 +177,7 @@ pub enum GroupOperand<'m> {
 pub struct PlannedOrder<'m> {
     pub target: PlannedTarget<'m>,
     pub descending: bool,
-    /// The caller asked for it.
+    /// True if the caller requested this order.
     pub is_explicit: bool,
 }
 

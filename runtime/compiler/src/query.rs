@@ -49,7 +49,7 @@ pub struct SemanticQuery {
     pub timezone: Option<Arc<str>>,
     /// True to leave `total_rows` unknown, unless it is known without a further statement.
     pub skip_total: bool,
-    /// Each measure without dimensions as well.
+    /// True to compute each measure without dimensions as well.
     pub totals: bool,
     /// The measures over another period as well, as `<measure>.previous`.
     pub compare: Option<CompareRange>,

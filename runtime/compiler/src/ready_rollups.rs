@@ -37,7 +37,7 @@ impl BucketRange {
 pub struct ReadyRollups {
     /// The tables by the names of the cube and of the rollup.
     cubes: FxHashMap<Arc<str>, FxHashMap<Arc<str>, ReadyTables>>,
-    /// Pre-aggregations are switched off, so none is ever built.
+    /// True if pre-aggregations are switched off, so that none is ever built.
     pub(crate) is_disabled: bool,
     planted: PlantedFlaw,
 }

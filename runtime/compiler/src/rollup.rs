@@ -43,7 +43,7 @@ pub struct StoredColumn {
     pub kind: StoredKind,
     /// `Unknown`: as the warehouse makes it.
     pub ty: LogicalType,
-    /// The author wants an index.
+    /// True if the definition requests an index.
     pub is_indexed: bool,
 }
 

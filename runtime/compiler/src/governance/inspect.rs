@@ -106,7 +106,7 @@ struct MemberUses<'m> {
     seen: HashSet<(CubeId, Arc<str>, Usage)>,
     /// The metrics and measures whose parts were collected, by usage.
     values: HashSet<(ValueId, Usage)>,
-    /// An author's SQL contains a subquery, which may read anything.
+    /// True if an author's SQL contains a subquery, which may read anything.
     has_subquery: bool,
 }
 

@@ -156,7 +156,7 @@ struct PolicyReader<'m> {
     unread: &'m BTreeSet<Arc<str>>,
     dialect: &'m dyn Dialect,
     readers: &'m Readers<'m>,
-    /// The policy depends on a definition that could not be read, which was reported there.
+    /// True if the policy depends on a definition that could not be read, which was reported there.
     is_broken: Cell<bool>,
 }
 

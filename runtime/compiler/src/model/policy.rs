@@ -33,7 +33,7 @@ pub struct CubePolicy {
     pub row_filter: Option<Snippet>,
     pub masks: Vec<(DimensionId, Mask)>,
     pub denied: Vec<Member>,
-    /// Measures over masked columns stay open.
+    /// True if measures over masked columns stay open.
     pub allow_aggregate: bool,
 }
 

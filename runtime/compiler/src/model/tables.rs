@@ -26,7 +26,7 @@ pub(crate) struct Tables {
     exactly: String,
     /// True if the relation is not a table of the warehouse itself, but was made by a query or a model.
     is_made: bool,
-    /// A view that the connection's statements create.
+    /// True for a view that the connection's statements create.
     is_view: bool,
     /// The names of the tables that it reads; `None` if it may read any table.
     read: Option<BTreeSet<String>>,

@@ -209,7 +209,7 @@ pub struct Bound {
 pub struct OrderKey {
     pub target: OrderTarget,
     pub descending: bool,
-    /// The caller asked for it.
+    /// True if the caller requested this order.
     pub is_explicit: bool,
 }
 

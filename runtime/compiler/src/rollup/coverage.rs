@@ -39,7 +39,7 @@ pub(super) struct Coverage<'r> {
     source: Source<'r>,
     /// The stretch that the tables cover.
     pub(super) stretch: Stretch,
-    /// Rows of the stretch are read from the cube.
+    /// True if some rows in the range are read from the cube.
     pub(super) has_remainder: bool,
     /// The number of tables.
     pub(super) tables: usize,

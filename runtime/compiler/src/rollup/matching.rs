@@ -34,7 +34,7 @@ use crate::types::{Granularity, LogicalType, TimeKind, is_utc};
 pub(crate) struct RollupRequest {
     pub(crate) mode: PreAggregations,
     pub(crate) max_staleness: Option<Duration>,
-    /// Every miss is reported with its members, also those beside a match.
+    /// True to report every miss with its members, even next to a match.
     pub(crate) explains: bool,
 }
 

@@ -65,7 +65,7 @@ pub struct ChangeMarks {
     /// The first column is the start of a step of this length, null for rows without a time. `None`: there is one row
     /// without that column.
     pub step: Option<Granularity>,
-    /// The last column is the newest arrival.
+    /// True if the last column is the newest arrival.
     pub has_arrival: bool,
 }
 

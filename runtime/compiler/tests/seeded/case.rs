@@ -20,7 +20,7 @@ pub(crate) struct Case {
     /// `windows`: lines of every file end with a carriage return too.
     #[serde(default)]
     line_ends: Option<LineEnds>,
-    /// Every file begins with one.
+    /// True if every file begins with a byte order mark.
     #[serde(default)]
     byte_order_mark: bool,
     #[serde(default)]

@@ -71,7 +71,7 @@ enum State {
 /// A row context.
 struct RowContext {
     columns: Arc<[TableColumn]>,
-    /// Its table is invalid, so that it may have any column.
+    /// True if the table is invalid, so that it may have any column.
     is_open: bool,
 }
 

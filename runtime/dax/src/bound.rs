@@ -170,7 +170,7 @@ pub struct Iteration {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasureCall {
     pub source: MeasureSource,
-    /// A row context turns into filters on the columns of its row.
+    /// True if a row context turns into filters on the columns of its row.
     pub has_transition: bool,
 }
 
@@ -342,7 +342,7 @@ pub enum AllOf {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     pub kind: FilterKind,
-    /// KEEPFILTERS: it intersects with the filters of the same columns.
+    /// True for KEEPFILTERS: the filter intersects with the filters of the same columns.
     pub keeps: bool,
     pub place: Place,
 }

@@ -89,7 +89,7 @@ pub struct FinishedColumn {
     pub lineage: Option<DimensionId>,
     /// The measure of the model whose values these are.
     pub measure: Option<MeasureSource>,
-    /// Its values are days, without a time.
+    /// True if the values are days without a time.
     pub is_date: bool,
 }
 

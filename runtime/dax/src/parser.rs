@@ -49,7 +49,7 @@ struct Parser {
     depth: usize,
     /// Prefix operators that wait for their operands.
     prefixes: usize,
-    /// The text is refused.
+    /// True if the rest of the text is skipped.
     is_stopped: bool,
 }
 

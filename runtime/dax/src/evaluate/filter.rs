@@ -40,7 +40,7 @@ enum Replaced {
 struct Surroundings {
     /// The pins that the call makes of the current rows. Its filters are evaluated without them.
     fresh: Vec<Pin>,
-    /// No other filter of the call and nothing in its expression changes the filters around it.
+    /// True if no other filter of the call and nothing in its expression changes the filters around it.
     is_stable: bool,
 }
 

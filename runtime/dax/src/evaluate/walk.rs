@@ -34,7 +34,7 @@ impl Node<'_> {
 pub(super) struct Scan {
     pub columns: BTreeSet<u32>,
     pub related: BTreeSet<DimensionId>,
-    /// The row turns into filters.
+    /// True if the row turns into filters.
     pub has_transition: bool,
     /// True if the expression refers to variables, or to columns of row contexts outside of it.
     pub is_open: bool,

@@ -29,7 +29,7 @@ pub(crate) struct QueryResult {
     parts: Arc<RequestParts>,
     /// The cube of members that are written without one.
     cube: Option<String>,
-    /// A field of the document has written these rows, or will.
+    /// True if a field of the document has written these rows, or will.
     is_written: AtomicBool,
 }
 

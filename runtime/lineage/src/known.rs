@@ -26,7 +26,7 @@ pub(super) struct KnownColumn {
 #[derive(Debug, Clone)]
 pub(super) struct KnownTable {
     pub(super) columns: Vec<KnownColumn>,
-    /// The warehouse said so. What is only declared may be less than there is.
+    /// True if the warehouse reported the columns. Declared columns may be incomplete.
     pub(super) is_complete: bool,
 }
 

@@ -88,7 +88,7 @@ pub struct Node {
     pub reason: Option<Reason>,
     /// The place of the unresolved text.
     pub span: Option<Span>,
-    /// A column that only the warehouse names, no text of the project.
+    /// True for a column that only the warehouse names, and no text of the project.
     is_inspected: bool,
     subject: Subject,
 }

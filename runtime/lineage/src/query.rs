@@ -50,7 +50,7 @@ pub struct QueryColumns {
     pub tables: BTreeSet<Arc<str>>,
     /// The unresolved places that its rows depend on.
     pub unresolved: Vec<(Use, Unresolved)>,
-    /// A query of a `WITH RECURSIVE` reads itself.
+    /// True if a query of a `WITH RECURSIVE` reads itself.
     pub is_recursive: bool,
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Frame {
 pub(super) struct NamedQuery {
     pub(super) name: Arc<str>,
     pub(super) relation: Relation,
-    /// The relation is being read: a query that names it now is recursive.
+    /// True while the relation is being read. A query that names it then is recursive.
     pub(super) is_open: bool,
 }
 

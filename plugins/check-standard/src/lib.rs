@@ -104,7 +104,7 @@ struct Look<'a> {
     column: &'a Column,
     /// The number of rows, which is never 0.
     rows: f64,
-    /// The column is the whole key of its rows.
+    /// True if the column is the whole key of its rows.
     is_key: bool,
     answers: Answers<'a>,
     thresholds: &'a Thresholds,

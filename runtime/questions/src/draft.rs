@@ -16,7 +16,7 @@ pub struct Draft {
     pub compare: Option<Comparison>,
     pub order: Option<DraftOrder>,
     pub limit: Option<u64>,
-    /// Each value without groups as well, for shares of a total.
+    /// True to compute each value without groups as well, for shares of a total.
     pub totals: bool,
 }
 

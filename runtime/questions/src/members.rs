@@ -121,7 +121,7 @@ pub(crate) struct MemberMatch {
     pub(crate) members: Vec<usize>,
     /// The members that a synonym matches, but no name of their own.
     pub(crate) by_synonym: Vec<usize>,
-    /// All words of a phrase, without mistakes.
+    /// True if all words of a phrase match, without mistakes.
     pub(crate) is_exact: bool,
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum Likeness {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedWord {
     pub(crate) text: String,
-    /// The word is not finished.
+    /// True if the word is not finished.
     pub(crate) is_open: bool,
 }
 

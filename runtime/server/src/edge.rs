@@ -70,9 +70,9 @@ const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id
 pub struct Connection {
     /// The address of the socket's other end. The edge replaces a trusted proxy's by its client's.
     pub peer: Option<IpAddr>,
-    /// The server takes no more connections: only probes are answered.
+    /// True if the server accepts no more connections. Only probes are then answered.
     pub is_surplus: bool,
-    /// The connection is under TLS.
+    /// True if the connection uses TLS.
     pub is_secure: bool,
 }
 

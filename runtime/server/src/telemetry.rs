@@ -34,12 +34,12 @@ pub struct LogSettings {
     pub level: LogLevel,
     pub format: LogFormat,
     pub timestamps: bool,
-    /// Adds the file and line of the code to each record.
+    /// True to add the file and line of the code to each record.
     pub caller: bool,
     pub output: LogOutput,
-    /// The two events of each request.
+    /// True to log the two events of each request.
     pub requests: bool,
-    /// The events of queries that went well.
+    /// True to log the events of successful queries.
     pub queries: bool,
 }
 

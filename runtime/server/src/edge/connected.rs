@@ -21,7 +21,7 @@ const MAX_UNCHECKED: Duration = Duration::from_secs(30);
 /// Admits the caller of an open connection, once, by a credential that came after the request.
 pub(crate) struct ConnectionAdmission {
     pub(super) context: RequestContext,
-    /// The host is a name that anonymous callers may use.
+    /// True if the host is a name that anonymous callers may use.
     pub(super) is_host_known: bool,
 }
 

@@ -29,9 +29,9 @@ pub struct MetricsSettings {
     pub version: String,
     /// The id of this process among all replicas, for the gauge of running tasks.
     pub worker_id: String,
-    /// Processor time, memory and files of the process.
+    /// True to report processor time, memory and files of the process.
     pub include_process: bool,
-    /// Threads and tasks of the runtime.
+    /// True to report threads and tasks of the runtime.
     pub include_runtime: bool,
     /// True if traces are exported, so that lost spans are counted.
     pub has_traces: bool,

@@ -36,7 +36,7 @@ const READ_BUFFER_BYTES: usize = 4 * 1024;
 /// A handshake that is valid.
 pub(super) struct Handshake {
     accept: HeaderValue,
-    /// The client speaks `graphql-transport-ws`.
+    /// True if the client supports `graphql-transport-ws`.
     pub(super) has_subprotocol: bool,
     upgrade: OnUpgrade,
 }

@@ -99,10 +99,10 @@ pub struct World {
     pub is_draining: bool,
     /// True if another query has the only permit, and no query may wait.
     pub is_busy: bool,
-    /// The operator took the description away.
+    /// True if the operator has disabled the description of the interface.
     pub has_no_docs: bool,
     pub has_no_costs: bool,
-    /// The warehouse has no prices.
+    /// True if the warehouse has no prices.
     pub has_no_prices: bool,
     /// The guardrails of every query.
     pub max_execution_seconds: Option<u64>,
@@ -123,9 +123,9 @@ pub struct World {
     pub is_read_only: bool,
     /// The origins whose pages may read answers; `*` allows all.
     pub cors: Vec<String>,
-    /// The settings name a Redis server, which does not answer.
+    /// True if the settings name a Redis server, which does not answer.
     pub has_cache_url: bool,
-    /// Results are stored in memory.
+    /// True if results are stored in memory.
     pub has_cache: bool,
     /// True if pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
@@ -193,7 +193,7 @@ pub struct TestRequest {
     pub text: Option<String>,
     /// The size in bytes of a JSON string as the body.
     pub size: Option<usize>,
-    /// The body begins and never ends.
+    /// True if the body begins and never ends.
     #[serde(default)]
     pub stalls: bool,
     /// True if the request uses a connection above the limit.

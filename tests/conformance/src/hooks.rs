@@ -35,7 +35,7 @@ pub struct FakeHook {
     pub wants_time: bool,
     pub warns: Option<String>,
     pub notes: Option<String>,
-    /// Changes of artifacts.
+    /// True if the hook blocks changes of artifacts.
     pub blocks: bool,
 }
 

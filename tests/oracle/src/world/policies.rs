@@ -17,7 +17,7 @@ use crate::value::{Number, Value};
 pub struct Policy {
     pub cube: String,
     pub row_filter: RowPolicy,
-    /// The caller is none of those whom it is written for.
+    /// True if the policy is for other callers only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_for_others: bool,
 }

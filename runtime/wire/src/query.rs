@@ -29,7 +29,7 @@ pub struct QueryRequest {
     pub query: SemanticQuery,
     pub numbers: Numbers,
     pub cache: CacheControl,
-    /// One statement that runs as it is, instead of a statement and its values; for `/query/sql`.
+    /// True to return one statement with its values as literals, for `/query/sql`.
     pub inline: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Query {
     pub time_dimensions: Option<Vec<time::TimeDimensionBody>>,
     pub compare_range: Option<time::CompareRangeBody>,
     pub fill_gaps: Option<bool>,
-    /// Rows instead of groups.
+    /// True for rows instead of groups.
     pub ungrouped: Option<bool>,
     /// The cube of members that are written without one.
     pub cube: Option<String>,

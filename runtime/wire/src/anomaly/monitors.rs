@@ -70,7 +70,7 @@ pub struct MonitorRequest {
     pub granularity: Option<GranularityName>,
     /// Steps of history before the first judged step, 1–10000. Default: 100.
     pub training_size: Option<u32>,
-    /// Default: true.
+    /// True to run the monitor. Default: true.
     pub enabled: Option<bool>,
     pub alert_config: Option<AlertRules>,
 }

@@ -37,7 +37,7 @@ export interface components {
             time_dimensions?: components["schemas"]["TimeDimension"][] | null;
             compare_range?: components["schemas"]["CompareRange"] | null;
             fill_gaps?: boolean | null;
-            /** @description Rows instead of groups. */
+            /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
             /** @description The cube of members that are written without one. */
             cube?: string | null;
@@ -170,7 +170,7 @@ export interface components {
             time_dimensions?: components["schemas"]["TimeDimension"][] | null;
             compare_range?: components["schemas"]["CompareRange"] | null;
             fill_gaps?: boolean | null;
-            /** @description Rows instead of groups. */
+            /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
             /** @description The cube of members that are written without one. */
             cube?: string | null;
@@ -294,7 +294,7 @@ export interface components {
             warnings: string[];
             /** @description Each measure without dimensions, if the query requests totals. */
             totals?: components["schemas"]["Row"] | null;
-            /** @description The rows were computed before, for this or another query. */
+            /** @description True if the rows were computed before, for this or another query. */
             cached: boolean;
             /** @description A digest of the statements and their values. Equal statements with equal values have the same digest. */
             cache_key: string;
@@ -308,7 +308,7 @@ export interface components {
              * @description The time since `as_of`, if the rows are cached.
              */
             age_ms?: number | null;
-            /** @description The data changed since, or the rows' time is over, if the rows are cached. */
+            /** @description True if the rows are cached, and the data has changed since or the time for which rows may be reused is over. */
             stale?: boolean | null;
             /** @description The use of pre-aggregations by each fact, if its cube has any. */
             pre_aggregation?: components["schemas"]["FactPreAggregation"][] | null;
@@ -343,7 +343,7 @@ export interface components {
              * @description The time at which the oldest of the tables was read from the cube.
              */
             built_at: string;
-            /** @description The rest of the time range is read from the rows of the cube. */
+            /** @description True if the rest of the time range is read from the rows of the cube. */
             reads_rows: boolean;
         };
         /** @description A pre-aggregation that does not serve a fact. */

@@ -80,7 +80,7 @@ pub struct JudgedSeries {
 /// One point. `None` is a value that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Start of the bucket as the query's zone writes it, milliseconds since 1970-01-01T00:00:00.
+    /// The start of the bucket in the local time of the query's zone, in milliseconds since 1970-01-01T00:00:00.
     pub at_ms: i64,
     pub value: Option<f64>,
     pub expected: Option<f64>,

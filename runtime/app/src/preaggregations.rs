@@ -162,7 +162,7 @@ fn after(time: Timestamp, wait: Duration) -> Timestamp {
     time.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns a time that is a while before another one.
+/// Returns the time that is `wait` before `time`.
 fn before(time: Timestamp, wait: Duration) -> Timestamp {
     time.checked_sub(wait).unwrap_or(Timestamp::MIN)
 }

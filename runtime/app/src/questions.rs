@@ -81,7 +81,7 @@ pub enum AskError {
 /// The query of a question.
 #[derive(Debug)]
 pub struct QuestionAnswer {
-    /// `None` if the question is unclear.
+    /// The query; `None` if the question is unclear.
     pub query: Option<SemanticQuery>,
     pub reading: Interpretation,
     /// The name of the language model whose query this is; `None`: the grammar's.

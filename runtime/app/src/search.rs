@@ -74,7 +74,7 @@ pub struct Hit {
     pub score: i64,
     /// The texts that match, those that count most first.
     pub marks: Vec<Marks>,
-    /// `None` if the module of governance is switched off.
+    /// The governance records of the artifact; `None` if the module is switched off.
     pub governed: Option<ArtifactView>,
 }
 

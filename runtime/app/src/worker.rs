@@ -115,7 +115,7 @@ struct TaskState {
     lease: Option<HeldLease>,
     /// The earliest time of the next run, as the clock's `elapsed`.
     due: Duration,
-    /// Consecutive failures.
+    /// The number of consecutive failures.
     failures: u32,
     /// A counter that varies the jitter.
     turns: u64,

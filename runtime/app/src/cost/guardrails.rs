@@ -37,7 +37,7 @@ pub enum GuardrailExceeded {
     TimeFilter { cubes: Vec<Arc<str>> },
     #[error("guardrail `require_partition_filter` needs a filter on `{}`", partitions.join("` or `"))]
     PartitionFilter {
-        /// `cube.dimension`.
+        /// The partition dimensions as `cube.dimension`.
         partitions: Vec<Arc<str>>,
     },
     #[error(

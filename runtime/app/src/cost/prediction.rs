@@ -54,7 +54,7 @@ pub struct StatementPrediction {
     pub samples: usize,
     /// Seconds on the warehouse.
     pub seconds: Option<Range>,
-    /// `None` if the warehouse does not report bytes.
+    /// The scanned bytes; `None` if the warehouse does not report them.
     pub scan_bytes: Option<Range>,
     /// The cost in the currency of the prices; `None` without prices.
     pub cost: Option<Range>,

@@ -24,7 +24,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 const DELIVERIES: &str = "deliveries";
 /// The longest time until a new message is noticed.
 const POLL: Duration = Duration::from_secs(2);
-/// Attempts of one run of the task, each of another channel.
+/// The largest number of attempts in one run of the task, each for another channel.
 const AT_ONCE: u32 = 32;
 /// The time after which a message that is not accepted has failed.
 pub(super) const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
@@ -37,7 +37,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 /// The part of a pause by which it varies.
 const SPREAD: f64 = 0.2;
 
-/// Returns a delivery and its channel after an attempt at a time, which was counted when it began. `spread` is a number from 0 to 1 by which pauses vary.
+/// Returns the states of a delivery and its channel after an attempt at the time `at`. The attempt was counted when it
+/// began. `spread` is a number from 0 to 1 by which pauses vary.
 pub fn after_attempt(due: &DueDelivery, result: Result<(), SendError>, at: Timestamp, spread: f64) -> DueDelivery {
     let DueDelivery { mut delivery, mut lane } = due.clone();
     delivery.last_error = result.as_ref().err().map(|error| error.reason().into());

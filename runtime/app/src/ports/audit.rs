@@ -12,7 +12,7 @@ use super::store::StoreError;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditEntry {
     pub at: Timestamp,
-    /// `authentication_success`, `authentication_failure`, `access_denied`, or the name of a change such as
+    /// The event: `authentication_success`, `authentication_failure`, `access_denied`, or a change such as
     /// `key_created`.
     pub event: Arc<str>,
     /// The user id; empty for an anonymous caller.

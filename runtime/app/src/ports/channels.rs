@@ -122,7 +122,7 @@ pub struct AlertMessage {
     pub at: Timestamp,
     pub subject: MessageSubject,
     pub alerts: Vec<MessageAlert>,
-    /// Alerts that the message has no place for.
+    /// The number of further alerts that the message does not list.
     pub more: u32,
 }
 

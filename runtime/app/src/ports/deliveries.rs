@@ -52,7 +52,7 @@ pub struct Delivery {
     pub due_at: Timestamp,
     /// A message that is not accepted by then has failed.
     pub expires_at: Timestamp,
-    /// Attempts that were begun.
+    /// The number of attempts that were begun.
     pub attempts: u32,
     /// The reason why the last attempt failed.
     pub last_error: Option<Arc<str>>,
@@ -64,9 +64,9 @@ pub struct Delivery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
     pub channel: Channel,
-    /// Failed attempts since the last success.
+    /// The number of failed attempts since the last success.
     pub failures: u32,
-    /// The time before which nothing is sent.
+    /// The time before which nothing is sent to the channel.
     pub resumes_at: Option<Timestamp>,
     /// The reason why the receiver refuses all messages.
     pub disabled: Option<Arc<str>>,

@@ -115,7 +115,7 @@ pub struct SeriesBatch {
     pub timestamps_ms: Vec<i64>,
     /// One value for each point. NaN stands for a missing value; no value is infinite.
     pub values: Vec<f64>,
-    /// `None` for calendar steps.
+    /// The length of a step in milliseconds; `None` for calendar steps, whose lengths differ.
     pub step_ms: Option<u64>,
 }
 
@@ -146,7 +146,7 @@ pub struct DetectorParams {
     /// The sensitivity, greater than 0; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     pub training_size: u32,
-    /// Points of one season, at least 2.
+    /// The number of points of one season, at least 2.
     pub seasonality: Option<u32>,
     /// The other settings, as JSON values by name.
     pub extra: Vec<(String, String)>,

@@ -63,7 +63,7 @@ impl ArtifactRef {
     }
 }
 
-/// `measure:orders.revenue`.
+/// Writes the reference as `measure:orders.revenue`.
 impl fmt::Display for ArtifactRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind.as_str(), self.id)

@@ -68,7 +68,7 @@ impl GuardrailSubject {
     }
 }
 
-/// `user:ada`.
+/// Writes the subject as `user:ada`.
 impl fmt::Display for GuardrailSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind(), self.name())

@@ -16,7 +16,7 @@ use super::store::StoreError;
 pub struct Lease {
     pub name: Arc<str>,
     pub holder: Arc<str>,
-    /// Grows with every claim of this name.
+    /// A number that grows with every claim of a lease of this name.
     pub fence: u64,
 }
 

@@ -35,7 +35,7 @@ pub struct MonitorDefinition {
     /// The IANA name of the zone in which the schedule is read.
     pub timezone: Arc<str>,
     pub granularity: Granularity,
-    /// Steps of history before the first judged step.
+    /// The number of steps of history before the first evaluated step.
     pub training_size: u32,
     pub is_enabled: bool,
     pub alerts: AlertConfig,
@@ -59,7 +59,7 @@ pub struct AlertConfig {
 /// An alert that is not acknowledged in time is escalated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationRule {
-    /// Minutes after the alert was triggered.
+    /// The number of minutes after the alert was triggered.
     pub after_minutes: u32,
     /// Empty: the channels of the monitor.
     pub notify: Vec<Channel>,
@@ -75,7 +75,7 @@ pub struct Monitor {
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// `None` while it is disabled.
+    /// The time of the next run; `None` while the monitor is disabled.
     pub next_run_at: Option<Timestamp>,
     pub last_run: Option<MonitorRun>,
     /// The start of the newest judged step, in milliseconds since 1970-01-01T00:00:00.
@@ -133,7 +133,7 @@ pub struct ScoredStep {
     pub lower_bound: Option<f64>,
     pub upper_bound: Option<f64>,
     pub raw: Option<f64>,
-    /// 0 to 1.
+    /// The score from 0 to 1.
     pub score: f64,
     pub severity: FindingSeverity,
     pub is_anomalous: bool,
@@ -205,9 +205,9 @@ pub struct MonitorRound {
 /// A selection of detections, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DetectionFilter {
-    /// Steps from this one on, in milliseconds since 1970-01-01T00:00:00.
+    /// The start of the first selected step, in milliseconds since 1970-01-01T00:00:00.
     pub from_ms: Option<i64>,
-    /// Steps before this one.
+    /// The start of the first step that is not selected, in milliseconds since 1970-01-01T00:00:00.
     pub before_ms: Option<i64>,
     pub min_severity: Option<FindingSeverity>,
     pub limit: u32,

@@ -36,7 +36,7 @@ pub trait Observer: Send + Sync {
 pub struct BuiltRollup<'a> {
     pub cube: &'a str,
     pub rollup: &'a str,
-    /// `success`, `failed` or `cancelled`.
+    /// The state of the build: `success`, `failed` or `cancelled`.
     pub state: &'static str,
     pub duration: Duration,
 }

@@ -63,10 +63,10 @@ pub struct RollupBuild {
     pub ended_at: Option<Timestamp>,
     /// The number of starts.
     pub attempts: u32,
-    /// Tables that are built, of those that are to be built.
+    /// The number of tables that are built, of those that are to be built.
     pub tables_done: u32,
     pub tables_total: Option<u32>,
-    /// Rows of the built tables.
+    /// The number of rows in the built tables.
     pub rows: Option<u64>,
     /// The generation that it published; `None` also if nothing has changed.
     pub generation: Option<u64>,

@@ -31,7 +31,7 @@ pub struct Recommendation {
     pub cube: Arc<str>,
     /// An entry of `pre_aggregations` of the cube.
     pub yaml: String,
-    /// Queries that it would have served.
+    /// The number of queries that the pre-aggregation would have served.
     pub queries: u64,
     /// The time that the warehouse took for them.
     pub warehouse: Duration,

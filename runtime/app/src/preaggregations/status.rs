@@ -21,7 +21,7 @@ use crate::ports::store::StoreError;
 /// The newest build of each rollup.
 pub(super) type NewestBuilds = HashMap<RollupName, RollupBuild>;
 
-/// Builds that are read to find the newest of each rollup.
+/// The number of builds that are read to find the newest one of each rollup.
 const RECENT_BUILDS: u32 = 5_000;
 
 /// The relation of a rollup's tables to its definition.

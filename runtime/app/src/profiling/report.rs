@@ -15,7 +15,8 @@ use super::statistics::is_number;
 use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
 use crate::ports::severity::FindingSeverity;
 
-/// John Tukey's inner fences, as the specification has them.
+/// The distance of the fences for outliers from the quartiles, in interquartile ranges (John Tukey's inner fences, as
+/// in the specification).
 const FENCES: f64 = 1.5;
 const NO_SAMPLES: &str = "all rows were counted: no warehouse takes samples yet";
 
@@ -25,7 +26,7 @@ pub struct CubeProfile {
     pub cube_name: Arc<str>,
     pub row_count: u64,
     pub profiled_at: Timestamp,
-    /// Rows that were looked at: all of them.
+    /// The number of rows that were read, which is all of them.
     pub sample_size: u64,
     pub dimension_profiles: Vec<ColumnProfile>,
     pub measure_profiles: Vec<ColumnProfile>,

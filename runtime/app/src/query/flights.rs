@@ -46,7 +46,7 @@ struct Flight {
     outcome: watch::Receiver<Option<FlightOutcome>>,
     waiters: usize,
     task: AbortHandle,
-    /// Distinguishes a flight from a later one of the same key.
+    /// A number that distinguishes a flight from a later one of the same key.
     id: u64,
 }
 

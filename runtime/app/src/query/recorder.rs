@@ -42,7 +42,7 @@ pub(super) struct QueryRecorder {
     pub(super) reservations: Mutex<Vec<Reservation>>,
     /// The clock's `elapsed` at the start.
     pub(super) started: Duration,
-    /// Time spent on the warehouse, if it is less than the time since admission.
+    /// The time spent on the warehouse, if it is less than the time since admission.
     pub(super) waited: Option<Duration>,
     pub(super) rows: u64,
     pub(super) outcome: QueryOutcome,

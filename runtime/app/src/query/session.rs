@@ -81,7 +81,7 @@ impl QuerySession<'_> {
         Some(GuardrailExceeded::Rows { limit, requested: None }.into())
     }
 
-    /// Returns the time until the answer of a query begins at the latest.
+    /// Returns the time limit within which the answer of a query must begin.
     pub fn timeout(&self) -> Duration {
         let timeout = self.service.settings.timeout;
         self.guardrails.max_execution.map_or(timeout, |limit| limit.min(timeout))

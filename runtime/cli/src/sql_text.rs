@@ -101,7 +101,7 @@ enum State {
 }
 
 struct Bracket {
-    /// The byte in its line.
+    /// The position in the line, in bytes.
     place: usize,
     is_open: bool,
 }

@@ -23,7 +23,7 @@ use crate::config::{WarehouseConfig, WithPlace};
 use crate::failure::Failure;
 use crate::project::Project;
 
-/// Statements that a warehouse runs at once.
+/// The default number of statements that a warehouse runs at once.
 const CONNECTIONS: usize = 8;
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 

@@ -54,7 +54,7 @@ pub enum MemberKind {
 pub struct ExplainedMember {
     pub key: Arc<str>,
     pub kind: MemberKind,
-    /// `orders.status`; a metric has no cube.
+    /// The name, such as `orders.status`, or the name of a metric without a cube.
     pub member: String,
     pub granularity: Option<Granularity>,
 }

@@ -93,7 +93,8 @@ pub struct Cube {
     /// True if the cube is closed to everyone, because a policy that may apply to it could not be read.
     pub is_guarded: bool,
     pub relation: Relation,
-    /// The models that the relation refers to by name and text, if tables of some are read where they were built.
+    /// The names and SQL texts of the models that the relation refers to, if the relation reads tables that were built
+    /// from some of them.
     pub(crate) built_from: Vec<(Arc<str>, Arc<str>)>,
     pub refresh: Option<Refresh>,
     pub measures: Vec<Measure>,

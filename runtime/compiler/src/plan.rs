@@ -109,7 +109,7 @@ pub enum RowKey {
 /// An aggregate over one fact's rows.
 #[derive(Debug)]
 pub struct PlannedAggregate<'m> {
-    /// Index into `facts`.
+    /// The index of the fact in `facts`.
     pub fact: usize,
     pub aggregate: &'m Aggregate,
     /// The metrics whose filters restrict the aggregate, outermost first.

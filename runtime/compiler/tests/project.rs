@@ -24,7 +24,7 @@ use terrane_golden_tests::{checked, first_party_profiles};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// `name: shop` when there is none.
+    /// The files of the project. If none is a settings file, one with `name: shop` is added.
     files: BTreeMap<String, String>,
     #[serde(default)]
     env: BTreeMap<String, String>,

@@ -42,7 +42,7 @@ pub enum ObligationFault {
     TooLarge { limit: usize },
 }
 
-/// One hook's obligations in ids.
+/// The obligations of one hook, with ids instead of names.
 #[derive(Debug, Default)]
 pub struct Checked {
     filters: HashMap<CubeId, Vec<Predicate>>,

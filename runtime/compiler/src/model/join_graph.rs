@@ -13,7 +13,7 @@ use crate::diagnostic::{Code, Diagnostic};
 pub struct Hop {
     /// The cube this hop leaves from.
     pub from: CubeId,
-    /// Index into that cube's `joins`.
+    /// The index of the join in that cube's `joins`.
     pub join: u32,
     /// The number of joins from the start, including this one.
     pub depth: u32,

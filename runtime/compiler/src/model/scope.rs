@@ -53,7 +53,7 @@ pub(super) enum Target {
 #[derive(Clone, Copy)]
 pub(super) struct NameScope<'m> {
     pub(super) model: &'m Model,
-    /// `None` in metrics.
+    /// The cube whose SQL is resolved; `None` in metrics.
     pub(super) cube: Option<CubeId>,
     /// The cube that declares the item. It differs from `cube` for inherited items and aliases.
     pub(super) declared_in: &'m str,

@@ -77,7 +77,7 @@ pub(crate) struct Recovered {
 pub struct Built {
     /// Models that were built from their current definitions. They are read from their tables.
     pub current: BTreeSet<Arc<str>>,
-    /// `schema.name`, in lower case, of tables that were built from definitions that changed or were deleted.
+    /// The tables that were built from definitions that have changed or were deleted, as `schema.name` in lower case.
     pub outdated: BTreeSet<String>,
     /// True if the warehouse did not report its built models, so that any table may be one.
     pub is_unknown: bool,
@@ -182,7 +182,7 @@ pub struct ModelDefinition {
     pub materialization: Materialization,
     pub schema: Option<Arc<str>>,
     pub refs: Vec<Reference>,
-    /// `(source, table)`.
+    /// The tables of sources that the model reads, as `(source, table)`.
     pub sources: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -375,7 +375,7 @@ pub enum MetricBody {
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
-    /// `None` if one of them could not be read, which was reported.
+    /// The values; `None` if one of them could not be read, which was reported.
     pub values: Option<Vec<LocatedValue>>,
 }
 

@@ -19,7 +19,7 @@ use crate::text::SourceFile;
 
 /// A parsed file, and the definitions in it that no other file affects.
 pub(super) struct ParsedFile {
-    /// `None` if the file is empty, can't be parsed, or is not a mapping.
+    /// The content; `None` if the file is empty, cannot be parsed, or is not a mapping.
     document: Option<Document>,
     /// Diagnostics of a file that cannot be parsed, or whose lists cannot be found.
     pub(super) diagnostics: Vec<Diagnostic>,

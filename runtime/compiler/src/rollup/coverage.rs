@@ -43,7 +43,7 @@ pub(super) struct Coverage<'r> {
     pub(super) has_remainder: bool,
     /// The number of tables.
     pub(super) tables: usize,
-    /// Rows of the tables.
+    /// The number of rows in the tables.
     pub(super) rows: u64,
     /// The oldest of the tables.
     pub(super) built_at: Timestamp,

@@ -216,7 +216,7 @@ pub struct DialectProfile {
     /// explain queries.
     pub explain: Option<Template>,
     pub extra: Vec<(String, String)>,
-    /// Differs between profiles that differ.
+    /// A digest of the profile. Different profiles have different digests.
     pub(crate) digest: u64,
     /// The overloads by operator, so that a lookup visits few of them.
     pub(super) ops: Vec<Vec<OpOverload>>,

@@ -78,7 +78,7 @@ struct Printer<'p> {
     is_bound: bool,
     out: String,
     params: Vec<Value>,
-    /// Indentation of the select being printed.
+    /// The indentation of the SELECT that is being printed.
     depth: usize,
     missing: Option<(&'static str, Option<LogicalType>)>,
 }

@@ -20,7 +20,7 @@ pub struct SourceFile {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Origin {
     pub file: Arc<SourceFile>,
-    /// Byte offset of the first character.
+    /// The byte offset of the first character.
     pub offset: u32,
     pub line: u32,
     pub column: u32,

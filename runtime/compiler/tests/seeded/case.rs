@@ -17,7 +17,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
-    /// `windows`: lines of every file end with a carriage return too.
+    /// The line ends of every file. With `windows`, lines end with a carriage return as well.
     #[serde(default)]
     line_ends: Option<LineEnds>,
     /// True if every file begins with a byte order mark.

@@ -94,7 +94,7 @@ struct Binder<'q> {
     locals: Vec<(Arc<str>, VariableId)>,
     /// Row contexts, innermost last.
     scopes: Vec<RowContext>,
-    /// Row contexts below this number turned into filters.
+    /// The number of the first row context that did not turn into filters.
     hidden: usize,
     logical_filters: Vec<LogicalFilter>,
 }

@@ -45,9 +45,9 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     problems: Vec<Problem>,
-    /// Open brackets and variable blocks.
+    /// The number of open brackets and variable blocks.
     depth: usize,
-    /// Prefix operators that wait for their operands.
+    /// The number of prefix operators that wait for their operands.
     prefixes: usize,
     /// True if the rest of the text is skipped.
     is_stopped: bool,

@@ -17,7 +17,7 @@ use crate::place::Place;
 /// Values in ascending order, with BLANK among the zeros.
 pub(super) struct Ranked {
     all: Vec<Datum>,
-    /// Each value once.
+    /// The distinct values.
     distinct: Vec<Datum>,
 }
 

@@ -29,7 +29,7 @@ impl FilterContext {
 /// Filters that are all required.
 #[derive(Debug)]
 pub(super) struct FilterList {
-    /// Equal lists of one evaluation have one number.
+    /// The number of the list. Equal lists of one evaluation have the same number.
     pub id: u32,
     pub filters: Vec<Rc<Restriction>>,
 }

@@ -20,7 +20,7 @@ pub(super) struct Environment {
     /// The filters around the groups or rows: what ALLSELECTED returns to.
     pub selected: Rc<FilterList>,
     pub frames: Rc<[Option<Frame>]>,
-    /// Row contexts below this number turned into filters.
+    /// The number of the first row context that did not turn into filters.
     pub hidden: usize,
     pub variables: Option<Rc<Binding>>,
 }

@@ -38,7 +38,7 @@ pub(crate) struct ResultShape {
 pub(crate) struct ShapeField {
     pub(crate) key: Name,
     pub(crate) name: Name,
-    /// `None` if the schema has no such field.
+    /// The type; `None` if the schema does not have the field.
     pub(crate) ty: Option<Arc<FieldType>>,
     /// Empty for scalars and enums.
     pub(crate) fields: Vec<ShapeField>,

@@ -82,7 +82,7 @@ pub(crate) struct Detection {
     expected: Option<f64>,
     lower_bound: Option<f64>,
     upper_bound: Option<f64>,
-    /// 0 to 1.
+    /// The score from 0 to 1.
     score: f64,
     severity: Severity,
     detected_at: String,

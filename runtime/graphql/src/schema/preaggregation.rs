@@ -8,9 +8,9 @@ use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationPartition
 pub(crate) struct PreAggregation {
     cube: String,
     name: String,
-    /// `not_built`; `ready`; `outdated`: its tables are of other definitions, and no query reads them.
+    /// `not_built`, `ready`, or `outdated` if the tables are of other definitions, so that no query reads them.
     state: String,
-    /// Grows with each publication of new tables.
+    /// A number that grows with each publication of new tables.
     generation: Option<u64>,
     /// The time since which queries read these tables.
     published_at: Option<String>,

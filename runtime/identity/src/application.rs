@@ -27,7 +27,7 @@ const MAX_ID_BYTES: usize = 256;
 /// Requirements on the tokens of applications.
 #[derive(Debug, Clone)]
 pub struct ApplicationSettings {
-    /// `None` accepts every issuer, and none.
+    /// The required issuer; `None` to accept tokens of any issuer, or without one.
     pub issuer: Option<String>,
     /// Required in `aud`; `None` also accepts a token without `aud`.
     pub audience: Option<String>,

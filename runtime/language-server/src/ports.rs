@@ -36,7 +36,7 @@ pub trait ProjectFiles {
     fn schemas(&self) -> FileSchemas;
 }
 
-/// Schemas of files whose keys are not the compiler's.
+/// The schemas of files whose keys the compiler does not define.
 #[derive(Debug, Clone, Default)]
 pub struct FileSchemas {
     pub project: Schema,

@@ -19,7 +19,7 @@ pub struct Sight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     pub node: u32,
-    /// Edges from the start.
+    /// The number of edges from the start.
     pub depth: u32,
     /// The node before it on the shortest way; its own number at the start.
     pub by: u32,

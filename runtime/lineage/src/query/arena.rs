@@ -70,7 +70,7 @@ pub(crate) struct Place {
     pub(crate) reason: Reason,
     /// The line and column in the SQL; line 0 if it has none.
     pub(crate) at: Location,
-    /// Characters.
+    /// The length in characters.
     pub(crate) length: usize,
 }
 

@@ -40,7 +40,8 @@ pub(crate) struct Breaker {
     openings: VecDeque<Duration>,
     /// The wait before the probe that closed the breaker, until the next call.
     last_probe_wait: Option<Duration>,
-    /// Increases when the breaker opens and when a probe begins, so that calls that began earlier change nothing.
+    /// A number that increases when the breaker opens and when a probe begins. Results of calls that began before are
+    /// ignored.
     generation: u64,
 }
 
@@ -69,7 +70,7 @@ struct Second {
     at: u64,
     calls: u64,
     faults: u64,
-    /// Faults other than timeouts.
+    /// The number of faults other than timeouts.
     severe: u64,
 }
 

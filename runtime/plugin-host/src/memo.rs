@@ -20,7 +20,7 @@ const MAX_PARTITION_BYTES: usize = 1024 * 1024;
 const MAX_PARTITION_ENTRIES: usize = 1_024;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_PARTITIONS: usize = 10_000;
-/// The size of an entry besides its key and value.
+/// The estimated size of an entry in bytes, without its key and value.
 const ENTRY_BYTES: usize = 96;
 
 /// The partitions of a host.
@@ -33,7 +33,7 @@ pub(crate) struct Memo {
 struct Partitions {
     by_key: HashMap<PartitionKey, Partition>,
     bytes: usize,
-    /// Counts uses; the partition with the lowest count is the least recently used.
+    /// The number of uses so far. The partition with the lowest number was least recently used.
     uses: u64,
 }
 

@@ -24,7 +24,7 @@ const DAY_MICROS: i64 = 86_400_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     nodes: usize,
-    /// Nodes and values of all roots, with shared nodes counted for each reference.
+    /// The number of nodes and values of all roots, with shared nodes counted for each reference.
     tree: usize,
 }
 

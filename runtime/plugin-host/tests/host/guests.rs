@@ -30,7 +30,7 @@ pub(crate) struct Guest<'a> {
 
 /// The address of `info` in a guest's memory; its strings start at 1024.
 const INFO: &str = "(i32.const 2048)";
-/// `ok` without a value: zeros.
+/// A result `ok` without a value, which is all zeros.
 const OK: &str = "(i32.const 4096)";
 
 impl Default for Guest<'_> {

@@ -38,7 +38,7 @@ pub(super) struct Candidates {
     pub(super) members: Vec<usize>,
     /// The members that a synonym matches, but no name of their own.
     pub(super) by_synonym: Vec<usize>,
-    /// 1 for all words of a phrase; less for a part of it, and for words with typing mistakes.
+    /// The certainty: 1 for all words of a phrase; less for a part of it, and for words with typing mistakes.
     pub(super) certainty: f64,
 }
 

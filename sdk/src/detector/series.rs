@@ -87,7 +87,7 @@ impl DetectorInfo {
 /// The judgement of one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
-    /// 0 to 1.
+    /// The score from 0 to 1.
     pub score: f64,
     pub raw: f64,
     pub expected: f64,

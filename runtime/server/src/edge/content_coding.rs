@@ -15,7 +15,7 @@ use super::error::ApiError;
 
 /// The codings of bodies, besides none.
 pub(crate) const SUPPORTED: [&str; 2] = ["gzip", "zstd"];
-/// Decoders of the zstd coding need no larger window (RFC 9659, section 3): 8 MiB.
+/// The binary logarithm of the largest window of the zstd coding: 8 MiB (RFC 9659, section 3).
 const MAX_WINDOW_LOG: u32 = 23;
 
 /// The coding of one body.

@@ -193,7 +193,7 @@ impl Metrics {
     }
 }
 
-/// Returns the label of a pre-aggregation: those of cubes that share a label share one too.
+/// Returns the label of a pre-aggregation, which is [`OTHER`] if the cube's label is.
 fn rollup_label<'a>(cube: &str, rollup: &'a str) -> &'a str {
     if cube == OTHER { OTHER } else { rollup }
 }

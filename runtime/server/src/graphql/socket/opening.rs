@@ -19,7 +19,7 @@ pub(super) struct TooLarge;
 #[derive(Debug)]
 pub(super) struct OpeningLimit<S> {
     stream: S,
-    /// `None` if the session is open.
+    /// The reader of frame headers; `None` if the session is open.
     frames: Option<FrameScan>,
 }
 

@@ -95,7 +95,7 @@ impl Case {
     }
 }
 
-/// Leaves out of the last request's body whatever the fault does not need.
+/// Removes the parts of the last request's body without which the fault still occurs.
 ///
 /// # Errors
 /// The servers are gone.

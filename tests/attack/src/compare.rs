@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::http::{Answer, Request};
 use crate::scenario::{CANARY, SECRET};
 
-/// Cache keys and tags are digests under a secret of each server.
+/// The headers that differ between any two servers. Cache keys and tags are digests with a secret of each server.
 const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-cache-key"];
 pub(crate) const VOLATILE_FIELDS: &[&str] = &[
     "duration_ms",

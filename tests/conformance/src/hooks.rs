@@ -29,7 +29,7 @@ pub struct FakeHook {
     pub denies: Option<String>,
     /// A dimension such as `orders.status`, whose rows must be `open`.
     pub filters: Option<String>,
-    /// `orders.status`: null in its place.
+    /// A dimension such as `orders.status`, whose values the hook masks as null.
     pub masks: Option<String>,
     pub max_rows: Option<u64>,
     pub wants_time: bool,

@@ -23,7 +23,7 @@ pub struct Program {
 /// The output and exit code of a run.
 #[derive(Debug)]
 pub struct Output {
-    /// `None` when a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,

@@ -35,7 +35,7 @@ pub struct Run {
 pub struct Report {
     pub queries: usize,
     pub answered: usize,
-    /// Queries that were compared with REST.
+    /// The number of queries that were compared with REST.
     pub by_rest: usize,
     /// Refusals by code.
     pub refused: BTreeMap<String, usize>,

@@ -53,7 +53,7 @@ pub(super) struct Draft<'g, 'w> {
     /// The cubes of the selected measures.
     pub(super) facts: Vec<String>,
     pub(super) values: Vec<String>,
-    /// Keys in the answer.
+    /// The keys of the groups in the answer.
     pub(super) groups: Vec<String>,
 }
 

@@ -163,7 +163,7 @@ fn read_as(cell: &Cell, beside: &Value) -> Option<Value> {
     }
 }
 
-/// A row of a table, and what its own cube's to-one joins find, all of it unfiltered.
+/// A row of a table and the rows that its cube's to-one joins find, before row filters.
 struct Base<'w> {
     world: &'w World,
     cube: &'w Cube,

@@ -5,7 +5,7 @@
 
 use super::kind::Kind;
 
-/// Rows of one INSERT.
+/// The number of rows of one INSERT.
 const ROWS: usize = 250;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::numeric;
 use crate::columns::{Cell, Column, Kind};
 use crate::sessions::CellError;
 
-/// PostgreSQL counts from 2000-01-01.
+/// The date from which PostgreSQL counts, 2000-01-01, in days since 1970-01-01.
 const EPOCH_DAYS: i32 = 10_957;
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 

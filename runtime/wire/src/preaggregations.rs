@@ -22,7 +22,7 @@ const EXAMPLE: &str = "an object like {\"cube\": \"orders\", \"name\": \"daily\"
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PreaggregationRefresh {
-    /// All cubes if it is absent.
+    /// The name of the cube. Default: all cubes.
     pub cube: Option<String>,
     /// All pre-aggregations of the cubes if it is absent.
     pub name: Option<String>,
@@ -44,10 +44,10 @@ pub struct PreaggregationsStatus {
 pub struct PreaggregationStatus {
     pub cube: String,
     pub name: String,
-    /// `not_built`; `ready`; `outdated`: its tables are of other definitions, and no query reads them.
+    /// `not_built`, `ready`, or `outdated` if the tables are of other definitions, so that no query reads them.
     #[schemars(schema_with = "served_state")]
     pub state: &'static str,
-    /// Grows with each publication of new tables.
+    /// A number that grows with each publication of new tables.
     pub generation: Option<u64>,
     /// The time since which queries read these tables.
     pub published_at: Option<String>,

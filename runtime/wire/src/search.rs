@@ -176,7 +176,7 @@ pub struct SearchHit<'a> {
     pub certification: Option<CertificationBadge>,
     /// Users and teams.
     pub owners: Vec<SearchOwner<'a>>,
-    /// Comparable within one answer.
+    /// The score of the hit, which is comparable only within one answer.
     pub score: i64,
 }
 

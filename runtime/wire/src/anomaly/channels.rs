@@ -87,7 +87,7 @@ pub struct ConfiguredChannel<'a> {
     pub name: Option<&'a str>,
     /// True if messages contain numbers and the values of dimensions.
     pub cleared: bool,
-    /// Failed attempts since the last message that was accepted.
+    /// The number of failed attempts since the last message that was accepted.
     pub failures: u32,
     /// The time of the next attempt after a failure.
     pub resumes_at: Option<String>,

@@ -58,7 +58,7 @@ pub struct MonitorRequest {
     pub measure_name: String,
     /// `z_score`, `iqr`, `mad`, or another kind of `GET /api/v1/anomaly/detectors`. Default: `z_score`.
     pub detector_type: Option<String>,
-    /// Greater than 0. Default: the detector's own.
+    /// The sensitivity, greater than 0. Default: the detector's own.
     pub sensitivity: Option<f64>,
     /// One series for each combination of their values. At most 5.
     pub dimensions: Option<Vec<String>>,
@@ -68,7 +68,7 @@ pub struct MonitorRequest {
     pub timezone: Option<String>,
     /// The length of a step. Default: `day`.
     pub granularity: Option<GranularityName>,
-    /// Steps of history before the first judged step, 1–10000. Default: 100.
+    /// The number of steps of history before the first evaluated step, 1–10000. Default: 100.
     pub training_size: Option<u32>,
     /// True to run the monitor. Default: true.
     pub enabled: Option<bool>,
@@ -87,7 +87,7 @@ pub struct AlertRules {
     pub resolve_after_steps: Option<u32>,
     /// The minutes for which the first message about new alerts waits for others, 0–1440. Default: 0.
     pub grouping_window_minutes: Option<u32>,
-    /// At most 10, with ascending minutes.
+    /// The escalation rules, at most 10, with ascending minutes.
     pub escalation_rules: Option<Vec<EscalationRequest>>,
 }
 
@@ -95,7 +95,7 @@ pub struct AlertRules {
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EscalationRequest {
-    /// Minutes after the alert was triggered, 1–10080.
+    /// The number of minutes after the alert was triggered, 1–10080.
     pub after_minutes: u32,
     /// A type, which stands for the monitor's channels of that type; a channel; or a list of these. Default: the
     /// monitor's channels.
@@ -214,7 +214,7 @@ pub struct Detection<'a> {
     pub lower_bound: Option<f64>,
     pub upper_bound: Option<f64>,
     pub raw: Option<f64>,
-    /// 0 to 1.
+    /// The score from 0 to 1.
     pub score: f64,
     #[schemars(with = "SeverityName")]
     pub severity: &'static str,

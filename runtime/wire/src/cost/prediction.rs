@@ -35,7 +35,7 @@ pub struct CostPrediction<'a> {
     /// Null if the warehouse does not report bytes.
     pub scan_bytes: Option<f64>,
     pub scan_bytes_formatted: Option<String>,
-    /// Seconds on the warehouse: the median.
+    /// The median of the seconds on the warehouse.
     pub estimated_seconds: Option<f64>,
     /// Null without prices.
     pub estimated_cost: Option<f64>,

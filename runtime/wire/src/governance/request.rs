@@ -131,7 +131,7 @@ pub struct NewGlossaryTerm {
     pub examples: Option<Vec<String>>,
     /// The ids of other terms.
     pub related_terms: Option<Vec<String>>,
-    /// `cube.member` in a formula must exist.
+    /// The formula, in which each `cube.member` must exist.
     pub formula: Option<String>,
     pub owner: Option<String>,
     /// The default is `approved`.

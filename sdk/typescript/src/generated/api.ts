@@ -574,7 +574,7 @@ export interface components {
             token_type: components["schemas"]["TokenType"];
             /**
              * Format: uint64
-             * @description Seconds.
+             * @description The lifetime of the access token in seconds.
              */
             expires_in: number;
             /** @description Can be used once. */
@@ -607,7 +607,7 @@ export interface components {
             owners: components["schemas"]["SearchOwner"][];
             /**
              * Format: int64
-             * @description Comparable within one answer.
+             * @description The score of the hit, which is comparable only within one answer.
              */
             score: number;
         };

@@ -71,7 +71,7 @@ pub struct Properties {
     /// The catalog; `None` if the request names none.
     pub catalog: Option<String>,
     pub content: Content,
-    /// Seconds; `None` is the limit of the server.
+    /// The time limit in seconds; `None` for the limit of the server.
     pub timeout: Option<u64>,
     /// The index of the first row; `None` is the first of all.
     pub begin_range: Option<u64>,

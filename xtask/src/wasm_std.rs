@@ -29,7 +29,7 @@ const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
 /// The sources of the standard library, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Source {
-    /// `rustup target add`.
+    /// The command `rustup target add`.
     Rustup,
     /// A build from the sources of the standard library.
     RustSrc,

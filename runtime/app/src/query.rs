@@ -313,7 +313,7 @@ impl QueryService {
         &self.settings.cache.tiers
     }
 
-    /// Returns the most rows of a page.
+    /// Returns the largest number of rows of a page.
     pub fn max_limit(&self) -> u64 {
         self.settings.max_limit
     }

@@ -29,7 +29,7 @@ const MAX_EVALUATIONS: usize = 4;
 const MAX_WAITING: usize = 256;
 /// The time that an evaluation waits for others.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most steps of a check, which has no rows.
+/// The largest number of steps of a check, which has no rows.
 const CHECK_STEPS: u64 = 100_000;
 
 /// The evaluations of one process. One tenant leaves a place to others.

@@ -48,7 +48,7 @@ impl ChannelType {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         ChannelType::ALL.into_iter().find(|channel| channel.as_str() == word)
     }
@@ -106,7 +106,7 @@ impl MessageKind {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         MessageKind::ALL.into_iter().find(|kind| kind.as_str() == word)
     }

@@ -34,7 +34,7 @@ impl DeliveryState {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         DeliveryState::ALL.into_iter().find(|state| state.as_str() == word)
     }

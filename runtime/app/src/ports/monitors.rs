@@ -116,7 +116,7 @@ impl RunOutcome {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         RunOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == word)
     }

@@ -18,7 +18,7 @@ use crate::domain::{RequestContext, Scope, Surface};
 use crate::ports::preaggregations::{BuildOrigin, RollupBuild, RollupName};
 use crate::ports::store::StoreError;
 
-/// The most names that an error proposes.
+/// The largest number of names that an error proposes.
 const MAX_NEAREST: usize = 5;
 /// The most partitions that a request names.
 const MAX_NAMED_PARTITIONS: usize = 1_000;

@@ -24,7 +24,7 @@ use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);
 
-/// The most refreshes of outdated results at one time. Results beyond are refreshed for a later caller.
+/// The largest number of refreshes of outdated results at one time. Results beyond are refreshed for a later caller.
 const MAX_REFRESHES: usize = 64;
 
 /// The executions that are shared now.

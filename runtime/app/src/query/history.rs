@@ -20,7 +20,8 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 const MAX_SHAPES: usize = 1_000;
 /// The largest number of members of a shape. A query with more members gains nothing from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;
-/// The most bytes of the names of filtered dimensions. For a query with more, the filters are recorded as unknown.
+/// The largest number of bytes of the names of filtered dimensions. For a query with more, the filters are recorded as
+/// unknown.
 const MAX_FILTER_BYTES: usize = 1_000;
 /// The largest depth to which metrics that refer to metrics are followed.
 const MAX_DEPTH: usize = 50;

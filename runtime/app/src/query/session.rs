@@ -70,7 +70,7 @@ impl QuerySession<'_> {
         self.guardrails
     }
 
-    /// Returns the most rows that a query of this session can return.
+    /// Returns the largest number of rows that a query of this session can return.
     pub fn max_rows(&self) -> u64 {
         self.environment.max_limit.min(self.guardrails.max_rows_returned.unwrap_or(u64::MAX))
     }

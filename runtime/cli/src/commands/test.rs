@@ -70,7 +70,7 @@ struct CaseJson<'a> {
     sql: Option<&'a str>,
 }
 
-/// The most names of cases in a hint.
+/// The largest number of names of cases in a hint.
 const MAX_NAMES: usize = 8;
 
 /// Runs the cases. Returns true if all of them pass.

@@ -24,8 +24,8 @@ use crate::types::LogicalType;
 
 /// The column that contains the number of groups before paging.
 const TOTAL: &str = "total_rows";
-/// The most rows of an answer that is read as a whole. A larger one is a stream, which begins with the number of groups;
-/// so pages that are known to hold all groups have fewer rows.
+/// The largest number of rows of an answer that is read as a whole. A larger one is a stream, which begins with the
+/// number of groups; so pages that are known to hold all groups have fewer rows.
 pub const MAX_WHOLE_ROWS: u64 = 10_000;
 /// The column that holds how many rows were added for steps of time.
 const ADDED: &str = "added_rows";

@@ -58,9 +58,9 @@ use environment::{Environment, Value};
 use rows::Rows;
 use source::Item;
 
-/// The most semantic queries of one evaluation.
+/// The largest number of semantic queries of one evaluation.
 pub const MAX_QUERIES: usize = 100;
-/// The most rows of a table during evaluation.
+/// The largest number of rows of a table during evaluation.
 pub const MAX_ROWS: usize = 1_000_000;
 
 /// The state of an evaluation.

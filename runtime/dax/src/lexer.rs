@@ -12,7 +12,7 @@ use crate::problem::{MAX_PROBLEMS, Problem, ProblemKind};
 use crate::spelling::{is_name_part, is_name_start};
 use crate::tree::Number;
 
-/// The most characters that a query may have.
+/// The largest number of characters that a query may have.
 pub const MAX_CHARACTERS: usize = 100_000;
 
 #[derive(Debug, Clone, PartialEq)]

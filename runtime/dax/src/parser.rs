@@ -14,7 +14,7 @@ use crate::place::Place;
 use crate::problem::{Expected, MAX_PROBLEMS, Problem, ProblemKind};
 use crate::tree::{Definition, Evaluation, Expression, ExpressionKind, Name, OrderKey, Query, Variable};
 
-/// The most levels of brackets, and of prefix operators.
+/// The largest number of levels of brackets, and of prefix operators.
 pub const MAX_NESTING: usize = 200;
 
 /// A tree with the problems of its text. Without problems, the tree has no invalid parts.

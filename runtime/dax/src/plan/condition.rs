@@ -193,7 +193,7 @@ impl Planner<'_> {
     }
 }
 
-/// The most rows of several columns that a filter lists.
+/// The largest number of rows of several columns that a filter lists.
 const MAX_TUPLES: usize = 200;
 
 fn condition(member: &Member, operator: Test, values: Vec<Value>) -> Filter {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use crate::draft::Unit;
 use crate::language::{Direction, Language};
 
-/// The most members that a part of a phrase may mean. More are no hint of any of them.
+/// The largest number of members that a part of a phrase may mean. A part that fits more members is ignored.
 const MAX_PARTIAL: usize = 6;
 /// The shortest word that may have a typing mistake.
 const MIN_FUZZY_CHARS: usize = 5;
-/// The most words of a phrase.
+/// The largest number of words of a phrase.
 const MAX_WORDS: usize = 8;
 
 /// The kinds of members.

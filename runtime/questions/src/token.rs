@@ -4,9 +4,9 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::language::Language;
 
-/// The most characters of a question.
+/// The largest number of characters of a question.
 pub const MAX_CHARS: usize = 500;
-/// The most words of a question.
+/// The largest number of words of a question.
 pub const MAX_TOKENS: usize = 60;
 
 /// The reason why a question is not read.

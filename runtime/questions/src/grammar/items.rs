@@ -79,7 +79,7 @@ pub(super) fn items(
     items
 }
 
-/// The most words of a value.
+/// The largest number of words of a value.
 const MAX_VALUE_WORDS: usize = 8;
 
 /// Returns the longest values at the start of some tokens, in upper or lower case, with their number of words. Without

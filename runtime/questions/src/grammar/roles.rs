@@ -15,11 +15,11 @@ use crate::language::{Direction, Meaning};
 use crate::members::{KnownValue, KnownValues, MemberEntry, MemberKind, Vocabulary};
 use crate::times;
 
-/// The most choices of a clarification.
+/// The largest number of choices of a clarification.
 const MAX_CHOICES: usize = 8;
-/// The most values in a message.
+/// The largest number of values in a message.
 const MAX_VALUES: usize = 5;
-/// The most rows of a ranking.
+/// The largest number of rows of a ranking.
 const MAX_ROWS: f64 = 10_000.0;
 /// The certainty of a value that was not found because its dimension is not searched.
 const CERTAINTY_OF_GUESS: f64 = 0.6;

@@ -42,7 +42,7 @@ const COLUMNS: [&str; 19] = [
 ];
 /// The largest number of rows of one statement, within the number of values that both engines bind.
 const ROWS_AT_ONCE: usize = 500;
-/// The most rows that one transaction deletes.
+/// The largest number of rows that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 5_000;
 
 #[async_trait]

@@ -248,7 +248,7 @@ export interface components {
             certification_status: "draft" | "pending_review" | "certified" | "deprecated" | "archived";
             /**
              * Format: uint64
-             * @description The most hits, 1 to 100. Default: 20.
+             * @description The largest number of hits, 1 to 100. Default: 20.
              */
             limit?: number | null;
         };

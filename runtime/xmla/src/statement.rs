@@ -31,7 +31,7 @@ pub struct Condition {
     pub value: String,
 }
 
-/// The most conditions of a query.
+/// The largest number of conditions of a query.
 const MAX_CONDITIONS: usize = 100;
 /// The first words of statements in languages that are not DAX.
 const OTHER_LANGUAGES: [&str; 10] =

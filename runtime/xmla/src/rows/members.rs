@@ -16,7 +16,7 @@ use crate::rowset::Cell;
 use crate::rowsets::unique_name;
 use crate::scope::{Hierarchy, Level, MeasureRef, Member, VisibleProject};
 
-/// The most members of a list.
+/// The largest number of members of a list.
 pub const MAX_MEMBERS: usize = 10_000;
 
 const CUBE: &str = "CUBE_NAME";

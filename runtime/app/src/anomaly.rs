@@ -25,7 +25,7 @@ use bucket::Bucket;
 use series::Series;
 pub use series::Unreadable;
 
-/// The specification's default.
+/// The default number of steps of history, from the specification.
 pub const TRAINING_SIZE: u32 = 100;
 /// The largest number of steps of history that a run may request.
 const MAX_TRAINING_SIZE: u32 = 10_000;
@@ -285,7 +285,7 @@ impl<'a> Parts<'a> {
         Parts { history: &before[before.len().saturating_sub(size)..], points }
     }
 
-    /// Values of history that are there.
+    /// Returns the number of values in the history that are not missing.
     fn known(&self) -> usize {
         self.history.iter().filter(|(_, value)| !value.is_nan()).count()
     }

@@ -248,7 +248,7 @@ impl Builds {
 struct ToBuild<'s> {
     query: Arc<str>,
     marker: Marker,
-    /// Schema and name.
+    /// The schema and the name of the relation.
     built_as: (&'s str, &'s str),
     is_view: bool,
 }

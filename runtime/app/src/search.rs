@@ -34,11 +34,11 @@ pub const DEFAULT_SUGGESTIONS: usize = 10;
 pub const MAX_LIMIT: usize = 100;
 /// The number of matches for each hit among which certified ones come first.
 const RANKED_PER_HIT: usize = 4;
-/// The addition to the score of a certified artifact.
+/// The number that is added to the score of a certified artifact.
 const CERTIFIED: i64 = 300;
-/// The addition to the score of a deprecated or archived artifact.
+/// The number that is added to the score of a deprecated or archived artifact.
 const DEPRECATED: i64 = -600;
-/// The addition to the score of a suggestion from the cube of the context.
+/// The number that is added to the score of a suggestion from the cube of the context.
 const OF_CONTEXT: i64 = 500;
 const MAX_NEAREST: usize = 5;
 

@@ -19,7 +19,7 @@ use crate::query::RequestContext;
 pub struct Approval {
     /// The findings, in the order of the hooks' ids.
     pub findings: Vec<HookFinding>,
-    /// Required hooks that gave no answer.
+    /// The ids of required hooks that did not respond.
     pub unavailable: Vec<Arc<str>>,
 }
 

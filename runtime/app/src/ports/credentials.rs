@@ -33,7 +33,7 @@ pub struct ApiKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
     pub username: Arc<str>,
-    /// A PHC string.
+    /// The hash of the password, as a PHC string.
     pub password_hash: Arc<str>,
     pub scopes: Scopes,
     pub caller: SecurityContext,

@@ -155,7 +155,7 @@ pub struct DetectorParams {
 /// The scores, one per point. All lists have the same length; a missing value is NaN.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detection {
-    /// 0 to 1.
+    /// The scores from 0 to 1.
     pub scores: Vec<f64>,
     pub raw: Vec<f64>,
     pub expected: Vec<f64>,

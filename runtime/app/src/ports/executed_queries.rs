@@ -23,7 +23,7 @@ pub struct ExecutedQuery {
     /// The hash of the statement's text with placeholders, as the log names the statement.
     pub query_hash: Arc<str>,
     pub cube: Arc<str>,
-    /// Empty for an anonymous caller.
+    /// The caller's user id; empty for an anonymous caller.
     pub user_id: Arc<str>,
     pub tenant: Option<Arc<str>>,
     /// The purpose of the query, such as `rest` or `export`.

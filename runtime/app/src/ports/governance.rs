@@ -127,7 +127,7 @@ pub struct Permit {
 /// A query may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// Stable, for programs.
+    /// A stable code, for programs.
     pub code: Arc<str>,
     /// The message for the caller.
     pub public_message: Arc<str>,
@@ -197,7 +197,7 @@ pub enum MetadataChange {
 /// One rule that looked at an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateFinding {
-    /// Stable, for programs.
+    /// A stable code, for programs.
     pub rule: String,
     pub severity: FindingSeverity,
     /// The problem, and what to do.

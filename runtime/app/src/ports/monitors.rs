@@ -30,7 +30,7 @@ pub struct MonitorDefinition {
     pub sensitivity: Option<f64>,
     /// One series for each combination of their values.
     pub dimensions: Vec<Arc<str>>,
-    /// A cron expression.
+    /// The schedule, as a cron expression.
     pub schedule: Arc<str>,
     /// The IANA name of the zone in which the schedule is read.
     pub timezone: Arc<str>,
@@ -61,7 +61,7 @@ pub struct AlertConfig {
 pub struct EscalationRule {
     /// The number of minutes after the alert was triggered.
     pub after_minutes: u32,
-    /// Empty: the channels of the monitor.
+    /// The channels to notify; empty for the channels of the monitor.
     pub notify: Vec<Channel>,
 }
 

@@ -46,7 +46,7 @@ pub enum BuildOrigin {
 /// A build of one rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollupBuild {
-    /// 32 random hexadecimal digits.
+    /// The id of the build: 32 random hexadecimal digits.
     pub id: Arc<str>,
     pub target: Arc<str>,
     pub rollup: RollupName,
@@ -112,7 +112,7 @@ impl RollupBuild {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
     pub rollup: RollupName,
-    /// 32 hexadecimal digits.
+    /// The fingerprint of the definition: 32 hexadecimal digits.
     pub fingerprint: Arc<str>,
     pub generation: u64,
     /// The smallest and the largest value of the time column, in microseconds since 1970.

@@ -54,7 +54,7 @@ pub trait Traces: Send + Sync {
     /// Takes a span. One that is not sampled is forgotten.
     fn record(&self, span: Span);
 
-    /// Spans that wait, and spans that were lost.
+    /// Returns the numbers of spans that wait and that were lost.
     fn backlog(&self) -> Backlog;
 }
 

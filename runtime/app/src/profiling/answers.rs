@@ -202,7 +202,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Engines count in integers, decimals and doubles.
+/// Converts a count, which engines return as an integer, a decimal or a double.
 fn natural(value: &Value) -> Option<u64> {
     match value {
         Value::Integer(value) => u64::try_from(*value).ok(),

@@ -294,7 +294,7 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
         .collect()
 }
 
-/// Models with all that they read, one behind the other.
+/// Returns the names of models and of all models that they read, directly or through others.
 fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSet<&'a str> {
     let models = definitions.models.iter().chain(&definitions.cyclic_models);
     let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, model)).collect();

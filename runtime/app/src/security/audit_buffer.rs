@@ -108,7 +108,7 @@ impl AuditBuffer {
     /// Notes an event; the record is on disk when this returns.
     ///
     /// # Errors
-    /// The store's.
+    /// The store fails.
     pub async fn note_durably(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let number = self.push(entry).await?;
         // Where its caller goes away before it is written, the task writes it.

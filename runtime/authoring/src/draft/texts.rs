@@ -15,7 +15,7 @@ use crate::names::identifier;
 
 /// The number of columns per statement.
 const COLUMNS_AT_ONCE: usize = 50;
-/// The values of each column in a row of the statement.
+/// The number of values for each column in a row of the statement.
 const VALUES_PER_COLUMN: usize = statements::TEXT_FORMS.len() + 4;
 /// The share of values of a form that makes the others exceptions, in percent.
 const MOST_PERCENT: u64 = 90;

@@ -125,7 +125,7 @@ pub struct WarehouseConfig {
 #[derive(Debug, Clone)]
 pub struct CacheConfig {
     pub enabled: bool,
-    /// A Redis server.
+    /// The URL of a Redis server.
     pub url: Option<Secret>,
     /// The time for which results over data without a version are used.
     pub ttl_seconds: u64,
@@ -291,7 +291,7 @@ pub struct JobsConfig {
 #[derive(Debug, Clone)]
 pub struct MetricsConfig {
     pub enabled: bool,
-    /// An absolute path.
+    /// The absolute path of the route.
     pub path: String,
     pub path_place: Option<Place>,
     /// A separate address, host and port.

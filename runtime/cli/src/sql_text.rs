@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-/// The spaces of one level.
+/// The number of spaces of one level of indentation.
 const STEP: usize = 2;
 
 /// Indents the author's texts.
@@ -42,14 +42,14 @@ enum Shift {
     To(usize),
 }
 
-/// The lines after a bracket that ends its line.
+/// A block of lines that begins after a bracket at the end of a line.
 struct Block {
     first: usize,
     /// The line of the closing bracket; `None` for a block that is not closed.
     end: Option<usize>,
     /// True if the closing bracket begins its line.
     closes_line: bool,
-    /// The number of open brackets inside.
+    /// The number of brackets that are open inside the block.
     depth: usize,
 }
 

@@ -124,7 +124,7 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     keys.chain(ineffective).chain(every_origin(config)).collect()
 }
 
-/// Warnings of keys in the project's definitions that have no effect with this configuration.
+/// Returns warnings about keys in the project's definitions that have no effect with this configuration.
 pub fn unused_definitions(config: &Config, definitions: &Definitions) -> Vec<Diagnostic> {
     if config.pre_aggregations.is_chosen {
         return Vec::new();

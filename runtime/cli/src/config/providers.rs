@@ -27,7 +27,7 @@ pub struct OAuthConfig {
 }
 
 impl OAuthConfig {
-    /// Providers are used unless they are switched off.
+    /// Returns whether callers can sign in through providers. By default, they can if a provider is configured.
     pub fn is_on(&self) -> bool {
         self.enabled.unwrap_or(!self.providers.is_empty())
     }

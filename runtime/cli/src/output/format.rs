@@ -6,7 +6,7 @@
 use serde_json::Value;
 use terrane_expectations::Rows;
 
-/// The decimal places of a double without a format.
+/// The number of decimal places of a double without a format.
 const PLACES: usize = 6;
 
 /// The form of a column's numbers.

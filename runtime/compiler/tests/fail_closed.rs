@@ -688,7 +688,8 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// Cubes over tables, files, queries, models and joins' names, and cubes that are registered.
+    /// Draws a project with cubes over tables, files, queries and models, with aliases of joins, and with registered
+    /// cubes.
     fn project(&mut self) -> (String, Vec<RegisteredCube>, Vec<String>) {
         const RELATIONS: [&str; 14] = [
             "sql_table: raw.emp",

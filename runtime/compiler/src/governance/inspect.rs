@@ -79,7 +79,7 @@ impl<'m> Inspection<'m> {
         check(self, obligations)
     }
 
-    /// Returns the caller with the obligations of all hooks, each with the hook's id.
+    /// Authorizes the query under the merged obligations of all hooks. Each entry is a hook's id and its obligations.
     pub fn authorize(self, obligations: Vec<(Arc<str>, Checked)>) -> Authorized<'m> {
         Authorized::under(self.model, self.caller, merged(obligations))
     }

@@ -142,7 +142,8 @@ impl Tie {
     }
 }
 
-/// Returns the real ties among the to-one paths from a cube, without those of cubes behind a tied one.
+/// Returns the pairs of equally short to-one paths from a cube that differ in their first step. Pairs that differ later
+/// are ties of the cube at which they part.
 pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
     let paths = model.join_paths(start);
     let path = |to: CubeId| {

@@ -41,7 +41,7 @@ impl Fingerprint {
     }
 }
 
-/// 32 hexadecimal digits.
+/// Writes 32 hexadecimal digits.
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -32,7 +32,7 @@ pub(crate) struct Tables {
     read: Option<BTreeSet<String>>,
     /// The names of the tables that the models behind it are built as.
     built: BTreeSet<String>,
-    /// The name of the table that its only model is built as.
+    /// The name of the table that its only model builds.
     only_model: Option<String>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct ParsedFile {
     document: Option<Document>,
     /// Diagnostics of a file that cannot be parsed, or whose lists cannot be found.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The names that such a file may define.
+    /// The names that the file may define, if it cannot be parsed or its lists cannot be found.
     pub(super) unread: BTreeSet<Arc<str>>,
     pub(super) sources: List<SourceDefinition>,
     /// True if a cube of the file has a key about access, which belongs in a policy.

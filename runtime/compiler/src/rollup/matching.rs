@@ -730,7 +730,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if is_stale && !self.has(Flaw::AnyAge) { Err(MissReason::Stale.into()) } else { Ok(()) }
     }
 
-    /// Buckets of hours make up days and hours of a zone only if its offsets are whole hours while they last.
+    /// Checks that stored hours can be combined to local hours and days: in the covered range, the zone's offsets must
+    /// be whole hours.
     fn check_offsets(&self, coverage: &Coverage<'_>, extent: Option<[i64; 2]>) -> Checked<()> {
         let plan = self.matcher.plan;
         let Some(time) = &self.rollup.time else { return Ok(()) };

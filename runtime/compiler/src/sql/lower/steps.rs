@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
         self.plan.facts[self.plan.aggregates[aggregate].fact].period.window.is_some()
     }
 
-    /// Columns of groups and aggregates.
+    /// Returns the names of the columns of groups and aggregates.
     fn names(&self) -> impl Iterator<Item = Name<'a>> {
         let groups = (0..self.plan.groups.len()).map(|index| Name::Numbered('g', index));
         groups.chain((0..self.plan.aggregates.len()).map(|index| Name::Numbered('a', index)))

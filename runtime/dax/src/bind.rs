@@ -30,7 +30,7 @@ pub struct Bound {
     pub problems: Vec<Problem>,
 }
 
-/// Binds a query to what a caller may name.
+/// Binds the names in a query to the tables, columns and measures that a caller may name.
 pub fn bind(query: &Query, access: &Access<'_>) -> Bound {
     let mut binder = Binder {
         names: Names::new(access),

@@ -147,7 +147,7 @@ pub fn evaluate(
 enum Halt {
     /// Rows are missing, which were asked for.
     Missing,
-    /// An error that ISERROR and IFERROR see.
+    /// An error that ISERROR and IFERROR detect.
     Value {
         message: Arc<str>,
         place: Place,

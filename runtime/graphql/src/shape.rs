@@ -40,7 +40,7 @@ pub(crate) struct ShapeField {
     pub(crate) name: Name,
     /// The type; `None` if the schema does not have the field.
     pub(crate) ty: Option<Arc<FieldType>>,
-    /// Empty for scalars and enums.
+    /// The selected fields; empty for scalars and enums.
     pub(crate) fields: Vec<ShapeField>,
     place: Pos,
     /// The arguments of the first selection; others with this key have the same.

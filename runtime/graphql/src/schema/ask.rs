@@ -31,7 +31,7 @@ pub(crate) struct QuestionReading {
     interpretation: Vec<QuestionPart>,
     /// The share of the parts that have a sure meaning, 0–1.
     confidence: f64,
-    /// Empty if there is a query.
+    /// The clarifications; empty if there is a query.
     clarifications: Vec<QuestionClarification>,
     /// The language model that returned the query or the clarification; null: the grammar did.
     model: Option<String>,

@@ -21,7 +21,7 @@ pub(crate) enum BudgetPeriod {
 /// The costs of a user in a period, in the currency of `optimization.prices`.
 #[derive(SimpleObject)]
 pub(crate) struct BudgetUsage {
-    /// Empty for an anonymous caller.
+    /// The caller's user id; empty for an anonymous caller.
     user_id: String,
     starts_at: String,
     /// The exclusive end of the period.

@@ -51,7 +51,7 @@ pub(crate) struct Monitor {
     detector: String,
     /// Null for the detector's own.
     sensitivity: Option<f64>,
-    /// A cron expression.
+    /// The schedule, as a cron expression.
     schedule: String,
     timezone: String,
     enabled: bool,

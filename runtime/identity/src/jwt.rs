@@ -200,7 +200,7 @@ fn session_of(claims: &Claims) -> Result<Verified, TokenFault> {
     Ok(Verified::Session { id, subject })
 }
 
-/// Claims are checked by [`Expected`], at the clock that is given.
+/// Returns the validation of a signature only. [`Expected`] checks the claims, with its own clock.
 pub(crate) fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.validate_exp = false;

@@ -75,7 +75,7 @@ pub(crate) struct Analysis<'a, 'k> {
     pub(super) spelling: Spelling,
     /// The frames, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// Innermost last.
+    /// The named queries that are visible, innermost last.
     pub(super) ctes: Vec<NamedQuery>,
     /// Names that lambdas bring.
     pub(super) parameters: Vec<Arc<str>>,
@@ -109,7 +109,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         Ok(())
     }
 
-    /// Pays for slots that are copied.
+    /// Charges the work of copying slots.
     pub(super) fn spend_slots(&mut self, slots: &[Slot]) -> AnalysisResult<()> {
         if slots.len() > MAX_SLOTS {
             return Err(Exhausted);

@@ -20,7 +20,7 @@ const MAX_VERSION_BYTES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     pub id: String,
-    /// A semantic version.
+    /// The version, as in Semantic Versioning.
     pub version: String,
     /// A name for people; may be empty.
     pub display_name: String,
@@ -214,7 +214,7 @@ fn each<T: PartialEq>(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
     numbers: [u64; 3],
-    /// Empty for a release.
+    /// The identifiers of a pre-release; empty for a release.
     before: Vec<String>,
 }
 

@@ -72,7 +72,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Differences of times have milliseconds only, so local buckets are found by counting seconds back.
+/// Sets the templates of a unit. Trino's differences of times have only milliseconds, so a local bucket is found by
+/// subtracting seconds.
 fn time(unit: &str, time: &mut TimeTemplate) {
     if let Some(instant) = &mut time.trunc_instant {
         let seconds = match unit {

@@ -236,7 +236,7 @@ impl Draft {
     }
 }
 
-/// Braces of Jinja in the data would be rendered with the settings that hold it.
+/// Replaces braces of Jinja in the data, because they would be rendered in the settings that contain the data.
 fn remove_templates(world: &mut World) {
     for cell in world.cubes.iter_mut().flat_map(|cube| cube.rows.iter_mut().flatten()) {
         if matches!(cell, Cell::Text(text) if text.contains("{{")) {

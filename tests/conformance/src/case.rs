@@ -94,7 +94,7 @@ pub struct World {
     pub stream_ends: FakeBehavior,
     pub is_dialect_missing: bool,
     pub is_dialect_out_of_fuel: bool,
-    /// Required, and not in use.
+    /// The required plugins that are not available.
     pub missing_plugins: Vec<String>,
     pub is_draining: bool,
     /// True if another query has the only permit, and no query may wait.
@@ -173,7 +173,7 @@ pub enum Caller {
     #[default]
     Reader,
     Admin,
-    /// May register cubes.
+    /// A caller who may register cubes.
     Writer,
     /// Admits anonymous callers without any right.
     Powerless,

@@ -33,7 +33,7 @@ const MAX_AGE: u64 = 3_600;
 /// would keep it from that, which a dialect's profile can't say.
 const ENGINE_FAILURE: &str = "INTERNAL Error: Attempted to dereference unique_ptr that is NULL";
 
-/// The sum of as many integers as a join of worlds has rows does not exceed 64 bits.
+/// The largest integer in the data. The sum over all rows of a join does not exceed 64 bits.
 const LARGEST_SUMMAND: u64 = 1 << 54;
 
 #[derive(Debug, Clone, Copy)]

@@ -101,7 +101,7 @@ struct World {
     rounds: u64,
 }
 
-/// The three ways to an answer.
+/// The number of ways to compute an answer.
 const WAYS: usize = 3;
 
 impl World {

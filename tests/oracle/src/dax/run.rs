@@ -37,7 +37,7 @@ pub struct Report {
     pub answered: usize,
     /// The number of queries that were compared with REST.
     pub by_rest: usize,
-    /// Refusals by code.
+    /// The number of refusals by code.
     pub refused: BTreeMap<String, usize>,
     /// Constructs that are not supported.
     pub unsupported: BTreeMap<String, usize>,

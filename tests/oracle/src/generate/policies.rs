@@ -80,7 +80,7 @@ fn attribute(generator: &mut Generator, world: &World, cube: &Cube) -> Option<Ro
     })
 }
 
-/// Attributes that a column of a type may be compared with.
+/// Returns the names of the attributes with which a column of a type may be compared.
 fn names(ty: ColumnType) -> Option<&'static [&'static str]> {
     match ty {
         ColumnType::Text => Some(TEXT_ATTRIBUTES),

@@ -145,7 +145,7 @@ impl Ranged<'_> {
         self.of.clone().or_else(|| Some((fact.to_owned(), evaluation.primary_time(fact)?.to_owned())))
     }
 
-    /// Returns whether the range is along the axis of windows, which reach beyond it.
+    /// Returns whether the range is ignored because it restricts the axis of windows, which read rows outside of it.
     fn is_left_out(&self, evaluation: &Evaluation<'_>, fact: &str, period: Period<'_>) -> bool {
         let Period::Windows(along) = period else { return false };
         self.on(evaluation, fact).is_some_and(|(cube, name)| self.narrows(along.group(), &cube, &name))

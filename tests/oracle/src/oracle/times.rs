@@ -181,7 +181,7 @@ fn first_moment(at: DateTime, zone: &TimeZone) -> i64 {
     zone.to_ambiguous_timestamp(at).compatible().map_or(i64::MAX, |instant| instant.as_microsecond())
 }
 
-/// Years are 0001 to 9999.
+/// Reads a time in the years 0001 to 9999.
 fn read(text: &str) -> Option<TimeLiteral> {
     read_any_year(text).filter(|written| match written {
         TimeLiteral::Local(start, _) | TimeLiteral::LocalMoment(start) => start.year() >= 1,

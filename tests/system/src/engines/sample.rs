@@ -11,7 +11,7 @@ const ROWS: usize = 250;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     Integer,
-    /// 38 digits.
+    /// A decimal of 38 digits.
     Huge,
     /// A decimal with 18 digits, two of them after the point.
     Decimal,
@@ -165,8 +165,8 @@ const THINGS: &[(&str, Type)] = &[
     ("is_open", Type::Boolean),
 ];
 
-/// The instants stand on both sides of Berlin's changes of 2024: 02:00 is missing on 31 March and comes
-/// twice on 27 October.
+/// Rows with instants on both sides of Berlin's changes of 2024: 02:00 is missing on 31 March and occurs twice on 27
+/// October.
 #[rustfmt::skip]
 const THING_ROWS: &[&[&str]] = &[
     &["1", "apple", "10.10", "12345678901234567890123456789012345678", "9007199254740993", "0.1", "2024-01-31", "2024-01-31 23:30:00", "2024-01-31 23:30:00", "TRUE"],

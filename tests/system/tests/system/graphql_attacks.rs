@@ -275,10 +275,10 @@ fn memory_stays_flat_under_attacks() {
     assert!(growth <= MAX_GROWTH, "five rounds took {} MiB", growth / MIB);
 }
 
-/// The questions of the subscribers, and the subscribers of each.
+/// The numbers of different queries that are subscribed to, and of subscribers of each.
 const QUESTIONS: usize = 50;
 const SUBSCRIBERS: usize = 100;
-/// The subscriptions of one socket.
+/// The number of subscriptions of one socket.
 const PER_SOCKET: usize = 20;
 
 /// Returns a project whose only cube reads a file, and has a version that follows the file.

@@ -104,7 +104,7 @@ pub struct Tokens<'a> {
     token_type: TokenType,
     /// The lifetime of the access token in seconds.
     expires_in: u64,
-    /// Can be used once.
+    /// The refresh token, which can be used once.
     refresh_token: &'a str,
 }
 

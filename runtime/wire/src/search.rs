@@ -174,7 +174,7 @@ pub struct SearchHit<'a> {
     pub matches: Vec<SearchMatch<'a>>,
     /// Null if the module of governance is switched off.
     pub certification: Option<CertificationBadge>,
-    /// Users and teams.
+    /// The owners: users and teams.
     pub owners: Vec<SearchOwner<'a>>,
     /// The score of the hit, which is comparable only within one answer.
     pub score: i64,

@@ -109,7 +109,7 @@ pub struct EscalationRequest {
 pub struct MonitorRunRequest {
     /// The first date or timestamp to judge. Default: the step after the last round.
     pub from: Option<String>,
-    /// The last one. Default: the newest complete step with data.
+    /// The last date or timestamp, inclusive. Default: the newest complete step with data.
     pub to: Option<String>,
 }
 
@@ -176,7 +176,7 @@ pub struct AlertRulesAnswer<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EscalationAnswer<'a> {
     pub after_minutes: u32,
-    /// Empty for the monitor's channels.
+    /// The channels to notify; empty for the monitor's channels.
     pub notify: Vec<ChannelAnswer<'a>>,
 }
 

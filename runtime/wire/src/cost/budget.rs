@@ -13,7 +13,7 @@ const PERIODS: &str = "`current_day` or `current_month`";
 /// The costs of a user in a period. Amounts are in the currency of `optimization.prices`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BudgetUsage<'a> {
-    /// Empty for an anonymous caller.
+    /// The caller's user id; empty for an anonymous caller.
     pub user_id: &'a str,
     /// `current_day` or `current_month`.
     pub period: &'static str,

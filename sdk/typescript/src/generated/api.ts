@@ -577,7 +577,7 @@ export interface components {
              * @description The lifetime of the access token in seconds.
              */
             expires_in: number;
-            /** @description Can be used once. */
+            /** @description The refresh token, which can be used once. */
             refresh_token: string;
         };
         /** @enum {string} */
@@ -603,7 +603,7 @@ export interface components {
             matches: components["schemas"]["SearchMatch"][];
             /** @description Null if the module of governance is switched off. */
             certification: components["schemas"]["CertificationBadge"] | null;
-            /** @description Users and teams. */
+            /** @description The owners: users and teams. */
             owners: components["schemas"]["SearchOwner"][];
             /**
              * Format: int64
@@ -640,7 +640,7 @@ export interface components {
             confidence: number;
             /** @description Members that a part may mean besides the one that was taken. */
             alternatives: components["schemas"]["QuestionAlternative"][];
-            /** @description Empty if there is a query. */
+            /** @description The clarifications; empty if there is a query. */
             clarifications: components["schemas"]["QuestionClarification"][];
             /** @description Null if the rows were not asked for. */
             result: components["schemas"]["QuestionResult"] | null;

@@ -48,7 +48,7 @@ pub struct Restriction {
 /// A request to run a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Execute {
-    /// Empty: nothing is run.
+    /// The statement; empty if nothing is to be run.
     pub statement: String,
     pub parameters: Vec<Parameter>,
     pub properties: Properties,

@@ -17,7 +17,7 @@ pub struct ServerInfo {
     pub catalog: String,
     /// The address under which the caller reached the server.
     pub url: String,
-    /// Four numbers.
+    /// The version as four numbers.
     pub version: String,
 }
 

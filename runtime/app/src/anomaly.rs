@@ -30,7 +30,7 @@ pub const TRAINING_SIZE: u32 = 100;
 /// The largest number of steps of history that a run may request.
 const MAX_TRAINING_SIZE: u32 = 10_000;
 
-/// The series to judge, and the settings of the detector.
+/// The series to evaluate, and the settings of the detector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomalyRequest {
     pub cube: Arc<str>,
@@ -140,7 +140,7 @@ pub fn severity(score: f64) -> FindingSeverity {
     }
 }
 
-/// Judges measures.
+/// Evaluates measures.
 pub struct AnomalyService {
     queries: Arc<QueryService>,
     detectors: Arc<dyn Detectors>,

@@ -97,7 +97,7 @@ pub struct DetectorKind {
     pub kind: Arc<str>,
     pub display_name: Arc<str>,
     pub default_sensitivity: f64,
-    /// A series with fewer values of history is not judged.
+    /// A series with fewer values of history is not evaluated.
     pub min_points: u32,
     pub has_model: bool,
     /// JSON Schema of its further settings, or empty.

@@ -78,7 +78,7 @@ pub struct Monitor {
     /// The time of the next run; `None` while the monitor is disabled.
     pub next_run_at: Option<Timestamp>,
     pub last_run: Option<MonitorRun>,
-    /// The start of the newest judged step, in milliseconds since 1970-01-01T00:00:00.
+    /// The start of the newest evaluated step, in milliseconds since 1970-01-01T00:00:00.
     pub judged_until_ms: Option<i64>,
     /// The digest of the owner's view of the measure.
     pub view: Option<Arc<str>>,
@@ -89,7 +89,7 @@ pub struct Monitor {
 pub struct MonitorRun {
     pub at: Timestamp,
     pub outcome: RunOutcome,
-    /// The reason why nothing was judged.
+    /// The reason why nothing was evaluated.
     pub message: Option<Arc<str>>,
 }
 
@@ -122,7 +122,7 @@ impl RunOutcome {
     }
 }
 
-/// One judged step of one series.
+/// One evaluated step of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoredStep {
     pub series: SeriesKey,
@@ -192,12 +192,12 @@ pub struct MonitorRound {
     pub run: MonitorRun,
     /// The time of the next run; `None` if the monitor does not run again by itself.
     pub next_run_at: Option<Timestamp>,
-    /// The judged steps of all series, each ascending in time.
+    /// The evaluated steps of all series, each ascending in time.
     pub steps: Vec<ScoredStep>,
     pub judged_until_ms: Option<i64>,
     /// The component of the detector and its version.
     pub detector: Arc<str>,
-    /// The digest of the owner's view of the measure; `None` if nothing was judged.
+    /// The digest of the owner's view of the measure; `None` if nothing was evaluated.
     pub view: Option<Arc<str>>,
     pub rules: AlertConfig,
 }
@@ -252,9 +252,9 @@ pub trait MonitorRecords: Send + Sync {
     async fn next_monitor_run(&self) -> Result<Option<Timestamp>, StoreError>;
     /// Returns the enabled monitors whose next run is due, oldest first.
     async fn due_monitors(&self, now: Timestamp, limit: u32) -> Result<Vec<Monitor>, StoreError>;
-    /// Writes a round: its detections, the changes of alerts with their messages, and the monitor's last run. Steps that were judged before
-    /// replace their detections. With a lease, returns false and writes nothing if it is stale; also if the monitor is
-    /// gone.
+    /// Writes a round: its detections, the changes of alerts with their messages, and the monitor's last run. Steps
+    /// that were evaluated before replace their detections. With a lease, returns false and writes nothing if it is
+    /// stale; also if the monitor is gone.
     async fn write_round(
         &self,
         round: &MonitorRound,

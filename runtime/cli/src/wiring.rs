@@ -217,7 +217,7 @@ async fn open(
         }
     }
     if loaded.is_none() {
-        // The texts can be judged without a warehouse.
+        // The texts can be checked without a warehouse.
         let (definitions, found) = project::read(&project.source, &project.inputs);
         problems.extend(found);
         problems.extend(model::build(&definitions).1);

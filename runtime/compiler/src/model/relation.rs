@@ -316,7 +316,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
             }
         }
     }
-    // What only the warehouse has is its own to judge.
+    // The warehouse itself checks names that only it knows.
     let is_own = matches!(&first.token, Token::Word(word)
         if ["PIVOT", "UNPIVOT", "DESCRIBE", "SUMMARIZE", "SHOW"].contains(&word.value.to_ascii_uppercase().as_str()));
     let warning = (tokens.len() <= MAX_PARSED_TOKENS && !is_own).then(|| warning(tokens, text, dialect)).flatten();

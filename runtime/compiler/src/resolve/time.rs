@@ -116,7 +116,7 @@ impl TimeAxis<'_> {
             Some(text) => self.high(&self.moment(text)?),
             None => None,
         };
-        // Judged on what was written: rounding to buckets may leave nothing between two good ends.
+        // The ends are compared as written, because rounding to buckets may leave nothing between two valid ends.
         let plain = TimeAxis { granularity: None, ..*self };
         let end_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.high(&moment));
         let start_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.low(&moment));

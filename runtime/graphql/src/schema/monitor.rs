@@ -41,7 +41,7 @@ pub(crate) enum AlertStatus {
     Escalated,
 }
 
-/// A measure that is judged on a schedule.
+/// A measure that is evaluated on a schedule.
 #[derive(SimpleObject)]
 pub(crate) struct Monitor {
     id: ID,
@@ -62,7 +62,7 @@ pub(crate) struct Monitor {
     /// `scored`, `no_data`, `failed` or `paused`; null before the first round.
     last_outcome: Option<String>,
     last_message: Option<String>,
-    /// The newest judged step.
+    /// The newest evaluated step.
     judged_until: Option<String>,
     version: u64,
 }

@@ -292,7 +292,7 @@ fn what_can_not_be_used_can_not_be_enabled_and_says_why() {
     assert_eq!(host.enable(ID).unwrap().state, PluginState::Active);
 }
 
-/// Judges one series, and says whether anything came of it.
+/// Evaluates one series, and says whether anything came of it.
 async fn is_judged(detectors: &ComponentDetectors, now_unix_ms: i64) -> bool {
     let mut points = SeriesBatch::new(None);
     points.push([(0, 1.0)]);

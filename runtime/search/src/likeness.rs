@@ -1,4 +1,4 @@
-//! Judges whether a typed word means a word of a string.
+//! Decides whether a typed word means a word of a string.
 //!
 //! The index finds the same words with automata; [`Likeness::of`] is the definition, and marks the matches in texts.
 

@@ -128,7 +128,7 @@ impl Shop {
         (answer.status, answer.json().unwrap_or_default())
     }
 
-    /// Makes a monitor with channels, and judges March.
+    /// Makes a monitor with channels, and evaluates March.
     fn monitor(&self, caller: &str, alerts: &Value) -> String {
         let mut monitor = definition();
         monitor["alert_config"] = alerts.clone();

@@ -107,7 +107,7 @@ pub struct EscalationRequest {
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MonitorRunRequest {
-    /// The first date or timestamp to judge. Default: the step after the last round.
+    /// The first date or timestamp to evaluate. Default: the step after the last round.
     pub from: Option<String>,
     /// The last date or timestamp, inclusive. Default: the newest complete step with data.
     pub to: Option<String>,
@@ -157,7 +157,7 @@ pub struct Monitor<'a> {
     pub next_run_at: Option<String>,
     /// Null before the first round.
     pub last_run: Option<MonitorRun<'a>>,
-    /// The newest judged step.
+    /// The newest evaluated step.
     pub judged_until: Option<String>,
 }
 
@@ -187,7 +187,7 @@ pub struct MonitorRun<'a> {
     pub at: String,
     /// `scored`, `no_data`, `failed` or `paused`.
     pub outcome: &'static str,
-    /// The reason why nothing was judged.
+    /// The reason why nothing was evaluated.
     pub message: Option<&'a str>,
 }
 

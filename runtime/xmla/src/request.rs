@@ -1,8 +1,8 @@
 //! Requests of XMLA: Discover and Execute in a SOAP envelope.
 //!
 //! In: the bytes of an envelope. Out: a typed [`Request`], or the [`Fault`] that answers it. Unknown properties and
-//! elements are ignored, as the specification demands; unknown restrictions are judged by their rowset. Absent: sessions
-//! and statements, which are carried and not interpreted.
+//! elements are ignored, as the specification demands; unknown restrictions are handled by their rowset. Absent:
+//! sessions and statements, which are carried and not interpreted.
 
 use crate::element::Element;
 use crate::fault::{Fault, FaultCode};

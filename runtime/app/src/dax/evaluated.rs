@@ -73,7 +73,8 @@ struct Progress {
     is_cached: bool,
 }
 
-/// Returns the first construct that cannot be evaluated, as far as it shows without data.
+/// Checks that a query can be evaluated, as far as this shows without data. The error names the first construct that
+/// cannot.
 pub(super) fn check(query: &BoundQuery, evaluation: &BoundEvaluation, access: &Access<'_>) -> Result<(), Problem> {
     let now = jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0);
     let budget = Budget::new(CHECK_STEPS);

@@ -52,8 +52,8 @@ pub struct Session {
     /// True if an identity provider vouched for the holder when the session began; otherwise the holder is a user
     /// of this store.
     pub is_guest: bool,
-    /// The holder's rights, as of the last sign-in or refresh. `None` for a user's session of an older
-    /// version: the user's current rights are its.
+    /// The holder's rights, as of the last sign-in or refresh. `None` for a user's session of an older version, which
+    /// has the user's current rights.
     pub rights: Option<Rights>,
 }
 

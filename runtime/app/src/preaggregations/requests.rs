@@ -20,7 +20,7 @@ use crate::ports::store::StoreError;
 
 /// The largest number of names that an error proposes.
 const MAX_NEAREST: usize = 5;
-/// The most partitions that a request names.
+/// The largest number of partitions that a request names.
 const MAX_NAMED_PARTITIONS: usize = 1_000;
 
 /// The rollups and partitions to build.

@@ -81,7 +81,7 @@ impl Preaggregations {
         Ok(Progress::Complete)
     }
 
-    /// Returns builds to pending that another process began and did not end.
+    /// Sets builds to pending that another process began and did not end.
     async fn take_over(&self, lease: &Lease, backend: &PreaggregationBackend) -> Result<(), TaskError> {
         if self.progress().fence == Some(lease.fence) {
             return Ok(());

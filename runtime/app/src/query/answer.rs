@@ -29,7 +29,7 @@ pub struct Answer {
     pub returned_rows: u64,
     /// The number of groups before paging; `None` if the query does not ask for it.
     pub total_rows: Option<u64>,
-    /// `None` if the query does not ask for totals, or has no measure.
+    /// The totals; `None` if the query does not request them, or has no measure.
     pub totals: Option<Totals>,
     /// True if groups follow after this page; `None` if unknown, because the total was not requested.
     pub truncated: Option<bool>,
@@ -88,7 +88,7 @@ pub struct AnswerStream {
     pub schema: SchemaRef,
     /// The number of groups before paging; `None` if the query does not ask for it.
     pub total_rows: Option<u64>,
-    /// `None` if the query does not ask for totals, or has no measure.
+    /// The totals; `None` if the query does not request them, or has no measure.
     pub totals: Option<Totals>,
     /// True if groups follow after this page; `None` if it is unknown before the rows.
     pub truncated: Option<bool>,

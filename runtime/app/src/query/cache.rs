@@ -211,7 +211,7 @@ impl CachedExecutor {
         }
     }
 
-    /// Returns why a stored result cannot be used.
+    /// Checks that a stored result can be used. The error is the reason why it cannot.
     fn check(&self, result: &StoredResult, reading: &VersionReading, control: CacheControl) -> Result<(), MissReason> {
         let age = self.age(result);
         if result.version != reading.version {

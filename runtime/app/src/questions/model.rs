@@ -53,7 +53,7 @@ pub enum ModelUse {
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
     pub usage: ModelUse,
-    /// The number of members that a request names.
+    /// The largest number of members that a request names.
     pub max_members: usize,
     /// True to send values of dimensions that words of the question were found as.
     pub sends_values: bool,

@@ -215,7 +215,7 @@ pub struct LanguageModelConfig {
     pub url: WithPlace<String>,
     pub model: String,
     pub key: Option<Secret>,
-    /// The tokens of a reply.
+    /// The largest number of tokens of a reply.
     pub max_tokens: u32,
     pub is_reasoning: bool,
     pub settings: ModelSettings,

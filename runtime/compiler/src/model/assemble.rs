@@ -35,7 +35,7 @@ pub(super) struct Skeleton<'d> {
     pub(super) texts: Vec<usize>,
     /// The definitions of each cube's joins, parallel to the joins of the cube.
     pub(super) joins: Vec<Vec<Inherited<'d, JoinDefinition>>>,
-    /// Names that need no second report.
+    /// The names whose problems are already reported.
     pub(super) unread: BTreeSet<Arc<str>>,
 }
 

@@ -67,7 +67,7 @@ pub struct Rollup {
     pub update_window: Option<Duration>,
     /// True if only partitions whose rows changed are rebuilt.
     pub is_incremental: bool,
-    /// The age from which a table is not read any more.
+    /// The greatest age at which a table is read.
     pub max_staleness: Option<Duration>,
     /// The first and the last day that are stored, in the rollup's time zone.
     pub build_range: [Option<Date>; 2],

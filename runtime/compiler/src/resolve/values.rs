@@ -23,7 +23,7 @@ pub(super) fn used_values(values: &[SelectedValue], filters: &[Predicate], order
     used
 }
 
-/// Returns the cubes whose rows a value is computed from, each once, in the order of first use.
+/// Adds the cubes whose rows a value is computed from, each once, in the order of first use.
 pub(super) fn fact_cubes(model: &Model, value: ValueId, found: &mut Vec<CubeId>) {
     collect_facts(model, value, &mut HashSet::new(), found);
 }

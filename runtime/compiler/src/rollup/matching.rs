@@ -349,7 +349,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
 
     // Availability.
 
-    /// Returns whether a dimension, as a member of `owner` means it, is a function of stored columns.
+    /// Returns whether a dimension, as a member of `owner` refers to it, can be computed from stored columns.
     fn dimension(&self, owner: CubeId, id: DimensionId) -> Availability {
         if self.rollup.dimensions.contains(&id) {
             return self.along(owner, id.cube);
@@ -367,7 +367,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if self.rollup.dimensions.iter().any(twin) { Availability::OtherPath } else { Availability::Missing }
     }
 
-    /// Returns whether `owner` reaches a cube as the rollup's own cube does.
+    /// Returns whether the joins from `owner` to a cube find the same rows as those from the rollup's cube.
     fn along(&self, owner: CubeId, cube: CubeId) -> Availability {
         let root = self.cube.id;
         if owner == root || owner == cube || self.has(Flaw::OtherPath) {
@@ -381,7 +381,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if through == direct { Availability::Stored } else { Availability::OtherPath }
     }
 
-    /// Returns whether an expression of a member of `owner` is a function of stored columns.
+    /// Returns whether an expression of a member of `owner` can be computed from stored columns.
     fn snippet(&self, owner: CubeId, sql: &Snippet) -> Availability {
         if sql.has_query {
             return Availability::Missing;

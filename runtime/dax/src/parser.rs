@@ -415,7 +415,7 @@ fn described(kind: &TokenKind) -> String {
     }
 }
 
-/// Returns whether an expression is a bare name or keyword.
+/// Returns the name if an expression is a name or keyword without quotes.
 pub(crate) fn bare_name(expression: &Expression) -> Option<&Name> {
     match &expression.kind {
         ExpressionKind::Name(name) if !name.is_quoted => Some(name),

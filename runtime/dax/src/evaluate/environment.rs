@@ -105,7 +105,7 @@ impl Environment {
 }
 
 impl Frame {
-    /// Returns the value of a column on the one side of the row.
+    /// Returns the row's value of a column of a table on the one side of its joins.
     pub(super) fn related(&self, column: DimensionId) -> Option<&Datum> {
         let at = self.table.related.iter().position(|id| *id == column)?;
         self.row.get(self.table.columns.len() + at)

@@ -30,7 +30,7 @@ pub struct ModelServerSettings {
     pub model: Arc<str>,
     /// The key that requests carry as a bearer token.
     pub key: Option<String>,
-    /// The tokens of a reply.
+    /// The largest number of tokens of a reply.
     pub max_tokens: u32,
     /// True if the model plans before it replies. It then accepts `max_completion_tokens` and no temperature.
     pub is_reasoning: bool,

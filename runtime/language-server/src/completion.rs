@@ -147,7 +147,7 @@ struct Completer<'a> {
 }
 
 impl<'a> Completer<'a> {
-    /// Returns the names of lists that enclose the place.
+    /// Returns whether a list of this name encloses the place.
     fn is_in(&self, list: &str) -> bool {
         self.context.path.iter().any(|step| step == list)
     }

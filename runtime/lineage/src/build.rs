@@ -421,8 +421,8 @@ impl Building<'_> {
         }
     }
 
-    /// Returns the columns that an author's SQL reads. `own`: the cube in which it is written, if joins are crossed
-    /// from there.
+    /// Adds edges from the columns that an author's SQL reads to the node `to`. `own` is the cube that contains the
+    /// SQL, if joins are crossed from there.
     fn snippet(&mut self, sql: &Snippet, to: u32, usage: Use, own: Option<CubeId>) {
         let mut parts = Vec::new();
         sql.for_each(&mut |part| parts.push(part));

@@ -224,7 +224,7 @@ impl Vocabulary {
         self.by_root.get(&language.root(stem)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns whether the name of a member says where something comes from or leads to.
+    /// Returns the direction that the name of a member expresses: an origin or a destination; `None` for other members.
     pub(crate) fn direction(&self, member: &str) -> Option<Direction> {
         self.directions.get(member).copied()
     }

@@ -88,7 +88,8 @@ pub enum LogOutput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {
     pub path: PathBuf,
-    /// A file that would grow beyond this is renamed to `path.1`, the former `path.1` to `path.2` …
+    /// The largest size of a file in bytes. A file that would grow beyond it is renamed to `path.1`, the former
+    /// `path.1` to `path.2` …
     pub max_size_bytes: u64,
     /// The number of files that are set aside.
     pub backup_count: u32,

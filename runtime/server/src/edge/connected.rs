@@ -50,7 +50,7 @@ pub(crate) struct ConnectedCaller {
 }
 
 impl ConnectedCaller {
-    /// Returns the caller of one operation of many, which the log distinguishes by a number.
+    /// Returns the caller for one of many operations. Its correlation id contains the number of the operation.
     pub(crate) fn numbered(&self, number: u64) -> Self {
         let correlation_id = format!("{}.{number}", self.context.correlation_id).into();
         let context = RequestContext { correlation_id, ..self.context.clone() };

@@ -326,7 +326,8 @@ impl World {
 }
 
 impl Cube {
-    /// Returns the meaning of a timestamp column: that of the first time dimension over it, else local time.
+    /// Returns whether a timestamp column contains instants, as the first time dimension over it states. Otherwise it
+    /// contains local times.
     pub fn is_utc(&self, column: usize) -> bool {
         let over = |d: &&Dimension| matches!(&d.sql, Expr::Column { cube: None, column: c } if *c == column);
         let dimension = self.dimensions.iter().find(over);

@@ -118,7 +118,7 @@ fn add_triangle(generator: &mut Generator, world: &mut World) {
     cube.joins.push(Join { name, cube: None, relationship, left, right: 0, is_enforced: false });
 }
 
-/// Returns the values that no braces and no rounding make others in an author's SQL.
+/// Returns whether a value stays the same in an author's SQL. Braces and rounding would change others.
 fn is_plain_value(cell: &Cell) -> bool {
     match cell {
         Cell::Text(text) => !text.contains('{'),
